@@ -1,0 +1,130 @@
+import js from '@eslint/js';
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
+import tseslint from 'typescript-eslint';
+
+/** Files that may name a store: the module chooses it, the public index re-exports it. */
+const STORE_CHOOSERS = ['lib/fair-lock.module.ts', 'lib/fair-lock.providers.ts', 'lib/index.ts'];
+
+const NEST = {
+  regex: '^(@nestjs/|rxjs|reflect-metadata)',
+  message: 'Only the Nest files (lib/*.ts) know Nest.',
+};
+const REDIS = { regex: '^ioredis', message: 'Only a store knows Redis.' };
+
+/** `target` may not import from `from`, except from the rooms named in `except` (relative to `from`). */
+const closed = (target, from, except, message) => ({ target, from, except, message });
+
+export default tseslint.config(
+  { ignores: ['dist/', 'dist-sample/', 'coverage/', 'reports/', '**/*.generated.ts'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.mjs'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['process', 'console', 'Buffer', 'URL', 'AbortController', 'AbortSignal', 'fetch', 'performance']
+          .concat(
+            'setTimeout',
+            'clearTimeout',
+            'setInterval',
+            'clearInterval',
+            'setImmediate',
+            'queueMicrotask',
+          )
+          .map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+  {
+    files: ['**/*.ts', '**/*.mts'],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', caughtErrors: 'none' },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      eqeqeq: 'error',
+    },
+  },
+  {
+    // Nest writes `async` handlers without `await`, and reads parameter types that a type-only import erases.
+    files: ['sample-app/**', 'test/**', 'bench/**'],
+    rules: {
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/consistent-type-imports': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    plugins: { 'import-x': importX },
+    settings: {
+      'import-x/extensions': ['.ts'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/resolver-next': [createNodeResolver({ extensionAlias: { '.js': ['.ts', '.js'] } })],
+    },
+    rules: {
+      'no-console': 'error',
+      'import-x/no-cycle': ['error', { ignoreExternal: true }],
+      'import-x/no-restricted-paths': [
+        'error',
+        {
+          zones: [
+            closed('./lib/core', './lib', ['./core'], 'core/ imports only itself and Node.'),
+            closed(
+              './lib/stores',
+              './lib',
+              ['./core', './stores'],
+              'A store imports core/, not the Nest files.',
+            ),
+            closed(
+              './lib/stores/!(memory)/**',
+              './lib/stores/memory',
+              [],
+              'A store never imports another store.',
+            ),
+            closed(
+              './lib/stores/!(redis)/**',
+              './lib/stores/redis',
+              [],
+              'A store never imports another store.',
+            ),
+            closed(
+              './lib/stores/!(redisson)/**',
+              './lib/stores/redisson',
+              [],
+              'A store never imports another store.',
+            ),
+          ],
+        },
+      ],
+    },
+  },
+  {
+    files: ['lib/core/**', 'lib/stores/memory/**'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [NEST, REDIS] }] },
+  },
+  {
+    files: ['lib/stores/**'],
+    ignores: ['lib/stores/memory/**'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [NEST] }] },
+  },
+  {
+    files: ['lib/*.ts'],
+    ignores: STORE_CHOOSERS,
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [{ regex: '/stores/', message: `Stores are chosen in one place: ${STORE_CHOOSERS[0]}.` }],
+        },
+      ],
+    },
+  },
+);

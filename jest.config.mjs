@@ -1,0 +1,45 @@
+/** Jest is run as native ESM (`npm run jest`); swc does not type-check, `npm run typecheck` does. */
+const common = {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^nestjs-fair-lock$': '<rootDir>/lib/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+};
+
+const project = (name, folders, more) => ({
+  ...common,
+  displayName: name,
+  testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.spec.ts`),
+  ...more,
+});
+
+export default {
+  maxWorkers: 2,
+  testTimeout: 15_000,
+  coverageProvider: 'v8',
+  collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
+  projects: [
+    project('no redis', ['unit', 'types']),
+    project('redis', ['contract', 'integration', 'nest'], {
+      globalSetup: '<rootDir>/test/support/redis.setup.ts',
+      globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
+    }),
+  ],
+};

@@ -1,0 +1,48 @@
+/**
+ * Aborts controllers when other signals abort.
+ *
+ * Not `AbortSignal.any`: on Node 20 it keeps what it combined alive as long as the sources live. And one listener for
+ * each source, however many follow it: a listener each would be O(n) to add and warn of a leak at the eleventh wait
+ * that shares a request's signal.
+ */
+const relays = new WeakMap<AbortSignal, Relay>();
+
+/** From now on `follower` aborts, with the same reason, when `source` does; at once if it already has. */
+export function follow(source: AbortSignal, follower: AbortController): void {
+  if (source.aborted) {
+    follower.abort(source.reason);
+    return;
+  }
+  let relay = relays.get(source);
+  if (!relay) relays.set(source, (relay = new Relay()));
+  relay.add(source, follower);
+}
+
+/** Ends what `follow` began; no effect if it never did. */
+export function unfollow(source: AbortSignal, follower: AbortController): void {
+  relays.get(source)?.remove(source, follower);
+}
+
+class Relay {
+  private readonly followers = new Set<AbortController>();
+
+  add(source: AbortSignal, follower: AbortController): void {
+    if (this.followers.size === 0) source.addEventListener('abort', this);
+    this.followers.add(follower);
+  }
+
+  remove(source: AbortSignal, follower: AbortController): void {
+    if (this.followers.delete(follower) && this.followers.size === 0) {
+      source.removeEventListener('abort', this);
+    }
+  }
+
+  handleEvent(event: Event): void {
+    const source = event.target as AbortSignal;
+    const followers = [...this.followers];
+    for (const follower of followers) {
+      this.remove(source, follower);
+      follower.abort(source.reason);
+    }
+  }
+}

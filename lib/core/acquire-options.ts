@@ -1,0 +1,53 @@
+/** What an engine does where a call says nothing else. */
+export interface EngineDefaults {
+  /** Milliseconds in line. */
+  waitTime: number;
+  /** How many requests may wait for one lock. */
+  maxQueue: number;
+  /** Milliseconds after which a hold's signal aborts and renewing stops; `Infinity`: never. */
+  maxHold: number;
+  /** What a section's caller learns of a lost lock: see `AcquireOptions.onLost`. */
+  onLost: 'signal' | 'reject';
+  /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
+  drainTimeout: number;
+  /** Whether a flow that holds a key may ask for it again. */
+  reentrant: boolean;
+  /** Told what an operator should know and no caller can be told: a lost lock, a hold past `maxHold`. */
+  onWarning(message: string, detail?: object): void;
+}
+
+/** How one call asks for a lock. Absent options take the engine's defaults. */
+export interface AcquireOptions {
+  /** Milliseconds to stay in line, for all keys together; 0 tries once; `Infinity` waits for ever. */
+  waitTime?: number | undefined;
+  /**
+   * Milliseconds of a fixed lease that is never renewed; absent: the lease is renewed until released. Without effect
+   * on a nested request, which lives on the lease of the outermost hold.
+   */
+  leaseTime?: number | undefined;
+  /** Leaves the line when it aborts; has no effect after the grant. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Who asks, in place of the async flow; an identity local to this process. The same owner re-enters at once, and the
+   * lock is given back when all its holds are released; two owners exclude each other.
+   */
+  owner?: string | undefined;
+  /** `false`: asking for a key that the flow (or owner) holds already is a LockDeadlockError. */
+  reentrant?: boolean | undefined;
+  /** How many requests may wait before this one is refused (LockQueueFullError); `Infinity`: no bound. */
+  maxQueue?: number | undefined;
+  /**
+   * Milliseconds after which the hold's signal aborts and renewing stops, so that a hung section cannot hold for ever:
+   * the lock is lost when its lease runs out. Without effect on a nested request.
+   */
+  maxHold?: number | undefined;
+  /**
+   * When the lock is lost while the section of `withLock` runs: `signal` aborts `lock.signal` and lets the section's
+   * result through; `reject` gives the caller the LockLostError once the section has ended, even if it succeeded.
+   */
+  onLost?: 'signal' | 'reject' | undefined;
+  /** Called when the request is put in a line (with several keys: in each), with how many will be served before it. */
+  onQueued?: ((position: number) => void) | undefined;
+  /** Who asks, for people: `OrdersService.pay`. */
+  label?: string | undefined;
+}

@@ -1,0 +1,19 @@
+/**
+ * An instant on both local clocks.
+ *
+ * The monotonic clock stands still while a machine is suspended; the wall clock can be set. A lease must err to
+ * "lost", so elapsed time is the larger of the two differences (R12).
+ */
+export interface Instant {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+export function now(): Instant {
+  return { monotonic: performance.now(), wall: Date.now() };
+}
+
+/** Milliseconds since `start`, by whichever local clock says more. */
+export function elapsedSince(start: Instant): number {
+  return Math.max(performance.now() - start.monotonic, Date.now() - start.wall);
+}

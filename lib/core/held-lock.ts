@@ -1,0 +1,111 @@
+import { follow, unfollow } from './abort-relay.js';
+import { LockNotHeldError, type LockLostError } from './errors.js';
+import type { ScopedLock } from './fair-lock.js';
+import { runInScope, type LockInScope } from './hold-scope.js';
+import { endInReverse, type Hold } from './hold.js';
+import type { LeaseState } from './lease.js';
+
+/** From best to worst. */
+const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
+
+/** The handle of one acquire: a hold for each key. */
+export class HeldLock implements ScopedLock, LockInScope {
+  private readonly first: Hold;
+  private joinedSignals: AbortController | undefined;
+  private releasing: Promise<void> | undefined;
+  /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
+  private lostBeforeRelease: LockLostError | undefined;
+
+  /** @param holds in the order in which they were taken */
+  constructor(readonly holds: readonly [Hold, ...Hold[]]) {
+    this.first = holds[0];
+  }
+
+  get key(): string {
+    return this.first.held.key;
+  }
+
+  get keys(): readonly string[] {
+    return this.holds.map(({ held }) => held.key);
+  }
+
+  get token(): number | undefined {
+    return this.holds.length === 1 ? this.first.held.grant.token : undefined;
+  }
+
+  get tokens(): ReadonlyMap<string, number> {
+    const tokens = new Map<string, number>();
+    for (const { key, grant } of this.holds.map(({ held }) => held)) {
+      if (grant.token !== undefined) tokens.set(key, grant.token);
+    }
+    return tokens;
+  }
+
+  get open(): boolean {
+    return !this.releasing;
+  }
+
+  get state(): LeaseState {
+    if (this.releasing) return this.lostBeforeRelease ? 'lost' : 'released';
+    let worst = 0;
+    for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
+    return STATES[worst] ?? 'lost';
+  }
+
+  get signal(): AbortSignal {
+    if (this.holds.length === 1) return this.first.held.lease.signal;
+    if (!this.joinedSignals) {
+      this.joinedSignals = new AbortController();
+      for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
+      if (this.releasing) this.unfollowAll();
+    }
+    return this.joinedSignals.signal;
+  }
+
+  get holdCount(): number {
+    return this.first.held.openHolds;
+  }
+
+  /** The first of its keys' losses that is found; undefined while all are held. */
+  get lostError(): LockLostError | undefined {
+    if (this.releasing) return this.lostBeforeRelease;
+    for (const { held } of this.holds) {
+      const lost = held.lease.lostError;
+      if (lost) return lost;
+    }
+    return undefined;
+  }
+
+  remaining(): number {
+    return this.releasing ? 0 : Math.min(...this.holds.map(({ held }) => held.lease.remaining()));
+  }
+
+  assertHeld(): void {
+    const lost = this.lostError;
+    if (lost) throw lost;
+    if (this.state === 'released') throw new LockNotHeldError(this.key);
+  }
+
+  release(): Promise<void> {
+    return (this.releasing ??= this.giveBack());
+  }
+
+  run<T>(code: () => T): T {
+    return runInScope(this, code);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  private giveBack(): Promise<void> {
+    this.lostBeforeRelease = this.lostError;
+    this.unfollowAll();
+    return this.holds.length === 1 ? this.first.end() : endInReverse(this.holds);
+  }
+
+  private unfollowAll(): void {
+    if (!this.joinedSignals) return;
+    for (const { held } of this.holds) unfollow(held.lease.signal, this.joinedSignals);
+  }
+}

@@ -1,0 +1,135 @@
+import type { Ask } from './ask.js';
+import type { Grant } from './lock-store.js';
+import type { Lease } from './lease.js';
+import { NestedLine } from './nested-line.js';
+import type { Wait } from './wait.js';
+import type { Watchdog } from './watchdog.js';
+
+const DONE = Promise.resolve();
+
+/** A store's grant while it is in use. It is given back when the last of its holds is done. */
+export class HeldGrant {
+  /** Holds that have not ended, nested ones included. */
+  openHolds = 0;
+  /** The outermost hold; with an explicit owner there may be several, which do not exclude each other. */
+  private readonly outermost: Hold[] = [];
+
+  constructor(
+    readonly grant: Grant,
+    /** The store's name for the key. */
+    readonly encoded: string,
+    /** Whose it is: the same key of another engine is another lock. */
+    readonly keeper: object,
+    /** The call that it was granted to. */
+    readonly ask: Ask,
+    readonly watchdog: Watchdog,
+    private readonly onDone: (held: HeldGrant) => void,
+  ) {}
+
+  get key(): string {
+    return this.grant.key;
+  }
+
+  get lease(): Lease {
+    return this.grant.lease;
+  }
+
+  enter(label: string): Hold {
+    const hold = new Hold(this, undefined, label);
+    this.outermost.push(hold);
+    return hold;
+  }
+
+  /** An outermost hold is done. */
+  leave(hold: Hold): Promise<void> {
+    this.outermost.splice(this.outermost.indexOf(hold), 1);
+    if (this.outermost.length > 0) return DONE;
+    this.onDone(this);
+    return this.grant.release();
+  }
+
+  /** Whoever waits to nest in it is refused. */
+  refuseWaiting(error: Error): void {
+    for (const hold of this.outermost) hold.refuseWaiting(error);
+  }
+}
+
+/**
+ * One section's, or one handle's, part in a held grant.
+ *
+ * Holds nest: a request from inside a hold, for its key, is a child of it. An async flow forks, so a hold has at most
+ * one active child; further ones stand in its line. A hold is *open* until its own section ends, and *done* when the
+ * child that has begun, if any, is done too.
+ */
+export class Hold {
+  private isOpen = true;
+  private child: Hold | undefined;
+  private line: NestedLine<Hold> | undefined;
+  private readonly since = performance.now();
+
+  constructor(
+    readonly held: HeldGrant,
+    private readonly parent: Hold | undefined,
+    readonly label: string,
+  ) {
+    held.openHolds += 1;
+  }
+
+  get open(): boolean {
+    return this.isOpen;
+  }
+
+  /** Whether a nested request is served at once. */
+  get free(): boolean {
+    return !this.child;
+  }
+
+  /** Makes the active child. Only while `free`. */
+  nest(label: string): Hold {
+    this.child = new Hold(this.held, this, label);
+    return this.child;
+  }
+
+  /** Waits for the turn to nest; undefined if this hold ended before it came. */
+  waitToNest(wait: Wait): Promise<Hold | undefined> {
+    this.line ??= new NestedLine(this.held.watchdog, () => ({
+      holder: this.child?.label || 'another branch of the same flow',
+      heldFor: performance.now() - (this.child?.since ?? this.since),
+    }));
+    return this.line.join(wait);
+  }
+
+  /** The section has ended, or the handle was released. Idempotent; resolves when what that gives back is given back. */
+  end(): Promise<void> {
+    if (!this.isOpen) return DONE;
+    this.isOpen = false;
+    this.held.openHolds -= 1;
+    this.line?.dissolve();
+    return this.child ? DONE : this.done();
+  }
+
+  refuseWaiting(error: Error): void {
+    this.line?.fail(error);
+    this.child?.refuseWaiting(error);
+  }
+
+  private done(): Promise<void> {
+    return this.parent ? this.parent.childDone() : this.held.leave(this);
+  }
+
+  private childDone(): Promise<void> {
+    this.child = undefined;
+    if (!this.isOpen) return this.done();
+    if (this.line && this.line.length > 0) {
+      const lost = this.held.lease.lostError;
+      if (lost) this.line.fail(lost);
+      else this.line.serve((wait) => this.nest(wait.ask.label));
+    }
+    return DONE;
+  }
+}
+
+/** Ends all of `holds`, the last first; resolves when what that gives back is given back. */
+export async function endInReverse(holds: readonly Hold[]): Promise<void> {
+  await Promise.all(holds.toReversed().map((hold) => hold.end()));
+}

@@ -1,0 +1,133 @@
+import { setMaxListeners } from 'node:events';
+import { elapsedSince, now, type Instant } from './clock.js';
+import { LockLostError, type FairLockError } from './errors.js';
+
+/**
+ * - `held`: the last renewal was confirmed.
+ * - `uncertain`: renewals are failing, but the lease has not run out; `assertHeld` passes.
+ * - `lost`: the lease ran out by this process's clocks, or the store said that another grant took its place.
+ * - `released`: given back.
+ */
+export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
+
+/**
+ * How long a holder may still believe in its grant, by its own clocks (R12).
+ *
+ * The server's end of the lease is never earlier: time is counted from the *sending* of the command that was
+ * confirmed (M1) and a margin is taken off, so `lost` fires here before the server gives the lock to another.
+ */
+export class Lease {
+  private current: Exclude<LeaseState, 'lost'> | LockLostError = 'held';
+  private mayRenew = true;
+  private interruption: FairLockError | undefined;
+  private controller: AbortController | undefined;
+  private listeners: ((error: LockLostError) => void)[] = [];
+
+  /**
+   * @param key the lock's name, for messages
+   * @param since the instant from which `left` counts
+   * @param left milliseconds of validity from `since`, margin already taken off; `Infinity`: never runs out
+   */
+  constructor(
+    private readonly key: string,
+    private since: Instant = now(),
+    private left: number = Infinity,
+  ) {}
+
+  /** The state right now, by the clocks: a lease that ran out during a blocked event loop is lost at the first look. */
+  get state(): LeaseState {
+    if (this.current instanceof LockLostError) return 'lost';
+    if (this.current === 'released') return 'released';
+    if (this.remaining() <= 0) {
+      this.lose('its lease ran out before it could be renewed');
+      return 'lost';
+    }
+    return this.current;
+  }
+
+  /** Milliseconds for which the holder may still act; 0 when lost or released. */
+  remaining(): number {
+    if (typeof this.current !== 'string' || this.current === 'released') return 0;
+    return this.left === Infinity ? Infinity : Math.max(0, this.left - elapsedSince(this.since));
+  }
+
+  /** Why it was lost; undefined while it is not. */
+  get lostError(): LockLostError | undefined {
+    return this.state === 'lost' && this.current instanceof LockLostError ? this.current : undefined;
+  }
+
+  /** Aborts the moment the lease is lost, with the LockLostError as reason, or interrupted. Never aborts by release. */
+  get signal(): AbortSignal {
+    if (!this.controller) {
+      this.controller = new AbortController();
+      // One hold may hand its signal to any number of calls; Node would warn of a leak at the eleventh.
+      setMaxListeners(0, this.controller.signal);
+    }
+    const reason = this.interruption ?? this.lostError;
+    if (reason) this.controller.abort(reason);
+    return this.controller.signal;
+  }
+
+  /** False after `stopRenewing`: the store sends no more renewals and lets the lease run out. */
+  get renewable(): boolean {
+    return this.mayRenew;
+  }
+
+  /** A renewal sent at `since` was confirmed with `left` ms (margin taken off). Never revives what is lost, never shortens. */
+  renew(since: Instant, left: number): void {
+    if (this.state === 'lost' || this.current === 'released') return;
+    const renewedLeft = left - elapsedSince(since);
+    if (renewedLeft >= this.remaining()) {
+      this.since = since;
+      this.left = left;
+    }
+    this.current = 'held';
+  }
+
+  /** A renewal failed or got no answer in time. */
+  doubt(): void {
+    if (this.state === 'held') this.current = 'uncertain';
+  }
+
+  /** Asks whoever works under the lease to stop, by aborting the signal. The lock stays held. */
+  interrupt(reason: FairLockError): void {
+    if (this.current !== 'held' && this.current !== 'uncertain') return;
+    this.interruption ??= reason;
+    this.controller?.abort(reason);
+  }
+
+  /**
+   * The signal aborts now and the lock is lost when the lease runs out; at once if it never would.
+   * `why` completes the sentence "The lock … was lost: …".
+   */
+  stopRenewing(why: string): void {
+    this.mayRenew = false;
+    if (this.left === Infinity) this.lose(why);
+    else this.interrupt(new LockLostError(this.key, why));
+  }
+
+  /** The grant is over although nobody released it. `why` completes the sentence "The lock … was lost: …". */
+  lose(why: string): void {
+    if (typeof this.current !== 'string' || this.current === 'released') return;
+    const error = new LockLostError(this.key, why);
+    this.current = error;
+    this.controller?.abort(error);
+    const listeners = this.listeners;
+    this.listeners = [];
+    for (const listener of listeners) listener(error);
+  }
+
+  /** Given back: no longer held, and not lost either. */
+  end(): void {
+    if (this.state === 'lost') return;
+    this.current = 'released';
+    this.listeners = [];
+  }
+
+  /** Calls `listener` once when the lease is lost, at once if it already is. Listeners must not throw. */
+  onLost(listener: (error: LockLostError) => void): void {
+    const lost = this.lostError;
+    if (lost) listener(lost);
+    else if (this.current !== 'released') this.listeners.push(listener);
+  }
+}

@@ -1,0 +1,191 @@
+import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
+import { Acquirer, refuseIfLost } from './acquirer.js';
+import { Ask } from './ask.js';
+import { LockConfigurationError, LockTimeoutError } from './errors.js';
+import type { FairLock, ScopedLock } from './fair-lock.js';
+import { HeldGrants } from './held-grants.js';
+import { HeldLock } from './held-lock.js';
+import { currentScope, openScopes } from './hold-scope.js';
+import { endInReverse, type Hold } from './hold.js';
+import type { LockSnapshot, LockStore } from './lock-store.js';
+import { Owners } from './owners.js';
+import { lockOrder, requireKey } from './several-keys.js';
+import { Shutdown } from './shutdown.js';
+import { Watchdog } from './watchdog.js';
+
+export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
+
+/**
+ * Locks on several keys, nesting and shutdown, on top of a store that keeps the line of one lock.
+ *
+ * The owner of a lock is the async flow: a request made inside a section, for a key that the section holds, is nested
+ * in it and costs the store nothing. `Hold` says what that means when flows fork.
+ */
+export class LockEngine {
+  private readonly defaults: EngineDefaults;
+  private readonly watchdog = new Watchdog();
+  private readonly grants: HeldGrants;
+  private readonly shutdown: Shutdown;
+  private readonly acquirer: Acquirer;
+  private closing: Promise<void> | undefined;
+
+  constructor(
+    private readonly store: LockStore,
+    defaults: EngineDefaults,
+  ) {
+    const warn = neverThrowing(defaults);
+    this.defaults = { ...defaults, onWarning: warn };
+    const owners = new Owners();
+    this.grants = new HeldGrants(this.watchdog, owners, warn);
+    this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
+    this.acquirer = new Acquirer(store, owners, this.grants, this.shutdown);
+  }
+
+  /**
+   * Waits in line for all keys and holds them until `release()`.
+   *
+   * Inside a section that holds the key it nests in the section's hold. It is no scope itself: a further request of the
+   * same flow does not nest in it (`withLock` or `owner` makes it so).
+   *
+   * @throws LockTimeoutError when `waitTime` is over
+   * @throws LockAbortedError when the caller's signal aborts, or its client goes away, while in line
+   * @throws LockQueueFullError when `maxQueue` requests wait already
+   * @throws LockDeadlockError when waiting could never end
+   * @throws LockLostError when it would nest in a hold that is lost
+   * @throws LockShuttingDownError when the application is closing
+   * @throws LockStoreUnavailableError when the store does not serve
+   * @throws LockKeyError or LockConfigurationError, before anything is queued, for a call that cannot work
+   */
+  acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<FairLock> {
+    return this.obtain(keys, options);
+  }
+
+  /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
+  async tryAcquire(
+    keys: string | readonly string[],
+    options: AcquireOptions = {},
+  ): Promise<FairLock | undefined> {
+    try {
+      return await this.obtain(keys, options, 0);
+    } catch (error) {
+      if (error instanceof LockTimeoutError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `section` while it holds the keys, and gives them back when it has ended. Its result and its error pass
+   * through; only `onLost: 'reject'` puts the LockLostError in place of a result.
+   *
+   * @throws what `acquire` throws
+   */
+  async withLock<T>(
+    keys: string | readonly string[],
+    section: (lock: FairLock) => Promise<T> | T,
+    options: AcquireOptions = {},
+  ): Promise<T> {
+    if (typeof section !== 'function') {
+      throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
+    }
+    const lock = await this.obtain(keys, options);
+    let result: T;
+    try {
+      result = await lock.run(() => section(lock));
+    } finally {
+      await lock.release();
+    }
+    if (lock.lostError && (options.onLost ?? this.defaults.onLost) === 'reject') throw lock.lostError;
+    return result;
+  }
+
+  /** As `acquire`, with a scope that can be entered again and again: for streams and generators. */
+  open(keys: string | readonly string[], options: AcquireOptions = {}): Promise<ScopedLock> {
+    return this.obtain(keys, options);
+  }
+
+  /** The innermost section, of those that hold `key`, that the running flow is inside of; of all, without a key. */
+  current(key?: string): FairLock | undefined {
+    const encoded = key === undefined ? undefined : this.store.encode(requireKey(key));
+    for (const { lock } of openScopes(currentScope())) {
+      for (const { held } of lock.holds) {
+        if (held.keeper === this.grants && (encoded === undefined || held.encoded === encoded)) return lock;
+      }
+    }
+    return undefined;
+  }
+
+  /** Who holds `key`, and who waits. */
+  async inspect(key: string): Promise<LockSnapshot> {
+    requireKey(key);
+    return await this.store.inspect(key);
+  }
+
+  async isLocked(key: string): Promise<boolean> {
+    return (await this.inspect(key)).holder !== undefined;
+  }
+
+  /** Takes `key` from whoever holds it, who learns that it is lost; false if nobody held it. */
+  async forceRelease(key: string): Promise<boolean> {
+    requireKey(key);
+    return await this.store.forceRelease(key);
+  }
+
+  /**
+   * Whoever waits outside a hold leaves the line with a LockShuttingDownError, and whoever comes; a flow that holds may
+   * still join. After `drainTimeout` the others leave too, and the signals of the remaining holds abort. Idempotent.
+   */
+  beginShutdown(): void {
+    this.shutdown.begin();
+  }
+
+  /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
+  close(): Promise<void> {
+    return (this.closing ??= this.giveUpAll());
+  }
+
+  private async giveUpAll(): Promise<void> {
+    this.shutdown.close();
+    this.watchdog.stop();
+    await this.grants.releaseAll();
+    try {
+      await this.store.close();
+    } catch (error) {
+      this.defaults.onWarning('The lock store failed to close.', { error });
+    }
+  }
+
+  /** All or nothing: what was taken when one key cannot be had is given back. */
+  private async obtain(
+    keys: string | readonly string[],
+    options: AcquireOptions,
+    waitTime?: number,
+  ): Promise<HeldLock> {
+    const ask = new Ask(options, this.defaults, waitTime);
+    if (typeof keys === 'string') {
+      return new HeldLock([await this.acquirer.acquire(keys, this.store.encode(keys), ask)]);
+    }
+    const taken: Hold[] = [];
+    try {
+      for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
+        taken.push(await this.acquirer.acquire(key, encoded, ask));
+      }
+      // One may have run out while the flow stood in line for the next.
+      for (const { held } of taken) refuseIfLost(held);
+    } catch (error) {
+      await endInReverse(taken);
+      throw error;
+    }
+    return new HeldLock(taken as [Hold, ...Hold[]]);
+  }
+}
+
+/** A logger that throws must not cost anybody a lock, and nothing may throw out of a timer. */
+function neverThrowing(defaults: EngineDefaults): EngineDefaults['onWarning'] {
+  return (message, detail) => {
+    try {
+      defaults.onWarning(message, detail);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+}

@@ -1,0 +1,104 @@
+import type { Lease } from './lease.js';
+
+/**
+ * The port between the engine and whatever keeps the line: Redis, Redisson's wire format, or this process.
+ *
+ * A store owns the line and the lease of one lock at a time. It knows nothing of nesting, of several keys
+ * or of async contexts: those are the engine's.
+ */
+export interface LockStore {
+  /** The store's name in messages and in `inspect`. */
+  readonly kind: string;
+
+  /** Whether grants carry a fencing token. */
+  readonly fencing: boolean;
+
+  /** Connects and checks what can be checked at boot; resolves also when the server is away (then it warns). */
+  start(): Promise<void>;
+
+  /** The name under which the store keeps `key`; two keys are one lock exactly if this is equal. */
+  encode(key: string): string;
+
+  /**
+   * Joins the line of `request.key` and resolves with the grant when it is this request's turn.
+   *
+   * A promise that rejects does not own the lock, and whatever the server still gives it is handed on.
+   *
+   * @throws LockTimeoutError when `waitTime` is over, at once for a try (`waitTime: 0`) on a busy lock
+   * @throws LockAbortedError when `signal` aborts while in line, unless its reason is a FairLockError, which is thrown as it is
+   * @throws LockQueueFullError when `maxQueue` requests already wait
+   * @throws LockStoreUnavailableError when a new request gets no answer within the store's command deadline
+   */
+  acquire(request: LockRequest): Promise<Grant>;
+
+  /** Who holds `key` and who waits. */
+  inspect(key: string): Promise<LockSnapshot>;
+
+  /** Ends the present grant of `key`, whoever has it, and wakes the next; false if nobody held it. */
+  forceRelease(key: string): Promise<boolean>;
+
+  /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
+  close(): Promise<void>;
+}
+
+/** One attempt to lock one key. */
+export interface LockRequest {
+  readonly key: string;
+  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits for ever. */
+  readonly waitTime: number;
+  /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
+  readonly leaseTime?: number;
+  /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
+  readonly maxQueue: number;
+  /** Who asks, for people: `OrdersService.pay`. At most 128 characters are kept. */
+  readonly label: string;
+  /** Leaves the line when it aborts; has no effect after the grant. */
+  readonly signal?: AbortSignal;
+  /** Called once, when the request was put in line, with how many requests will be served before it (holder not counted). */
+  readonly onQueued?: (ahead: number) => void;
+}
+
+/** The right to a lock, until released or lost. */
+export interface Grant {
+  readonly key: string;
+  /** Fencing token: rises with every grant of the key. Absent where `LockStore.fencing` is false. */
+  readonly token: number | undefined;
+  /** Held, uncertain or lost, by this process's own clocks. */
+  readonly lease: Lease;
+  /** Milliseconds between joining the line and the grant. */
+  readonly waited: number;
+  /**
+   * Gives the lock to the next in line. Idempotent, never rejects: a server that cannot be reached is retried in the
+   * background until the lease is over, after which the server gives the lock on by itself.
+   * Resolves when the server acknowledged it, at the latest after the store's command deadline.
+   */
+  release(): Promise<void>;
+}
+
+/** What `inspect` shows. Times are milliseconds. */
+export interface LockSnapshot {
+  readonly key: string;
+  readonly holder: LockHolder | undefined;
+  /** In the order in which they will be served; at most the first 1,000. */
+  readonly waiters: readonly LockWaiter[];
+  /** How many wait in all. */
+  readonly queueLength: number;
+}
+
+export interface LockHolder {
+  /** `host/pid` and the label: `web-1/4711/OrdersService.pay`. */
+  readonly who: string;
+  readonly token: number | undefined;
+  /** Held for this long. */
+  readonly heldFor: number;
+  /** Left of the lease. `Infinity` in the memory store without a fixed lease. */
+  readonly leaseLeft: number;
+}
+
+export interface LockWaiter {
+  readonly who: string;
+  /** Waiting for this long. */
+  readonly waitingFor: number;
+  /** False while its client is not heard from; it is passed over then, without losing its place. */
+  readonly live: boolean;
+}

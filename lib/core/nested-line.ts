@@ -1,0 +1,108 @@
+import { LockQueueFullError, LockTimeoutError } from './errors.js';
+import { abortError, type Wait } from './wait.js';
+import type { Watchdog, Watched } from './watchdog.js';
+
+/** Who is in the way of those who wait. */
+export interface Blocker {
+  readonly holder: string;
+  readonly heldFor: number;
+}
+
+/** The line of those who want to nest in a hold while another is nested in it: first come, first served. */
+export class NestedLine<T> {
+  private readonly waiters = new Set<NestedWaiter<T>>();
+
+  constructor(
+    private readonly watchdog: Watchdog,
+    private readonly blocker: () => Blocker,
+  ) {}
+
+  get length(): number {
+    return this.waiters.size;
+  }
+
+  /**
+   * Resolves with what `serve` makes when it is this request's turn, or with undefined when the line is dissolved.
+   *
+   * @throws LockTimeoutError when the wait time is over, at once for a try
+   * @throws LockQueueFullError when `maxQueue` requests wait already
+   */
+  async join(wait: Wait): Promise<T | undefined> {
+    const { ask, key } = wait;
+    const ahead = this.waiters.size;
+    if (ask.remaining() === 0) throw this.timeoutError(wait, ahead);
+    if (ahead >= ask.maxQueue) throw new LockQueueFullError(key, ask.maxQueue);
+    const turn = new Promise<T | undefined>((resolve, reject) => {
+      this.waiters.add(new NestedWaiter(wait, this, this.watchdog, resolve, reject));
+    });
+    // Last, because it may do anything, also abort this very wait.
+    ask.onQueued?.(ahead);
+    return await turn;
+  }
+
+  /** It is the first one's turn. */
+  serve(make: (wait: Wait) => T): void {
+    for (const first of this.waiters) {
+      this.remove(first);
+      first.resolve(make(first.wait));
+      return;
+    }
+  }
+
+  /** The hold has ended: whoever waits asks anew. */
+  dissolve(): void {
+    for (const waiter of this.waiters) {
+      this.remove(waiter);
+      waiter.resolve(undefined);
+    }
+  }
+
+  /** Nobody in line will be served. */
+  fail(error: Error): void {
+    for (const waiter of this.waiters) this.refuse(waiter, error);
+  }
+
+  refuse(waiter: NestedWaiter<T>, error: Error): void {
+    this.remove(waiter);
+    waiter.reject(error);
+  }
+
+  overdue(waiter: NestedWaiter<T>): void {
+    this.refuse(waiter, this.timeoutError(waiter.wait, [...this.waiters].indexOf(waiter)));
+  }
+
+  private remove(waiter: NestedWaiter<T>): void {
+    this.waiters.delete(waiter);
+    waiter.stopWatching();
+  }
+
+  private timeoutError({ key, ask }: Wait, ahead: number): LockTimeoutError {
+    return new LockTimeoutError(key, ask.waitTime, { ...this.blocker(), ahead });
+  }
+}
+
+class NestedWaiter<T> implements Watched {
+  constructor(
+    readonly wait: Wait,
+    private readonly line: NestedLine<T>,
+    private readonly watchdog: Watchdog,
+    readonly resolve: (turn: T | undefined) => void,
+    readonly reject: (error: Error) => void,
+  ) {
+    wait.signal.addEventListener('abort', this);
+    if (wait.ask.deadline < Infinity) watchdog.schedule(this, wait.ask.deadline);
+  }
+
+  stopWatching(): void {
+    this.wait.signal.removeEventListener('abort', this);
+    this.watchdog.cancel(this);
+  }
+
+  handleEvent(): void {
+    this.line.refuse(this, abortError(this.wait.key, this.wait.signal.reason));
+  }
+
+  onDue(): void {
+    this.line.overdue(this);
+  }
+}

@@ -1,0 +1,99 @@
+import type { Ask } from './ask.js';
+import { LockAbortedError } from './errors.js';
+import { innermostOpen } from './hold-scope.js';
+import type { HeldGrant, Hold } from './hold.js';
+import type { Wait } from './wait.js';
+
+/**
+ * The explicit identities of an engine, and where each stands with each key.
+ *
+ * An owner that holds a key enters it again at once. One that asks several times before it holds stands in line with
+ * each request, so that none depends on the fate of another; the first that is served takes the others along.
+ */
+export class Owners {
+  /** By owner, then by the store's name of the key. */
+  private readonly places = new Map<string, Map<string, Place>>();
+
+  /** What `owner` holds of the key. */
+  held(owner: string, encoded: string): HeldGrant | undefined {
+    return this.places.get(owner)?.get(encoded)?.held;
+  }
+
+  /** A key that the asker holds, as flow or as owner; if it would nest in `outer`, one that it holds further inside. */
+  keyHeldBy(ask: Ask, outer?: Hold): string | undefined {
+    const lock = innermostOpen(ask.scope)?.lock;
+    if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
+    if (ask.owner === undefined) return undefined;
+    for (const { held } of this.places.get(ask.owner)?.values() ?? []) {
+      // What a call for several keys has taken so far does not count: it takes them in the global order.
+      if (held && held.ask !== ask) return held.key;
+    }
+    return undefined;
+  }
+
+  /** `wait` stands in line, until `served`, for `owner`: the hold that it, or another of the same owner, led to. */
+  async share(owner: string, encoded: string, wait: Wait, served: Promise<Hold>): Promise<Hold> {
+    const place = this.place(owner, encoded);
+    place.waits.add(wait);
+    try {
+      const hold = await served;
+      place.waits.delete(wait);
+      // Only after the grant that took it along was lost can it be served itself.
+      if (wait.takenAlong) await wait.takenAlong.end();
+      place.take(hold.held);
+      return hold;
+    } catch (error) {
+      if (wait.takenAlong) return wait.takenAlong;
+      throw error;
+    } finally {
+      place.waits.delete(wait);
+      this.forgetIfIdle(owner, encoded);
+    }
+  }
+
+  /** `held` was given back by its owner, if it has one. */
+  release(held: HeldGrant): void {
+    const { ask, encoded } = held;
+    const { owner } = ask;
+    if (owner === undefined) return;
+    const place = this.place(owner, encoded);
+    if (place.held === held) place.held = undefined;
+    this.forgetIfIdle(owner, encoded);
+  }
+
+  private place(owner: string, encoded: string): Place {
+    let places = this.places.get(owner);
+    if (!places) this.places.set(owner, (places = new Map<string, Place>()));
+    let place = places.get(encoded);
+    if (!place) places.set(encoded, (place = new Place()));
+    return place;
+  }
+
+  /** Nothing is kept of an owner that neither holds nor waits for the key. */
+  private forgetIfIdle(owner: string, encoded: string): void {
+    const places = this.places.get(owner);
+    if (!places?.get(encoded)?.idle) return;
+    places.delete(encoded);
+    if (places.size === 0) this.places.delete(owner);
+  }
+}
+
+/** Where one owner stands with one key. */
+class Place {
+  held: HeldGrant | undefined;
+  readonly waits = new Set<Wait>();
+
+  get idle(): boolean {
+    return !this.held && this.waits.size === 0;
+  }
+
+  /** The owner was granted the key: whoever waits for it in the same name is in as well, and out of the line. */
+  take(held: HeldGrant): void {
+    this.held = held;
+    for (const wait of this.waits) {
+      wait.takenAlong = held.enter(wait.ask.label);
+      wait.abandon(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
+    }
+    this.waits.clear();
+  }
+}

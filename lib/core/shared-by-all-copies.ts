@@ -1,0 +1,9 @@
+/**
+ * The one value for `name` in this process. Bundlers and mixed module systems may load this package twice; what says
+ * who is asking must then still be one, or a nested call through the other copy would wait for its own flow.
+ */
+export function sharedByAllCopies<T>(name: string, create: () => T): T {
+  const key = Symbol.for(name);
+  const shared = globalThis as { [key: symbol]: T | undefined };
+  return (shared[key] ??= create());
+}

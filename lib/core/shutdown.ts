@@ -1,0 +1,80 @@
+import type { Ask } from './ask.js';
+import { LockShuttingDownError } from './errors.js';
+import type { HeldGrants } from './held-grants.js';
+import type { Owners } from './owners.js';
+import { Wait } from './wait.js';
+import type { Watchdog, Watched } from './watchdog.js';
+
+/**
+ * - `stopping`: whoever is not inside a hold neither waits nor begins to; a flow that holds may still join a line.
+ * - `drained`: nobody waits, and those who hold have been asked to stop. Nesting that needs no wait still works.
+ * - `closed`: nothing is given any more.
+ */
+type Phase = 'running' | 'stopping' | 'drained' | 'closed';
+
+/** The waits of an engine, and how a shutdown ends them step by step. */
+export class Shutdown implements Watched {
+  private readonly waits = new Set<Wait>();
+  private phase: Phase = 'running';
+
+  constructor(
+    private readonly watchdog: Watchdog,
+    private readonly owners: Owners,
+    private readonly grants: HeldGrants,
+    /** Milliseconds from `begin` until those who hold are asked to stop. */
+    private readonly drainTimeout: number,
+  ) {}
+
+  get closed(): boolean {
+    return this.phase === 'closed';
+  }
+
+  /** Nobody is served any more, and what is granted now comes too late. */
+  get drained(): boolean {
+    return this.phase === 'drained' || this.phase === 'closed';
+  }
+
+  /** @throws LockShuttingDownError, or LockAbortedError if the one who asks has gone already */
+  startWait(key: string, ask: Ask): Wait {
+    if (this.drained || (this.phase === 'stopping' && !this.holds(ask))) {
+      throw new LockShuttingDownError(key);
+    }
+    const wait = new Wait(key, ask);
+    this.waits.add(wait);
+    return wait;
+  }
+
+  endWait(wait: Wait): void {
+    this.waits.delete(wait);
+    wait.end();
+  }
+
+  begin(): void {
+    if (this.phase !== 'running') return;
+    this.phase = 'stopping';
+    for (const wait of this.waits) if (!this.holds(wait.ask)) this.abandon(wait);
+    if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
+  }
+
+  /** The drain time is over. */
+  onDue(): void {
+    if (this.drained) return;
+    this.phase = 'drained';
+    for (const wait of this.waits) this.abandon(wait);
+    this.grants.interrupt();
+  }
+
+  close(): void {
+    this.onDue();
+    this.phase = 'closed';
+  }
+
+  /** Whether the one who asks is inside a hold, right now. */
+  private holds(ask: Ask): boolean {
+    return this.owners.keyHeldBy(ask) !== undefined;
+  }
+
+  private abandon(wait: Wait): void {
+    wait.abandon(new LockShuttingDownError(wait.key));
+  }
+}

@@ -1,0 +1,139 @@
+/** Something that wants to be called at a time. Instances are kept, so scheduling allocates nothing. */
+export interface Watched {
+  /** Called at or after the scheduled time. Must not throw; schedules itself anew if it wants another call. */
+  onDue(): void;
+}
+
+/** Longest time spent on due tasks before the event loop gets a turn, in ms. */
+const SLICE = 5;
+
+/**
+ * One timer for everything that a client renews or watches.
+ *
+ * A binary heap by due time: ten thousand leases cost one timer, scheduling and cancelling are O(log n), and a
+ * burst of due tasks is worked off in slices of at most 5 ms. The timer never keeps the process alive.
+ */
+export class Watchdog {
+  private readonly heap: Entry[] = [];
+  private readonly entries = new Map<Watched, Entry>();
+  private timer: NodeJS.Timeout | undefined;
+  private timerDue = Infinity;
+  private readonly work = (): void => this.runDue();
+
+  /** How many tasks are scheduled. */
+  get size(): number {
+    return this.heap.length;
+  }
+
+  /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), in place of an earlier time of its own. */
+  schedule(task: Watched, due: number): void {
+    const entry = this.entries.get(task);
+    if (entry) {
+      entry.due = due;
+      this.siftUp(this.siftDown(entry.index));
+    } else {
+      const added = { task, due, index: this.heap.length };
+      this.heap.push(added);
+      this.entries.set(task, added);
+      this.siftUp(added.index);
+    }
+    this.arm();
+  }
+
+  cancel(task: Watched): void {
+    const entry = this.entries.get(task);
+    if (entry) this.remove(entry);
+    // The timer stays: when it fires it finds what is due then. Re-arming on each release would cost more.
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.timerDue = Infinity;
+    this.heap.length = 0;
+    this.entries.clear();
+  }
+
+  private arm(): void {
+    const first = this.heap[0];
+    if (!first || first.due >= this.timerDue) return;
+    clearTimeout(this.timer);
+    this.timerDue = first.due;
+    // setTimeout may fire up to 1 ms early relative to the fractional clock; rounding up avoids a second wake-up.
+    const delay = Math.min(Math.max(0, Math.ceil(first.due - performance.now())), MAX_DELAY);
+    this.timer = setTimeout(this.work, delay);
+    this.timer.unref();
+  }
+
+  private runDue(): void {
+    this.timer = undefined;
+    this.timerDue = Infinity;
+    const started = performance.now();
+    for (let first = this.heap[0]; first; first = this.heap[0]) {
+      const time = performance.now();
+      if (first.due > time) break;
+      if (time - started > SLICE) {
+        // More is due: let I/O in, then go on (a zero delay would be rounded to 1 ms, which is as good).
+        break;
+      }
+      this.remove(first);
+      first.task.onDue();
+    }
+    this.arm();
+  }
+
+  private remove(entry: Entry): void {
+    this.entries.delete(entry.task);
+    const last = this.heap.pop();
+    if (!last || last === entry) return;
+    this.place(last, entry.index);
+    this.siftUp(this.siftDown(last.index));
+  }
+
+  private siftUp(index: number): number {
+    const entry = this.heap[index];
+    if (!entry) return index;
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1;
+      const parent = this.heap[parentIndex];
+      if (!parent || parent.due <= entry.due) break;
+      this.place(parent, index);
+      index = parentIndex;
+    }
+    this.place(entry, index);
+    return index;
+  }
+
+  private siftDown(index: number): number {
+    const entry = this.heap[index];
+    if (!entry) return index;
+    for (;;) {
+      let childIndex = 2 * index + 1;
+      let child = this.heap[childIndex];
+      const right = this.heap[childIndex + 1];
+      if (right && child && right.due < child.due) {
+        child = right;
+        childIndex += 1;
+      }
+      if (!child || child.due >= entry.due) break;
+      this.place(child, index);
+      index = childIndex;
+    }
+    this.place(entry, index);
+    return index;
+  }
+
+  private place(entry: Entry, index: number): void {
+    this.heap[index] = entry;
+    entry.index = index;
+  }
+}
+
+/** Node's largest timer delay; a later task is reached in several steps. */
+const MAX_DELAY = 2 ** 31 - 1;
+
+interface Entry {
+  readonly task: Watched;
+  due: number;
+  index: number;
+}

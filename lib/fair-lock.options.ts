@@ -1,0 +1,234 @@
+import { inspect } from 'node:util';
+import { LockConfigurationError } from './core/errors.js';
+import { type RedisSource } from './stores/redis-connection/redis-source.js';
+
+/** What `FairLockModule.forRoot` takes. Everything has a default; times are milliseconds. */
+export interface FairLockModuleOptions {
+  /**
+   * Where Redis is: a URL, ioredis options, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
+   * lock makes its own connections from it), or a function of the role (`'commands'`, `'subscriber'`, `'replication'`)
+   * that makes a client, for credentials that rotate. Default: the environment's `REDIS_URL`, else
+   * `redis://localhost:6379`.
+   */
+  redis?: RedisSource | undefined;
+  /**
+   * Where the lines are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
+   * `getFairLock`, to share locks with Java; no fencing tokens. `memory`: in this process, for tests and single
+   * instances.
+   */
+  store?: 'redis' | 'redisson' | 'memory' | undefined;
+  /** Before every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. */
+  keyPrefix?: string | undefined;
+  /** How long a request stays in line, unless its call says otherwise; `Infinity`: for ever. Default 60,000. */
+  waitTime?: number | undefined;
+  /**
+   * The lease: how long a lock outlives a holder that crashed. While the holder lives, the watchdog renews it.
+   * Default 30,000.
+   */
+  watchdogTimeout?: number | undefined;
+  /** How long a waiting process may be silent before it is passed over, without losing its place. Default 10,000. */
+  livenessWindow?: number | undefined;
+  /** Within which time Redis must answer a command. Default 1,000. */
+  commandTimeout?: number | undefined;
+  /** How many requests may wait for one lock before a new one is refused with 503. Default `Infinity`. */
+  maxQueue?: number | undefined;
+  /**
+   * After which time the signal of a hold aborts and its renewing stops, so that a hung section cannot hold for ever.
+   * Default `Infinity`.
+   */
+  maxHold?: number | undefined;
+  /**
+   * What a caller learns when its lock was lost while the method ran. `signal` (default): `lock.signal` aborts, a
+   * warning is logged, and the method's result goes through. `reject`: the caller gets the LockLostError even if the
+   * method then succeeds, and a stream ends with it.
+   */
+  onLost?: 'signal' | 'reject' | undefined;
+  /** Whether a flow that holds a key may lock it again without waiting for itself. Default true. */
+  reentrant?: boolean | undefined;
+  /**
+   * How many replicas must have a grant before it counts (Redis `WAIT`); narrows what a failover can lose at the cost
+   * of a round trip. Default 0.
+   */
+  replicas?: number | undefined;
+  /**
+   * How long holders may go on after a shutdown began; then their signals abort and streams held by a lock end.
+   * Default 10,000.
+   */
+  drainTimeout?: number | undefined;
+  /**
+   * Whether a client that disconnects leaves the line: every HTTP (also GraphQL) and WebSocket request runs in an async
+   * scope that knows when its client has gone. Default true.
+   */
+  requestScope?: boolean | undefined;
+  /** Only for `redisson`: the wait time that a place in line is reckoned with, Redisson's name. Default 300,000. */
+  fairLockWaitTimeout?: number | undefined;
+  /** Only for `redisson`: Redisson's name for `watchdogTimeout`, which it replaces. */
+  lockWatchdogTimeout?: number | undefined;
+}
+
+/** What a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync` implements. */
+export interface FairLockOptionsFactory {
+  createFairLockOptions(): FairLockModuleOptions | Promise<FairLockModuleOptions>;
+}
+
+type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
+
+/** The options with every default filled in, all checked. */
+export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions>;
+
+const DEFAULTS = {
+  store: 'redis',
+  keyPrefix: 'fairlock',
+  waitTime: 60_000,
+  watchdogTimeout: 30_000,
+  livenessWindow: 10_000,
+  commandTimeout: 1_000,
+  maxQueue: Infinity,
+  maxHold: Infinity,
+  onLost: 'signal',
+  reentrant: true,
+  replicas: 0,
+  drainTimeout: 10_000,
+  requestScope: true,
+  fairLockWaitTimeout: 300_000,
+} satisfies FairLockModuleOptions;
+
+/** A check results in what the option must be, where it is not. */
+type Check = (value: unknown) => string | undefined;
+
+/** Node's longest timer, in ms (24.8 days): a longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const milliseconds =
+  (least: number, unbounded: boolean): Check =>
+  (value) => {
+    const fits = typeof value === 'number' && value >= least && (value <= LONGEST_TIMER || value === Infinity);
+    if (fits && (unbounded || value !== Infinity)) return undefined;
+    return `a number of milliseconds from ${least} to ${LONGEST_TIMER}${unbounded ? ', or Infinity' : ''}`;
+  };
+
+const count =
+  (unbounded: boolean): Check =>
+  (value) =>
+    (Number.isInteger(value) && (value as number) >= 0) || (unbounded && value === Infinity)
+      ? undefined
+      : `a whole number, 0 or more${unbounded ? ', or Infinity' : ''}`;
+
+const oneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value) =>
+    allowed.includes(value) ? undefined : allowed.map((each) => inspect(each)).join(' or ');
+
+const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
+  redis: checkRedis,
+  store: oneOf('redis', 'redisson', 'memory'),
+  keyPrefix: (value) =>
+    typeof value === 'string' && value !== '' && !/[{}]/.test(value)
+      ? undefined
+      : 'a text without braces, which mark the part of a key that a Redis Cluster hashes',
+  waitTime: milliseconds(0, true),
+  watchdogTimeout: milliseconds(1, false),
+  livenessWindow: milliseconds(1, false),
+  commandTimeout: milliseconds(1, false),
+  maxQueue: count(true),
+  maxHold: milliseconds(1, true),
+  onLost: oneOf('signal', 'reject'),
+  reentrant: oneOf(true, false),
+  replicas: count(false),
+  drainTimeout: milliseconds(0, false),
+  requestScope: oneOf(true, false),
+  fairLockWaitTimeout: milliseconds(1, false),
+  lockWatchdogTimeout: milliseconds(1, false),
+};
+
+/**
+ * Checks what the user gave and fills in the defaults.
+ *
+ * @throws LockConfigurationError with a sentence for the first option that cannot work; it never repeats a value that
+ *   could hold a password
+ */
+export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOptions {
+  refuseUnknown(given);
+  const watchdogTimeout = given.lockWatchdogTimeout ?? given.watchdogTimeout ?? DEFAULTS.watchdogTimeout;
+  const options: ResolvedFairLockOptions = {
+    redis: process.env['REDIS_URL'] || 'redis://localhost:6379',
+    ...DEFAULTS,
+    ...withoutUndefined(given),
+    watchdogTimeout,
+    lockWatchdogTimeout: watchdogTimeout,
+  };
+  for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {
+    const expected = CHECKS[name](options[name]);
+    if (expected === undefined) continue;
+    const found = name === 'redis' ? '' : `; it is ${inspect(options[name], { depth: 0 })}`;
+    refuse(`The option ${name} must be ${expected}${found}.`);
+  }
+  refuseContradictions(options, given);
+  return options;
+}
+
+/** What an operator should think about although it can work; undefined if nothing. */
+export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
+  const { store, waitTime, watchdogTimeout, livenessWindow } = options;
+  const recovery = watchdogTimeout + livenessWindow;
+  if (store === 'memory' || waitTime > recovery) return undefined;
+  return (
+    `waitTime (${waitTime} ms) is not above watchdogTimeout + livenessWindow (${recovery} ms): ` +
+    'when a holder crashes, everyone in line may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
+  );
+}
+
+function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    refuse(`The options must be an object; they are ${inspect(given, { depth: 0 })}.`);
+  }
+  for (const name of Object.keys(given)) {
+    if (name in CHECKS) continue;
+    if (name === 'name' || name === 'isGlobal') {
+      refuse(`The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`);
+    }
+    refuse(`There is no option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
+  }
+}
+
+function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
+  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
+    if (options.commandTimeout >= options[window] && options.store !== 'memory') {
+      refuse(
+        `commandTimeout (${options.commandTimeout} ms) must be below ${window} (${options[window]} ms), ` +
+          'else one slow answer would cost the lock or the place in line.',
+      );
+    }
+  }
+  for (const name of ['fairLockWaitTimeout', 'lockWatchdogTimeout'] as const) {
+    if (given[name] !== undefined && options.store !== 'redisson') {
+      refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
+    }
+  }
+  if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
+    refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');
+  }
+}
+
+/** Only the form: nothing is connected here, and nothing is repeated, since a URL may hold a password. */
+function checkRedis(value: unknown): string | undefined {
+  const expected =
+    'a redis:// or rediss:// URL, the path of a Unix socket, ioredis options, a Redis or Cluster of ioredis, or a function of the role';
+  if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
+  const usable = typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+  return usable ? undefined : expected;
+}
+
+function isRedisAddress(text: string): boolean {
+  return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text));
+}
+
+function withoutUndefined<Options extends object>(given: Options): Resolved<Options> {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  ) as unknown as Resolved<Options>;
+}
+
+function refuse(sentence: string): never {
+  throw new LockConfigurationError(sentence);
+}

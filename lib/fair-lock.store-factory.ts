@@ -1,0 +1,28 @@
+import { LockConfigurationError } from './core/errors.js';
+import { type LockStore } from './core/lock-store.js';
+import { type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { MemoryLockStore } from './stores/memory/memory-lock-store.js';
+import { RedisLockStore } from './stores/redis/redis-lock-store.js';
+
+/**
+ * The one place that chooses a store.
+ *
+ * @param onWarning told what an operator should know; never contains credentials
+ */
+export function createStore(options: ResolvedFairLockOptions, onWarning: (message: string) => void): LockStore {
+  switch (options.store) {
+    case 'memory':
+      return new MemoryLockStore();
+    case 'redis':
+      return new RedisLockStore({
+        redis: options.redis,
+        keyPrefix: options.keyPrefix,
+        lease: options.watchdogTimeout,
+        livenessWindow: options.livenessWindow,
+        commandTimeout: options.commandTimeout,
+        onWarning,
+      });
+    case 'redisson':
+      throw new LockConfigurationError("The store 'redisson' is not part of this version.");
+  }
+}

@@ -1,0 +1,12 @@
+import { Inject } from '@nestjs/common';
+import { isObservable, type Observable, of } from 'rxjs';
+import { type AcquireOptions } from './core/acquire-options.js';
+import { LockConfigurationError, LockTimeoutError } from './core/errors.js';
+import { type FairLockService } from './fair-lock.service.js';
+import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
+import { type FairLockedOptions, type LockedKey, type LockedMethodDecorator } from './fair-locked.types.js';
+import { type KeysOf, keysFromArguments } from './lock-keys.js';
+import { lockIteration } from './locked-iteration.js';
+import { lockObservable } from './locked-observable.js';
+import { type StreamTerms } from './locked-stream.js';
+import { isAsyncIterable, methodKind, type MethodKind, streamKindOf } from './method-kind.js';

@@ -1,0 +1,67 @@
+import { hostname } from 'node:os';
+import { now } from '../../core/clock.js';
+import { Lease } from '../../core/lease.js';
+import { type Grant, type LockHolder, type LockRequest } from '../../core/lock-store.js';
+import { type Watched } from '../../core/watchdog.js';
+
+/** How much of a label is kept. */
+const MAX_LABEL_LENGTH = 128;
+
+const PROCESS = `${hostname()}/${process.pid}`;
+
+/** Who asks, as `inspect` and errors show it: `web-1/4711/OrdersService.pay`. */
+export function who(request: LockRequest): string {
+  return `${PROCESS}/${request.label.slice(0, MAX_LABEL_LENGTH)}`;
+}
+
+let lastToken = 0;
+
+/**
+ * One sequence for the whole process, led by the wall clock: tokens of a key rise although nothing is kept of a free
+ * lock, and over restarts of the process too.
+ */
+function nextToken(): number {
+  lastToken = Math.max(lastToken, Date.now() * 1_000 - 1) + 1;
+  return lastToken;
+}
+
+/** The hold of one lock. Without a `leaseTime` it lasts until released: the process that could lose it is the store. */
+export class MemoryGrant implements Grant, Watched {
+  readonly key: string;
+  readonly token = nextToken();
+  readonly lease: Lease;
+  /** When a fixed lease ends, on the monotonic clock. */
+  readonly due: number;
+  private readonly since = now();
+
+  constructor(
+    private readonly request: LockRequest,
+    readonly waited: number,
+    private readonly onRelease: (grant: MemoryGrant) => void,
+  ) {
+    this.key = request.key;
+    const leaseTime = request.leaseTime ?? Infinity;
+    // No margin is taken off: holder and store read the same clocks in the same thread.
+    this.lease = new Lease(this.key, this.since, leaseTime);
+    this.due = this.since.monotonic + leaseTime;
+  }
+
+  describe(): LockHolder {
+    return {
+      who: who(this.request),
+      token: this.token,
+      heldFor: performance.now() - this.since.monotonic,
+      leaseLeft: this.lease.remaining(),
+    };
+  }
+
+  onDue(): void {
+    this.lease.lose(`its lease of ${this.request.leaseTime} ms is over`);
+  }
+
+  release(): Promise<void> {
+    this.lease.end();
+    this.onRelease(this);
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,114 @@
+import { FairLockError, LockAbortedError, LockQueueFullError, LockTimeoutError } from '../../core/errors.js';
+import { type Grant, type LockRequest, type LockSnapshot } from '../../core/lock-store.js';
+import { type Watchdog } from '../../core/watchdog.js';
+import { MemoryGrant, who } from './memory-grant.js';
+import { Waiter, type WaiterExits } from './waiter.js';
+import { WaiterList } from './waiter-list.js';
+
+/** How many waiters `inspect` shows, and up to how many ahead a timeout error counts. */
+const MAX_SHOWN = 1_000;
+
+/** One lock: its holder and its line. Whoever waits, waits for a holder; a line without one is over. */
+export class MemoryLine implements WaiterExits {
+  private holder: MemoryGrant | undefined;
+  private readonly waiters = new WaiterList();
+
+  constructor(
+    private readonly key: string,
+    private readonly watchdog: Watchdog,
+    /** Nobody holds and nobody waits any more: the line can be forgotten. */
+    private readonly onIdle: () => void,
+  ) {}
+
+  /**
+   * Ends a lease that is over by the clock although the watchdog has not come to it yet (a blocked event loop).
+   * The look at the state is enough: the lease tells its holder, then `end` is called.
+   */
+  settle(): void {
+    void this.holder?.lease.state;
+  }
+
+  async acquire(request: LockRequest): Promise<Grant> {
+    if (!this.holder) return this.grant(request, 0);
+    if (request.waitTime <= 0) throw this.timeoutError(request, this.waiters.length);
+    if (this.waiters.length >= request.maxQueue) throw new LockQueueFullError(this.key, request.maxQueue);
+    return await new Promise((resolve, reject) => {
+      const ahead = this.waiters.length;
+      const waiter = new Waiter(request, this, resolve, reject);
+      this.waiters.push(waiter);
+      waiter.watch();
+      try {
+        // Last, because it may do anything: abort this very wait, or throw.
+        request.onQueued?.(ahead);
+      } catch (error) {
+        this.waiters.remove(waiter);
+        waiter.refuse(error);
+      }
+    });
+  }
+
+  overdue(waiter: Waiter): void {
+    const error = this.timeoutError(waiter.request, this.waiters.countAhead(waiter, MAX_SHOWN));
+    this.waiters.remove(waiter);
+    waiter.refuse(error);
+  }
+
+  aborted(waiter: Waiter): void {
+    this.waiters.remove(waiter);
+    waiter.refuse(abortError(waiter.request));
+  }
+
+  forceRelease(): void {
+    this.holder?.lease.lose('it was released by force');
+  }
+
+  inspect(): LockSnapshot {
+    const waiters = [];
+    for (const waiter of this.waiters) {
+      if (waiters.length === MAX_SHOWN) break;
+      waiters.push({ who: who(waiter.request), waitingFor: waiter.waited, live: true });
+    }
+    return { key: this.key, holder: this.holder?.describe(), waiters, queueLength: this.waiters.length };
+  }
+
+  /** Refuses everyone in line with what `error` makes, then ends the grant. */
+  close(error: () => FairLockError): void {
+    for (let waiter = this.waiters.shift(); waiter; waiter = this.waiters.shift()) waiter.refuse(error());
+    void this.holder?.release();
+  }
+
+  private grant(request: LockRequest, waited: number): MemoryGrant {
+    const grant = new MemoryGrant(request, waited, this.end);
+    this.holder = grant;
+    // A lease calls its listeners after it has told the holder: whoever is next finds the loser told.
+    grant.lease.onLost(() => this.end(grant));
+    if (grant.due !== Infinity) this.watchdog.schedule(grant, grant.due);
+    return grant;
+  }
+
+  /** Hands the lock on, if `grant` is still the present one. */
+  private readonly end = (grant: MemoryGrant): void => {
+    if (this.holder !== grant) return;
+    this.holder = undefined;
+    this.watchdog.cancel(grant);
+    // With the last lease goes the timer; the watchdog itself would leave it to run out.
+    if (this.watchdog.size === 0) this.watchdog.stop();
+    const next = this.waiters.shift();
+    if (next) next.serve(this.grant(next.request, next.waited));
+    else this.onIdle();
+  };
+
+  private timeoutError(request: LockRequest, ahead: number | undefined): LockTimeoutError {
+    const holder = this.holder?.describe();
+    return new LockTimeoutError(this.key, request.waitTime, {
+      ...(holder && { holder: holder.who, heldFor: holder.heldFor }),
+      ...(ahead !== undefined && { ahead }),
+    });
+  }
+}
+
+/** What a request is refused with when its caller's signal aborts. */
+export function abortError({ key, signal }: LockRequest): FairLockError {
+  const reason: unknown = signal?.reason;
+  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
+}

@@ -1,0 +1,63 @@
+import { LockShuttingDownError } from '../../core/errors.js';
+import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
+import { Watchdog } from '../../core/watchdog.js';
+import { abortError, MemoryLine } from './memory-line.js';
+
+/**
+ * Locks within one process: for tests, for development without Redis, for an application of one instance.
+ *
+ * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
+ * locks; two instances know nothing of each other. A hold without `leaseTime` never runs out, since who could crash
+ * is the store itself. A free lock takes no memory, and an idle store has no timer.
+ */
+export class MemoryLockStore implements LockStore {
+  readonly kind = 'memory';
+  readonly fencing = true;
+  private readonly lines = new Map<string, MemoryLine>();
+  private readonly watchdog = new Watchdog();
+  private closed = false;
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  encode(key: string): string {
+    return key;
+  }
+
+  async acquire(request: LockRequest): Promise<Grant> {
+    if (this.closed) throw new LockShuttingDownError(request.key);
+    if (request.signal?.aborted) throw abortError(request);
+    return await (this.find(request.key) ?? this.begin(request.key)).acquire(request);
+  }
+
+  inspect(key: string): Promise<LockSnapshot> {
+    return Promise.resolve(
+      this.find(key)?.inspect() ?? { key, holder: undefined, waiters: [], queueLength: 0 },
+    );
+  }
+
+  forceRelease(key: string): Promise<boolean> {
+    const line = this.find(key);
+    line?.forceRelease();
+    return Promise.resolve(line !== undefined);
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    for (const [key, line] of this.lines) line.close(() => new LockShuttingDownError(key));
+    return Promise.resolve();
+  }
+
+  private find(key: string): MemoryLine | undefined {
+    // Settling may end the line: look again.
+    this.lines.get(key)?.settle();
+    return this.lines.get(key);
+  }
+
+  private begin(key: string): MemoryLine {
+    const line = new MemoryLine(key, this.watchdog, () => this.lines.delete(key));
+    this.lines.set(key, line);
+    return line;
+  }
+}

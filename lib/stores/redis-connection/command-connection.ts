@@ -1,0 +1,157 @@
+import type { Cluster, Redis } from 'ioredis';
+import { DeadlineQueue, type Awaited } from './deadline-queue.js';
+import type { RedisConnection } from './redis-source.js';
+import { CommandFailure, commandTimeout, toCommandFailure } from './server-failure.js';
+
+/** A Lua script as the embedding tool writes it. */
+export interface Script {
+  readonly lua: string;
+  readonly sha1: string;
+  readonly numberOfKeys: number;
+}
+
+/**
+ * Runs scripts, each with its own deadline, whatever the client's options are.
+ *
+ * It never repeats a command whose outcome is unknown: that is for the caller to decide, who knows whether it is
+ * idempotent.
+ */
+export class CommandConnection {
+  private readonly deadlines = new DeadlineQueue();
+  private readonly readyWaiters = new Set<() => void>();
+  private lastAnswer = 0;
+
+  /** Called after each connect with the server's run id, `undefined` where INFO is not permitted. */
+  onConnected: (() => void) | undefined;
+
+  /** Identity of the server process that answers, for comparing with the subscriber's. */
+  serverRunId: string | undefined;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    /** Milliseconds within which a command must be answered. */
+    private readonly timeout: number,
+  ) {
+    connection.client.on('ready', () => this.onReady());
+    connection.client.on('close', () => (this.serverRunId = undefined));
+  }
+
+  get client(): Redis | Cluster {
+    return this.connection.client;
+  }
+
+  get ready(): boolean {
+    return this.client.status === 'ready';
+  }
+
+  /** Begins to connect, if nobody did; failing is not an error here, the client goes on trying. */
+  connect(): void {
+    if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
+  }
+
+  /** Resolves when commands can be sent, or after `limit` ms. */
+  whenReady(limit: number): Promise<void> {
+    if (this.ready) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.readyWaiters.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, limit));
+      this.readyWaiters.add(done);
+    });
+  }
+
+  /** Sends a script once. @throws CommandFailure */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const sentAt = performance.now();
+      const awaited: Awaited = {
+        deadline: sentAt + this.timeout,
+        answered: false,
+        onOverdue: () => {
+          reject(commandTimeout(this.timeout));
+          this.suspect(sentAt);
+        },
+      };
+      this.deadlines.add(awaited);
+      this.send(script, keys, args).then(
+        (reply) => {
+          awaited.answered = true;
+          this.lastAnswer = performance.now();
+          resolve(reply);
+        },
+        (error: unknown) => {
+          awaited.answered = true;
+          reject(toCommandFailure(error));
+        },
+      );
+    });
+  }
+
+  /** Closes for good: politely where the server answers within `limit` ms. */
+  async close(limit: number): Promise<void> {
+    this.deadlines.stop();
+    for (const done of this.readyWaiters) done();
+    await closeClient(this.client, limit);
+  }
+
+  private async send(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    try {
+      return await this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
+    } catch (error) {
+      // Unknown to this server, so it did not run.
+      if (!(error instanceof Error) || !error.message.includes('NOSCRIPT')) throw error;
+      return this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
+    }
+  }
+
+  /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
+  private suspect(sentAt: number): void {
+    if (this.lastAnswer < sentAt && 'stream' in this.client && this.ready) this.client.disconnect(true);
+  }
+
+  private onReady(): void {
+    for (const done of this.readyWaiters) done();
+    readRunId(this.client)
+      .then((id) => {
+        this.serverRunId = id;
+        this.onConnected?.();
+      })
+      .catch(() => undefined);
+  }
+}
+
+/** The run id of the server, or undefined where that is not told (no permission, a Cluster with many). */
+export async function readRunId(client: Redis | Cluster): Promise<string | undefined> {
+  if (client.isCluster) return undefined;
+  try {
+    return /run_id:(\w+)/.exec(await client.info('server'))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Quits, and cuts the connection where quitting takes longer than `limit` ms. Never rejects. */
+export async function closeClient(client: Redis | Cluster, limit: number): Promise<void> {
+  if (client.status === 'ready') {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limit)));
+    await Promise.race([
+      client.quit().then(
+        () => undefined,
+        () => undefined,
+      ),
+      late,
+    ]);
+    clearTimeout(timer);
+  }
+  client.disconnect();
+}
+
+export { CommandFailure };

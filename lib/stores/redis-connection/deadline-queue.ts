@@ -1,0 +1,50 @@
+/** Something that must have been answered by a time. */
+export interface Awaited {
+  /** On the monotonic clock. */
+  readonly deadline: number;
+  /** Set by the owner when the answer came. */
+  answered: boolean;
+  /** Called once when the deadline has passed without an answer. Must not throw. */
+  onOverdue(): void;
+}
+
+/**
+ * One timer for all commands under way. Their deadlines are all equally far away, so the order of sending is the order
+ * of deadlines, and a queue with one timer for its head replaces a timer for each command.
+ */
+export class DeadlineQueue {
+  private queue: Awaited[] = [];
+  private head = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  add(awaited: Awaited): void {
+    this.queue.push(awaited);
+    if (!this.timer) this.arm(awaited);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.queue = [];
+    this.head = 0;
+  }
+
+  private arm(first: Awaited): void {
+    this.timer = setTimeout(() => this.check(), Math.max(1, Math.ceil(first.deadline - performance.now())));
+    this.timer.unref();
+  }
+
+  private check(): void {
+    this.timer = undefined;
+    const time = performance.now();
+    let first = this.queue[this.head];
+    while (first && (first.answered || first.deadline <= time)) {
+      this.head += 1;
+      if (!first.answered) first.onOverdue();
+      first = this.queue[this.head];
+    }
+    this.queue.splice(0, this.head);
+    this.head = 0;
+    if (first) this.arm(first);
+  }
+}

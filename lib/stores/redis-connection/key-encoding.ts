@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+
+/** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
+const LONGEST_NAME = 512;
+const KEPT_OF_LONG_NAME = 128;
+
+/** Printable ASCII except what has a meaning here: `%` escapes, braces are the Cluster's hash tag. */
+const PLAIN = /^[!-$&-z|~]+$/;
+const NOT_PLAIN = /[^!-$&-z|~]/g;
+
+/**
+ * A lock's name as it stands in Redis keys: injective, never empty, without braces, spaces or control characters.
+ *
+ * Encoded from UTF-16 units, so that lone surrogates stay distinct too: `%7b`, `%u20ac`. Ordinary names stay as they
+ * are and can be read in redis-cli; the empty name is a lone `%`.
+ */
+export function encodeName(name: string): string {
+  if (name.length <= LONGEST_NAME && PLAIN.test(name)) return name;
+  if (name === '') return '%';
+  const encoded = name.slice(0, LONGEST_NAME + 1).replace(NOT_PLAIN, escapeUnit);
+  if (name.length <= LONGEST_NAME && encoded.length <= LONGEST_NAME) return encoded;
+  // `%h` cannot be mistaken for an escape: those continue with a hexadecimal digit or `u`.
+  const digest = createHash('sha256').update(name, 'utf16le').digest('hex');
+  return `${encoded.slice(0, KEPT_OF_LONG_NAME)}%h${digest}`;
+}
+
+function escapeUnit(unit: string): string {
+  const code = unit.charCodeAt(0);
+  return code < 0x100 ? `%${code.toString(16).padStart(2, '0')}` : `%u${code.toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,126 @@
+import { LockStoreUnavailableError, type StoreFailure } from '../../core/errors.js';
+
+/** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
+export type Effect = 'none' | 'unknown';
+
+/** A command that got no usable answer. Internal: callers see `error`. */
+export class CommandFailure extends Error {
+  constructor(
+    readonly effect: Effect,
+    /** Whether the same command may succeed a moment later. */
+    readonly retriable: boolean,
+    readonly error: LockStoreUnavailableError,
+  ) {
+    super(error.message);
+  }
+}
+
+interface Known {
+  readonly pattern: RegExp;
+  readonly failure: StoreFailure;
+  readonly effect: Effect;
+  readonly retriable: boolean;
+  readonly text: string;
+}
+
+/**
+ * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a
+ * script, or at its first write, have no effect; Redis 6 wraps script errors, so patterns are looked for anywhere.
+ */
+const KNOWN: readonly Known[] = [
+  known(
+    /WRONGTYPE/,
+    'foreign-type',
+    'none',
+    false,
+    'a key of this lock holds a value of another type, written by something else; choose another name or keyPrefix',
+  ),
+  known(
+    /OOM/,
+    'out-of-memory',
+    'none',
+    false,
+    'Redis is out of memory and takes no new requests; held locks are still renewed and released',
+  ),
+  known(/READONLY/, 'read-only', 'none', true, 'Redis is a read-only replica'),
+  known(/MISCONF/, 'refused', 'none', true, 'Redis refuses writes because it cannot persist (MISCONF)'),
+  known(
+    /NOREPLICAS/,
+    'refused',
+    'none',
+    true,
+    'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
+  ),
+  known(/LOADING/, 'loading', 'none', true, 'Redis is loading its data'),
+  known(/MASTERDOWN/, 'unreachable', 'none', true, 'the replica has lost its master'),
+  known(
+    /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
+    'unreachable',
+    'none',
+    true,
+    'the cluster does not serve this slot at the moment',
+  ),
+  known(/BUSY/, 'busy', 'none', true, 'Redis is busy with a script of somebody else'),
+  known(/NOAUTH|WRONGPASS/, 'not-permitted', 'none', false, 'Redis did not accept the credentials'),
+  known(/NOPERM/, 'not-permitted', 'unknown', false, 'the Redis user lacks a right that the lock needs'),
+  known(
+    /isn't writeable|Cluster isn't ready|enableOfflineQueue/,
+    'unreachable',
+    'none',
+    true,
+    'there is no connection to Redis',
+  ),
+];
+
+function known(
+  pattern: RegExp,
+  failure: StoreFailure,
+  effect: Effect,
+  retriable: boolean,
+  text: string,
+): Known {
+  return { pattern, failure, effect, retriable, text };
+}
+
+/** Turns whatever ioredis rejects with into a failure with a sentence. Never repeats arguments or credentials. */
+export function toCommandFailure(cause: unknown): CommandFailure {
+  if (cause instanceof CommandFailure) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const found = KNOWN.find(({ pattern }) => pattern.test(message));
+  if (found) {
+    const text = `The lock store could not serve: ${found.text}. The lock was not taken.`;
+    return new CommandFailure(
+      found.effect,
+      found.retriable,
+      new LockStoreUnavailableError(found.failure, text, plain(cause)),
+    );
+  }
+  if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
+    const text = `The lock store could not serve: Redis refused a script (${firstLine(message)}). The lock was not taken.`;
+    return new CommandFailure('unknown', false, new LockStoreUnavailableError('refused', text, plain(cause)));
+  }
+  const text =
+    'The lock store could not serve: the connection to Redis broke before the answer came. The lock was not taken.';
+  return new CommandFailure(
+    'unknown',
+    true,
+    new LockStoreUnavailableError('unreachable', text, plain(cause)),
+  );
+}
+
+/** No answer within the command deadline; the command may still run. */
+export function commandTimeout(deadline: number): CommandFailure {
+  const text =
+    `The lock store gave no answer within ${deadline} ms (commandTimeout). The lock was not taken. ` +
+    'Check the connection to Redis and its load.';
+  return new CommandFailure('unknown', true, new LockStoreUnavailableError('timeout', text));
+}
+
+/** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */
+function plain(cause: unknown): Error | undefined {
+  return cause instanceof Error ? new Error(firstLine(cause.message)) : undefined;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]?.slice(0, 200) ?? '';
+}

@@ -1,0 +1,123 @@
+import type { Redis } from 'ioredis';
+import { closeClient, readRunId } from './command-connection.js';
+import type { RedisConnection } from './redis-source.js';
+
+/** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
+const RESUBSCRIBE_DELAY = 250;
+
+/**
+ * The private subscriber connection of a client.
+ *
+ * ioredis calls a connection ready before it has subscribed anew, and does not notice when that fails; so
+ * re-subscription is done and awaited here, and `up` means that the server has acknowledged every channel (R9).
+ */
+export class Subscriber {
+  private readonly channels = new Set<string>();
+  private upSince: number | undefined;
+  private attempt = 0;
+  private closed = false;
+  private retry: NodeJS.Timeout | undefined;
+  private firstAttempt: { promise: Promise<void>; resolve: () => void };
+
+  /** Run id of the server that carries the subscription. */
+  serverRunId: string | undefined;
+
+  /** A message came. Must not throw. */
+  onMessage: ((channel: string, message: string) => void) | undefined;
+
+  /** All channels are subscribed, for the first time or again. Whoever waits must look what it missed. */
+  onUp: (() => void) | undefined;
+
+  constructor(private readonly connection: RedisConnection) {
+    let resolve = (): void => undefined;
+    const promise = new Promise<void>((done) => (resolve = done));
+    this.firstAttempt = { promise, resolve };
+    const { client } = connection;
+    client.on('ready', () => void this.subscribeAll());
+    client.on('close', () => this.down());
+    client.on('end', () => this.firstAttempt.resolve());
+    client.on('message', (channel: string, message: string) => this.onMessage?.(channel, message));
+  }
+
+  /** All channels are subscribed. */
+  get up(): boolean {
+    return this.upSince !== undefined;
+  }
+
+  /** Milliseconds since when all channels have been subscribed without a break; undefined while they are not. */
+  get upFor(): number | undefined {
+    return this.upSince === undefined ? undefined : performance.now() - this.upSince;
+  }
+
+  /** Begins to connect, if nobody did. */
+  connect(): void {
+    const { client } = this.connection;
+    if (client.status === 'wait') client.connect().catch(() => this.firstAttempt.resolve());
+    else if (client.status === 'ready' && this.attempt === 0) void this.subscribeAll();
+  }
+
+  /** Resolves when the first attempt to subscribe has ended, whatever its outcome, or after `limit` ms. */
+  async settled(limit: number): Promise<void> {
+    if (this.upSince !== undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limit)));
+    await Promise.race([this.firstAttempt.promise, late]);
+    clearTimeout(timer);
+  }
+
+  /** Subscribes to a channel, now and after every reconnect. Resolves when acknowledged or failed (then it is retried). */
+  async add(channel: string): Promise<void> {
+    this.channels.add(channel);
+    if (this.upSince === undefined) return;
+    await this.client.subscribe(channel).catch(() => this.rebuild());
+  }
+
+  remove(channel: string): void {
+    this.channels.delete(channel);
+    if (this.upSince !== undefined) this.client.unsubscribe(channel).catch(() => undefined);
+  }
+
+  /** The subscription is not what it seems (half open, lost, on another server): a new connection. */
+  rebuild(): void {
+    if (this.closed) return;
+    this.down();
+    this.client.disconnect(true);
+  }
+
+  async close(limit: number): Promise<void> {
+    this.closed = true;
+    this.down();
+    this.firstAttempt.resolve();
+    await closeClient(this.client, limit);
+  }
+
+  private get client(): Redis {
+    return this.connection.client as Redis;
+  }
+
+  private down(): void {
+    clearTimeout(this.retry);
+    this.upSince = undefined;
+    this.serverRunId = undefined;
+    this.attempt += 1;
+  }
+
+  private async subscribeAll(): Promise<void> {
+    const attempt = ++this.attempt;
+    try {
+      // Before subscribing: a RESP2 connection that has subscribed cannot ask.
+      const runId = await readRunId(this.client);
+      if (this.channels.size > 0) await this.client.subscribe(...this.channels);
+      if (attempt !== this.attempt || this.closed) return;
+      this.serverRunId = runId;
+      this.upSince = performance.now();
+      this.onUp?.();
+    } catch {
+      if (attempt !== this.attempt || this.closed) return;
+      this.retry = setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY);
+      this.retry.unref();
+    } finally {
+      this.firstAttempt.resolve();
+    }
+  }
+}

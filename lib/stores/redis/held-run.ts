@@ -1,0 +1,91 @@
+import { elapsedSince, type Instant } from '../../core/clock.js';
+import { Lease } from '../../core/lease.js';
+import type { PresentGrant } from './line-commands.js';
+import { safetyMargin } from './timing.js';
+import type { Waiter } from './waiter.js';
+
+/**
+ * A grant as this client lives it: a run of requests, neighbours in line, that hold the lock one after the other, are
+ * renewed as one, and released once at the end (R14).
+ */
+export class HeldRun {
+  readonly first: number;
+  /** Fixed lease of its only request; undefined: the watchdog renews. */
+  readonly leaseTime: number | undefined;
+  /** The one that is inside. */
+  current: { waiter: Waiter; lease: Lease } | undefined;
+
+  /** Set when Redis has confirmed the whole of a fixed lease. */
+  confirmed: boolean;
+
+  private readonly headSequence: number;
+  private readonly margin: number;
+  private next = 0;
+  private since: Instant;
+  private left: number;
+
+  constructor(
+    private readonly key: string,
+    grant: PresentGrant,
+    private readonly members: readonly (Waiter | undefined)[],
+    lease: number,
+  ) {
+    this.first = grant.first;
+    this.headSequence = grant.run[0] ?? 0;
+    this.confirmed = this.leaseTime !== undefined && grant.left >= this.leaseTime;
+    this.leaseTime = members[0]?.leaseTime;
+    this.margin = safetyMargin(this.leaseTime ?? lease);
+    this.since = grant.since;
+    this.left = grant.left - this.margin;
+  }
+
+  /** The first request's sequence, for Redis to remember as done (M9); 0 while it has not had its turn. */
+  get head(): number {
+    return this.next > 0 ? this.headSequence : 0;
+  }
+
+  /** Milliseconds for which this client may act on the grant. */
+  remaining(): number {
+    return this.left - elapsedSince(this.since);
+  }
+
+  /** Lets the next member in that still waits; undefined if there is none. */
+  enterNext(): { waiter: Waiter; lease: Lease; token: number } | undefined {
+    this.current = undefined;
+    while (this.next < this.members.length) {
+      const index = this.next++;
+      const waiter = this.members[index];
+      if (!waiter || waiter.settled) continue;
+      const lease = new Lease(this.key, this.since, this.left);
+      this.current = { waiter, lease };
+      return { waiter, lease, token: this.first + index };
+    }
+    return undefined;
+  }
+
+  /** Members that still wait for their turn. */
+  unserved(): Waiter[] {
+    return this.members
+      .slice(this.next)
+      .filter((waiter): waiter is Waiter => waiter !== undefined && !waiter.settled);
+  }
+
+  /** Whether it is its turn in this run that the waiter waits for. */
+  has(waiter: Waiter): boolean {
+    return this.members.includes(waiter, this.next);
+  }
+
+  /** A renewal of this very grant, sent at `since`, left so much (M1, M2). */
+  renewed(since: Instant, left: number): void {
+    if (left - this.margin - elapsedSince(since) >= this.remaining()) {
+      this.since = since;
+      this.left = left - this.margin;
+    }
+    this.current?.lease.renew(since, left - this.margin);
+  }
+
+  /** Whether a heartbeat should still renew it: a fixed lease only until its full length is confirmed. */
+  get wantsRenewal(): boolean {
+    return this.leaseTime === undefined || !this.confirmed;
+  }
+}

@@ -1,0 +1,178 @@
+import { now, type Instant } from '../../core/clock.js';
+import type { CommandConnection } from '../redis-connection/command-connection.js';
+import type { Script } from '../redis-connection/command-connection.js';
+import type { Subscriber } from '../redis-connection/subscriber.js';
+import { acquire, forceRelease, heartbeat, inspect, leave, release } from './scripts.generated.js';
+import type { ServerClock } from './server-clock.js';
+import type { Timing } from './timing.js';
+
+/** The keys of one lock. */
+export type LineKeys = readonly [hash: string, queue: string, clients: string];
+
+/** The client's present grant of a lock, as an answer or a message tells it. */
+export interface PresentGrant {
+  /** Sequence numbers of the run's requests, in order. */
+  readonly run: readonly number[];
+  /** Fencing token of the run's first request; names the grant. */
+  readonly first: number;
+  /** Milliseconds left of the lease, counted from `since` (M1). */
+  readonly left: number;
+  readonly since: Instant;
+}
+
+export type Status =
+  | 'EXPIRED'
+  | 'GRANTED'
+  | 'DONE'
+  | 'BUSY'
+  | 'FULL'
+  | 'QUEUED'
+  | 'RELEASED'
+  | 'LOST'
+  | 'RENEWED'
+  | 'GONE'
+  | 'LEFT'
+  | 'FORCED'
+  | 'FREE';
+
+/** What every script answers. */
+export interface Answer {
+  readonly status: Status;
+  /** Position of the command among all that this client sent. */
+  readonly order: number;
+  readonly sentAt: Instant;
+  /** The client's generation at this lock (M5); 0: it has none. */
+  readonly generation: number;
+  /** Milliseconds until asking again makes sense; -1: never by itself. */
+  readonly wake: number;
+  readonly grant: PresentGrant | undefined;
+  readonly details: readonly [unknown, unknown, unknown];
+}
+
+/** A request as the acquire script needs it. */
+export interface Asking {
+  readonly sequence: number;
+  readonly ticket: number;
+  readonly leaseTime: number | undefined;
+  readonly tries: boolean;
+  readonly maxQueue: number;
+  readonly label: string;
+}
+
+/** Says the protocol's commands and understands the answers; knows no line. */
+export class LineCommands {
+  private order = 0;
+  private highestToken = 0;
+  private readonly settings: string;
+
+  constructor(
+    readonly clientId: string,
+    private readonly commands: CommandConnection,
+    private readonly subscriber: Subscriber,
+    private readonly clock: ServerClock,
+    private readonly timing: Timing,
+    channelPrefix: string,
+    /** host/pid */
+    private readonly where: string,
+  ) {
+    const { window, lease, grace, maxRun, rest } = timing;
+    this.settings = `${Math.round(window)} ${Math.round(lease)} ${grace} ${maxRun} ${rest} ${channelPrefix}`;
+  }
+
+  /** Position of the last command sent. */
+  get lastOrder(): number {
+    return this.order;
+  }
+
+  acquire(keys: LineKeys, asking: Asking, deadline: number): Promise<Answer> {
+    return this.say(acquire, keys, [
+      this.clientId,
+      asking.sequence,
+      this.clock.atMost(deadline),
+      Math.round(asking.leaseTime ?? this.timing.lease),
+      asking.leaseTime === undefined ? '' : Math.round(asking.leaseTime),
+      asking.ticket,
+      asking.tries ? 'try' : 'wait',
+      asking.maxQueue === Infinity ? -1 : asking.maxQueue,
+      this.highestToken,
+      asking.label,
+      this.settings,
+      this.self(),
+    ]);
+  }
+
+  release(keys: LineKeys, first: number, head: number, waiting: boolean): Promise<Answer> {
+    return this.say(release, keys, [
+      this.clientId,
+      first,
+      head,
+      this.timing.rest,
+      waiting ? 'waiting' : 'idle',
+      this.settings,
+      this.self(),
+    ]);
+  }
+
+  /** @param renewal the grant to renew: `first` 0 renews nothing */
+  heartbeat(
+    keys: LineKeys,
+    renewal: { first: number; leaseTime: number | undefined; label: string },
+    waiting: boolean,
+    ping: boolean,
+    deadline: number,
+  ): Promise<Answer> {
+    return this.say(heartbeat, keys, [
+      this.clientId,
+      this.clock.atMost(deadline),
+      renewal.first,
+      renewal.leaseTime === undefined ? 'rolling' : 'fixed',
+      Math.round(renewal.leaseTime ?? this.timing.lease),
+      renewal.label,
+      waiting ? 'waiting' : 'idle',
+      ping ? 'ping' : '',
+      this.settings,
+      this.self(),
+    ]);
+  }
+
+  leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
+    const lease = asking.leaseTime === undefined ? '' : `:${Math.round(asking.leaseTime)}`;
+    const member = `${this.clientId}:${asking.sequence}${lease}`;
+    return this.say(leave, keys, [
+      this.clientId,
+      member,
+      waiting ? 'waiting' : 'idle',
+      this.settings,
+      this.self(),
+    ]);
+  }
+
+  forceRelease(keys: LineKeys): Promise<Answer> {
+    return this.say(forceRelease, keys, [this.clientId, this.settings, this.self()]);
+  }
+
+  inspect(keys: LineKeys, limit: number): Promise<unknown> {
+    return this.commands.run(inspect, keys, [this.clientId, limit]);
+  }
+
+  /** What the client tells of itself: which server carries its subscription, for how long, and host/pid. */
+  private self(): string {
+    const { upFor, serverRunId } = this.subscriber;
+    const heard =
+      upFor !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
+    return heard ? `${serverRunId} ${Math.floor(upFor)} ${this.where}` : `- 0 ${this.where}`;
+  }
+
+  private async say(script: Script, keys: LineKeys, args: (string | number)[]): Promise<Answer> {
+    const order = ++this.order;
+    const sentAt = now();
+    const reply = (await this.commands.run(script, keys, args)) as RawAnswer;
+    const [status, time, generation, wake, run, first, left, ...details] = reply;
+    this.clock.observe(sentAt.monotonic, performance.now(), time);
+    const grant = run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt };
+    if (grant) this.highestToken = Math.max(this.highestToken, first + grant.run.length - 1);
+    return { status, order, sentAt, generation, wake, grant, details: [details[0], details[1], details[2]] };
+  }
+}
+
+type RawAnswer = [Status, number, number, number, string, number, number, ...unknown[]];

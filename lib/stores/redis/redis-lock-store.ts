@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { now } from '../../core/clock.js';
+import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
+import { Watchdog } from '../../core/watchdog.js';
+import { CommandConnection } from '../redis-connection/command-connection.js';
+import { encodeName } from '../redis-connection/key-encoding.js';
+import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
+import { toCommandFailure } from '../redis-connection/server-failure.js';
+import { Subscriber } from '../redis-connection/subscriber.js';
+import { ClientContext } from './client-context.js';
+import { LineCommands, type LineKeys } from './line-commands.js';
+import { LockLine } from './lock-line.js';
+import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { parseMessage } from './message.js';
+import { ServerClock } from './server-clock.js';
+import { SubscriptionCheck } from './subscription-check.js';
+import { timing, type Timing } from './timing.js';
+
+export interface RedisLockStoreOptions {
+  readonly redis: RedisSource;
+  /** Before every key and channel; `fairlock` makes `fairlock:{name}`. No braces. */
+  readonly keyPrefix: string;
+  /** Milliseconds for which Redis honours a grant without hearing from its holder. */
+  readonly lease: number;
+  /** Milliseconds for which a waiting client may be silent. */
+  readonly livenessWindow: number;
+  /** Milliseconds within which a command must be answered. */
+  readonly commandTimeout: number;
+  /** Hears what an operator should know; never contains credentials. */
+  readonly onWarning: (message: string) => void;
+}
+
+/** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
+export class RedisLockStore implements LockStore {
+  readonly kind = 'redis';
+  readonly fencing = true;
+
+  private readonly lines = new Map<string, LockLine>();
+  private readonly timing: Timing;
+  private readonly connection: CommandConnection;
+  private readonly subscriber: Subscriber;
+  private readonly context: ClientContext;
+  private readonly clock: ServerClock;
+  private readonly watchdog = new Watchdog();
+  private readonly clientId = randomBytes(16).toString('hex');
+  private readonly keyPrefix: string;
+  private sequence = 0;
+  private closed: Promise<void> | undefined;
+
+  constructor(private readonly options: RedisLockStoreOptions) {
+    const commands = openConnection(options.redis, 'commands');
+    const subscriptions = openConnection(options.redis, 'subscriber');
+    this.keyPrefix = commands.keyPrefix;
+    if (/[{}]/.test(this.keyPrefix + options.keyPrefix)) {
+      throw new LockConfigurationError(
+        `The key prefix ${JSON.stringify(this.keyPrefix + options.keyPrefix)} contains a brace. ` +
+          'Braces mark the part of a key that a Redis Cluster hashes, so they would tear the keys of a lock apart: remove them.',
+      );
+    }
+    this.timing = timing(options.lease, options.livenessWindow, options.commandTimeout);
+    this.clock = new ServerClock((step) => this.clockStepped(step));
+    this.connection = new CommandConnection(commands, options.commandTimeout);
+    this.subscriber = new Subscriber(subscriptions);
+    const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat);
+    const where = `${hostname()}/${process.pid}`.replace(/\s/g, '_');
+    const channels = `${this.keyPrefix}${options.keyPrefix}:client:`;
+    const lineCommands = new LineCommands(
+      this.clientId,
+      this.connection,
+      this.subscriber,
+      this.clock,
+      this.timing,
+      channels,
+      where,
+    );
+    this.context = new ClientContext(
+      lineCommands,
+      this.connection,
+      this.subscriber,
+      check,
+      this.watchdog,
+      this.timing,
+      where,
+    );
+    void this.subscriber.add(channels + this.clientId);
+    this.subscriber.onMessage = (_channel, message) => {
+      check.heard();
+      this.onMessage(message);
+    };
+    // Whatever was missed is found by asking (M6); the answer tells grants and generations.
+    this.subscriber.onUp = () => this.lookAtAll();
+    this.connection.onConnected = () => {
+      this.clock.reset();
+      this.lookAtAll();
+    };
+    this.connection.connect();
+    this.subscriber.connect();
+  }
+
+  async start(): Promise<void> {
+    const { commandTimeout } = this.timing;
+    await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
+    if (!this.connection.ready) {
+      this.options.onWarning(
+        `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
+          'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
+      );
+    }
+  }
+
+  encode(key: string): string {
+    return encodeName(key);
+  }
+
+  acquire(request: LockRequest): Promise<Grant> {
+    if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
+    this.sequence += 1;
+    return this.line(request.key).join(request, this.sequence);
+  }
+
+  async inspect(key: string): Promise<LockSnapshot> {
+    const reply = await this.say(() => this.context.commands.inspect(this.keysOf(key), MOST_WAITERS_SHOWN));
+    return toSnapshot(key, reply);
+  }
+
+  async forceRelease(key: string): Promise<boolean> {
+    const answer = await this.say(() => this.context.commands.forceRelease(this.keysOf(key)));
+    // The caller may be the holder itself: its line hears it here rather than by a message.
+    this.lines.get(encodeName(key))?.beatWithin(0);
+    return answer.status === 'FORCED';
+  }
+
+  close(): Promise<void> {
+    this.closed ??= this.closeAll();
+    return this.closed;
+  }
+
+  private async closeAll(): Promise<void> {
+    const { commandTimeout } = this.timing;
+    const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
+    await this.context.atMost(handedBack, commandTimeout);
+    this.context.close();
+    this.watchdog.stop();
+    this.lines.clear();
+    await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
+  }
+
+  private line(key: string): LockLine {
+    const name = encodeName(key);
+    let line = this.lines.get(name);
+    if (!line) {
+      line = new LockLine(key, this.keysOf(key), this.context, () => this.lines.delete(name));
+      this.lines.set(name, line);
+    }
+    return line;
+  }
+
+  private keysOf(key: string): LineKeys {
+    const hash = `${this.options.keyPrefix}:{${encodeName(key)}}`;
+    return [hash, `${hash}:queue`, `${hash}:clients`];
+  }
+
+  private async say<T>(command: () => Promise<T>): Promise<T> {
+    try {
+      return await this.context.insist(command, performance.now() + this.timing.commandTimeout);
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+  }
+
+  private onMessage(text: string): void {
+    const message = parseMessage(text);
+    if (!message) return;
+    const name = message.hash.slice(`${this.keyPrefix}${this.options.keyPrefix}:{`.length, -1);
+    const line = this.lines.get(name);
+    if (message.kind === 'revoked') {
+      line?.revoked(message.first);
+      return;
+    }
+    // M1: the message may be old; the largest age that it can have is taken off.
+    const grant = { ...message, left: message.left - this.clock.ageAtMost(message.stamp), since: now() };
+    if (line) line.notified(grant);
+    else void this.handOn(name, grant.first);
+  }
+
+  /** R10: a grant that nobody here waits for any more. */
+  private async handOn(name: string, first: number): Promise<void> {
+    const hash = `${this.options.keyPrefix}:{${name}}`;
+    const keys: LineKeys = [hash, `${hash}:queue`, `${hash}:clients`];
+    const until = performance.now() + this.timing.lease;
+    await this.context
+      .insist(() => this.context.commands.release(keys, first, 0, false), until)
+      .catch(() => undefined);
+  }
+
+  private lookAtAll(): void {
+    for (const line of this.lines.values()) line.beatWithin(0);
+  }
+
+  private clockStepped(step: number): void {
+    if (Math.abs(step) < this.timing.lease / 10) return;
+    this.options.onWarning(
+      `The clock of Redis stepped by about ${Math.round(step)} ms. Leases are measured by it: a step forward ends them ` +
+        'early (holders are told), a step back makes a crashed holder block for longer. Let NTP slew the clock instead.',
+    );
+  }
+}

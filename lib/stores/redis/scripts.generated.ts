@@ -1,0 +1,1612 @@
+// Made from scripts/*.lua by `npm run lua`. Do not edit.
+
+export const acquire = {
+  name: 'acquire',
+  numberOfKeys: 3,
+  sha1: '432f52178575836777f8ad52409e9fa4fcb8b71a',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local sequence, deadline, lease, fixed = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local ownTicket, maxQueue, highest = tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[9])
+if now > deadline then
+return answer('EXPIRED')
+end
+if held() and leaseEnd > now and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+return answer('GRANTED')
+end
+if fields[8] == client .. ':' .. sequence then
+return answer('DONE')
+end
+local free = not held() or leaseEnd <= now
+local waiting = redis.call('ZCARD', queue)
+token = math.max(token, highest)
+if free and waiting == 0 then
+local former = holder
+grant(client, sequence, 1, lease, ARGV[10])
+if former ~= '' then
+redis.call('HDEL', hash, 'c:' .. former)
+record = former ~= client and record
+end
+return answer('GRANTED')
+end
+local settings, caller = ARGV[11], ARGV[12]
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local SWEEP = 1000
+local STALE = 16
+local callerWasInTouch = false
+local function parse(text)
+if not text then
+return nil
+end
+local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function write(name, generation, heard, since, doubt, where)
+local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local function speak()
+local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+local since = now - tonumber(heardFor)
+local deadline = redis.call('ZSCORE', clients, client)
+callerWasInTouch = deadline and tonumber(deadline) >= now
+local generation, heardBefore, sinceBefore, doubt = parse(record)
+if not generation or not deadline then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+write(client, generation, heard, since, 0, where)
+elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+write(client, generation, heard, since, 0, where)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+redis.call('ZADD', clients, now + WINDOW, name)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+forget(name)
+return LIVE, 0
+end
+deadline = tonumber(deadline)
+if deadline == 0 or (deadline < now and not inGrace()) then
+return DEAD
+end
+local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+local generation, heard, since, doubt, where = parse(text)
+if not generation or heard == '-' then
+return LIVE, 0
+end
+local count = listeners(name)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+write(name, generation, heard, since, 0, where)
+end
+return LIVE, since
+end
+if doubt == 0 then
+doubt = now
+write(name, generation, heard, since, doubt, where)
+end
+if now - doubt >= GRACE then
+return DEAD
+end
+return DOUBTFUL, doubt
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, known)
+local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+local ids, count, lease = { sequence }, 1, LEASE
+if fixed ~= '' then
+lease = tonumber(fixed)
+elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+for i = 2, #members do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = i
+ids[i] = id
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+if name ~= client then
+local left = leaseEnd - now
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts, sinces = {}, {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+verdicts[name], sinces[name] = judge(name)
+end
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubtedSince
+walk(function(name, verdict, since, rank, known)
+if verdict == DOUBTFUL then
+doubtedSince = math.min(doubtedSince or since, since)
+askAgainAt = doubtedSince + GRACE
+return false
+end
+if doubtedSince then
+local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+if ticket / 1000 >= doubtedSince or now - since < GRACE then
+return true
+end
+end
+askAgainAt = nil
+give(name, rank, known)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function lapse()
+forget(holder)
+holder = ''
+redis.call('HSET', hash, 'holder', '')
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', clients, REST)
+end
+end
+if ARGV[7] == 'try' then
+if free then
+redis.call('PEXPIRE', hash, RETENTION)
+settle()
+end
+local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
+return answer('BUSY', held() and label or '', held() and now - tonumber(since) or 0)
+end
+local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+prune()
+waiting = redis.call('ZCARD', queue)
+if waiting >= maxQueue then
+return answer('FULL', waiting)
+end
+end
+if free then
+redis.call('PEXPIRE', hash, RETENTION)
+end
+speak()
+if not ticket then
+local last = tonumber(fields[6] or 0)
+ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+redis.call('ZADD', queue, ticket, member)
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+redis.call('HSET', hash, 'ticket', int(math.max(last, ticket)), 'token', int(token))
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
+end
+if free then
+settle()
+if held() and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+return answer('GRANTED')
+end
+end
+local _, commas = string.gsub(held() and run or '', ',', '')
+return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + commas)`,
+} as const;
+
+export const forceRelease = {
+  name: 'forceRelease',
+  numberOfKeys: 3,
+  sha1: 'aee3064512c1209fe0567ce9e43d0aad3650cf1c',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local settings, caller = ARGV[2], ARGV[3]
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local SWEEP = 1000
+local STALE = 16
+local callerWasInTouch = false
+local function parse(text)
+if not text then
+return nil
+end
+local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function write(name, generation, heard, since, doubt, where)
+local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local function speak()
+local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+local since = now - tonumber(heardFor)
+local deadline = redis.call('ZSCORE', clients, client)
+callerWasInTouch = deadline and tonumber(deadline) >= now
+local generation, heardBefore, sinceBefore, doubt = parse(record)
+if not generation or not deadline then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+write(client, generation, heard, since, 0, where)
+elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+write(client, generation, heard, since, 0, where)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+redis.call('ZADD', clients, now + WINDOW, name)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+forget(name)
+return LIVE, 0
+end
+deadline = tonumber(deadline)
+if deadline == 0 or (deadline < now and not inGrace()) then
+return DEAD
+end
+local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+local generation, heard, since, doubt, where = parse(text)
+if not generation or heard == '-' then
+return LIVE, 0
+end
+local count = listeners(name)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+write(name, generation, heard, since, 0, where)
+end
+return LIVE, since
+end
+if doubt == 0 then
+doubt = now
+write(name, generation, heard, since, doubt, where)
+end
+if now - doubt >= GRACE then
+return DEAD
+end
+return DOUBTFUL, doubt
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, known)
+local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+local ids, count, lease = { sequence }, 1, LEASE
+if fixed ~= '' then
+lease = tonumber(fixed)
+elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+for i = 2, #members do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = i
+ids[i] = id
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+if name ~= client then
+local left = leaseEnd - now
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts, sinces = {}, {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+verdicts[name], sinces[name] = judge(name)
+end
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubtedSince
+walk(function(name, verdict, since, rank, known)
+if verdict == DOUBTFUL then
+doubtedSince = math.min(doubtedSince or since, since)
+askAgainAt = doubtedSince + GRACE
+return false
+end
+if doubtedSince then
+local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+if ticket / 1000 >= doubtedSince or now - since < GRACE then
+return true
+end
+end
+askAgainAt = nil
+give(name, rank, known)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function lapse()
+forget(holder)
+holder = ''
+redis.call('HSET', hash, 'holder', '')
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', clients, REST)
+end
+end
+local status = 'FREE'
+if held() and leaseEnd > now then
+status = 'FORCED'
+outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
+lapse()
+end
+settle()
+return answer(status)`,
+} as const;
+
+export const heartbeat = {
+  name: 'heartbeat',
+  numberOfKeys: 3,
+  sha1: '17ecf0fa3bc0e651d5d4b9117a47f3b856d371bb',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local given = tonumber(ARGV[3])
+if now > tonumber(ARGV[2]) then
+return answer('EXPIRED')
+end
+local settings, caller = ARGV[9], ARGV[10]
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local SWEEP = 1000
+local STALE = 16
+local callerWasInTouch = false
+local function parse(text)
+if not text then
+return nil
+end
+local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function write(name, generation, heard, since, doubt, where)
+local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local function speak()
+local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+local since = now - tonumber(heardFor)
+local deadline = redis.call('ZSCORE', clients, client)
+callerWasInTouch = deadline and tonumber(deadline) >= now
+local generation, heardBefore, sinceBefore, doubt = parse(record)
+if not generation or not deadline then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+write(client, generation, heard, since, 0, where)
+elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+write(client, generation, heard, since, 0, where)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+redis.call('ZADD', clients, now + WINDOW, name)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+forget(name)
+return LIVE, 0
+end
+deadline = tonumber(deadline)
+if deadline == 0 or (deadline < now and not inGrace()) then
+return DEAD
+end
+local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+local generation, heard, since, doubt, where = parse(text)
+if not generation or heard == '-' then
+return LIVE, 0
+end
+local count = listeners(name)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+write(name, generation, heard, since, 0, where)
+end
+return LIVE, since
+end
+if doubt == 0 then
+doubt = now
+write(name, generation, heard, since, doubt, where)
+end
+if now - doubt >= GRACE then
+return DEAD
+end
+return DOUBTFUL, doubt
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, known)
+local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+local ids, count, lease = { sequence }, 1, LEASE
+if fixed ~= '' then
+lease = tonumber(fixed)
+elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+for i = 2, #members do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = i
+ids[i] = id
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+if name ~= client then
+local left = leaseEnd - now
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts, sinces = {}, {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+verdicts[name], sinces[name] = judge(name)
+end
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubtedSince
+walk(function(name, verdict, since, rank, known)
+if verdict == DOUBTFUL then
+doubtedSince = math.min(doubtedSince or since, since)
+askAgainAt = doubtedSince + GRACE
+return false
+end
+if doubtedSince then
+local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+if ticket / 1000 >= doubtedSince or now - since < GRACE then
+return true
+end
+end
+askAgainAt = nil
+give(name, rank, known)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function lapse()
+forget(holder)
+holder = ''
+redis.call('HSET', hash, 'holder', '')
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', clients, REST)
+end
+end
+redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+if ARGV[7] == 'waiting' then
+speak()
+end
+local status = 'GONE'
+if given > 0 and held() and holder == client and first == given and leaseEnd > now then
+status = 'RENEWED'
+local till = now + tonumber(ARGV[5])
+if ARGV[4] == 'fixed' then
+till = tonumber(redis.call('HGET', hash, 'since')) + tonumber(ARGV[5])
+end
+leaseEnd = math.max(leaseEnd, till)
+redis.call('HSET', hash, 'end', leaseEnd, 'label', ARGV[6])
+redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
+else
+settle()
+end
+local heardBy = listeners(client)
+if ARGV[8] == 'ping' then
+outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
+end
+return answer(status, heardBy or -1)`,
+} as const;
+
+export const inspect = {
+  name: 'inspect',
+  numberOfKeys: 3,
+  sha1: '023f36990c10014ecf2fb73d3b31334cab6c46ea',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
+local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
+local waiters = {}
+for i = 1, #members, 2 do
+local name = string.match(members[i], '^[^:]+')
+waiters[#waiters + 1] = members[i]
+waiters[#waiters + 1] = members[i + 1]
+waiters[#waiters + 1] = redis.call('ZSCORE', clients, name) or '0'
+waiters[#waiters + 1] = redis.call('HGET', hash, 'c:' .. name) or ''
+end
+local length = redis.call('ZCARD', queue)
+if held() and leaseEnd > now then
+return { now, holder, label or '', first, now - tonumber(since or now), leaseEnd - now, length, waiters }
+end
+return { now, '', '', 0, 0, 0, length, waiters }`,
+} as const;
+
+export const leave = {
+  name: 'leave',
+  numberOfKeys: 3,
+  sha1: '5d19b16fa7bccbbb733f0c38fcf8251fa65665f3',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local settings, caller = ARGV[4], ARGV[5]
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local SWEEP = 1000
+local STALE = 16
+local callerWasInTouch = false
+local function parse(text)
+if not text then
+return nil
+end
+local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function write(name, generation, heard, since, doubt, where)
+local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local function speak()
+local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+local since = now - tonumber(heardFor)
+local deadline = redis.call('ZSCORE', clients, client)
+callerWasInTouch = deadline and tonumber(deadline) >= now
+local generation, heardBefore, sinceBefore, doubt = parse(record)
+if not generation or not deadline then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+write(client, generation, heard, since, 0, where)
+elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+write(client, generation, heard, since, 0, where)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+redis.call('ZADD', clients, now + WINDOW, name)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+forget(name)
+return LIVE, 0
+end
+deadline = tonumber(deadline)
+if deadline == 0 or (deadline < now and not inGrace()) then
+return DEAD
+end
+local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+local generation, heard, since, doubt, where = parse(text)
+if not generation or heard == '-' then
+return LIVE, 0
+end
+local count = listeners(name)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+write(name, generation, heard, since, 0, where)
+end
+return LIVE, since
+end
+if doubt == 0 then
+doubt = now
+write(name, generation, heard, since, doubt, where)
+end
+if now - doubt >= GRACE then
+return DEAD
+end
+return DOUBTFUL, doubt
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, known)
+local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+local ids, count, lease = { sequence }, 1, LEASE
+if fixed ~= '' then
+lease = tonumber(fixed)
+elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+for i = 2, #members do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = i
+ids[i] = id
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+if name ~= client then
+local left = leaseEnd - now
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts, sinces = {}, {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+verdicts[name], sinces[name] = judge(name)
+end
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubtedSince
+walk(function(name, verdict, since, rank, known)
+if verdict == DOUBTFUL then
+doubtedSince = math.min(doubtedSince or since, since)
+askAgainAt = doubtedSince + GRACE
+return false
+end
+if doubtedSince then
+local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+if ticket / 1000 >= doubtedSince or now - since < GRACE then
+return true
+end
+end
+askAgainAt = nil
+give(name, rank, known)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function lapse()
+forget(holder)
+holder = ''
+redis.call('HSET', hash, 'holder', '')
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', clients, REST)
+end
+end
+local rank = redis.call('ZRANK', queue, ARGV[2])
+redis.call('ZREM', queue, ARGV[2])
+if ARGV[3] == 'waiting' then
+speak()
+end
+settle()
+local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
+return answer('LEFT', held() and label or '', held() and now - tonumber(since or now) or 0, rank or -1)`,
+} as const;
+
+export const release = {
+  name: 'release',
+  numberOfKeys: 3,
+  sha1: 'b9661fec797d8db03e24b46f795e400c5745a4c9',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local RETENTION = 60000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local function int(number)
+return string.format('%.0f', number)
+end
+local fields = redis.call(
+'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
+)
+local holder = fields[1] or ''
+local first = tonumber(fields[2] or 0)
+local run = fields[3] or ''
+local leaseEnd = tonumber(fields[4] or 0)
+local token = tonumber(fields[5] or 0)
+local record = fields[9]
+local function held()
+return holder ~= ''
+end
+local function grant(name, ids, count, lease, label)
+first = math.max(token, micros - 1) + 1
+token = first + count - 1
+holder, run, leaseEnd = name, ids, now + lease
+redis.call(
+'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
+'token', int(token), 'label', label
+)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+end
+local outbox = {}
+local askAgainAt
+local function answer(status, a, b, c)
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+local wake = -1
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local generation = record and tonumber(string.match(record, '^%d+')) or 0
+if held() and holder == client and leaseEnd > now then
+return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+end
+return { status, now, generation, wake, '', 0, 0, a, b, c }
+end
+local given = tonumber(ARGV[2])
+if not (held() and holder == client and first == given) then
+return answer(tonumber(fields[7] or 0) == given and 'RELEASED' or 'LOST')
+end
+redis.call('PEXPIRE', hash, RETENTION)
+redis.call('HSET', hash, 'holder', '', 'done', ARGV[2], 'doneid', client .. ':' .. ARGV[3])
+holder = ''
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, ARGV[4])
+redis.call('PEXPIRE', clients, ARGV[4])
+return answer('RELEASED')
+end
+local settings, caller = ARGV[6], ARGV[7]
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local SWEEP = 1000
+local STALE = 16
+local callerWasInTouch = false
+local function parse(text)
+if not text then
+return nil
+end
+local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function write(name, generation, heard, since, doubt, where)
+local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local function speak()
+local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+local since = now - tonumber(heardFor)
+local deadline = redis.call('ZSCORE', clients, client)
+callerWasInTouch = deadline and tonumber(deadline) >= now
+local generation, heardBefore, sinceBefore, doubt = parse(record)
+if not generation or not deadline then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+write(client, generation, heard, since, 0, where)
+elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+write(client, generation, heard, since, 0, where)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+redis.call('ZADD', clients, now + WINDOW, name)
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+forget(name)
+return LIVE, 0
+end
+deadline = tonumber(deadline)
+if deadline == 0 or (deadline < now and not inGrace()) then
+return DEAD
+end
+local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+local generation, heard, since, doubt, where = parse(text)
+if not generation or heard == '-' then
+return LIVE, 0
+end
+local count = listeners(name)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+write(name, generation, heard, since, 0, where)
+end
+return LIVE, since
+end
+if doubt == 0 then
+doubt = now
+write(name, generation, heard, since, doubt, where)
+end
+if now - doubt >= GRACE then
+return DEAD
+end
+return DOUBTFUL, doubt
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, known)
+local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+local ids, count, lease = { sequence }, 1, LEASE
+if fixed ~= '' then
+lease = tonumber(fixed)
+elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+for i = 2, #members do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = i
+ids[i] = id
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+if name ~= client then
+local left = leaseEnd - now
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts, sinces = {}, {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+verdicts[name], sinces[name] = judge(name)
+end
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubtedSince
+walk(function(name, verdict, since, rank, known)
+if verdict == DOUBTFUL then
+doubtedSince = math.min(doubtedSince or since, since)
+askAgainAt = doubtedSince + GRACE
+return false
+end
+if doubtedSince then
+local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+if ticket / 1000 >= doubtedSince or now - since < GRACE then
+return true
+end
+end
+askAgainAt = nil
+give(name, rank, known)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function lapse()
+forget(holder)
+holder = ''
+redis.call('HSET', hash, 'holder', '')
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', clients, REST)
+end
+end
+if ARGV[5] == 'waiting' then
+speak()
+end
+pass()
+return answer('RELEASED')`,
+} as const;

@@ -1,0 +1,16 @@
+-- Ends the present grant, whoever has it, tells its holder, and passes the lock on.
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] client  [2] settings  [3] caller
+-- Returns answer(status): FORCED somebody held it, FREE nobody did
+--- include: state
+local settings, caller = ARGV[2], ARGV[3]
+--- include: line
+local status = 'FREE'
+if held() and leaseEnd > now then
+  status = 'FORCED'
+  outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
+  lapse()
+end
+settle()
+return answer(status)

@@ -1,0 +1,45 @@
+-- One call a lock, client and heartbeat: renews what the client holds, marks it alive in line, passes on what is free.
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] client  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
+--       [4] 'rolling': the lease ends [5] ms from now; 'fixed': it ends [5] ms after the grant; never earlier than before
+--       [6] label of the holder  [7] 'waiting' or 'idle'  [8] 'ping' to send a message to oneself, or ''
+--       [9] settings  [10] caller
+-- Returns answer(status, a):
+--       EXPIRED  the deadline has passed; nothing was written
+--       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
+--       GONE     it is not, or none was named
+--       a = how many connections of this server listen to the caller's channel, -1 if unknown
+--- include: state
+local given = tonumber(ARGV[3])
+
+if now > tonumber(ARGV[2]) then
+  return answer('EXPIRED')
+end
+
+local settings, caller = ARGV[9], ARGV[10]
+--- include: line
+-- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
+redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+if ARGV[7] == 'waiting' then
+  speak()
+end
+local status = 'GONE'
+if given > 0 and held() and holder == client and first == given and leaseEnd > now then
+  status = 'RENEWED'
+  local till = now + tonumber(ARGV[5])
+  if ARGV[4] == 'fixed' then
+    till = tonumber(redis.call('HGET', hash, 'since')) + tonumber(ARGV[5])
+  end
+  leaseEnd = math.max(leaseEnd, till)
+  redis.call('HSET', hash, 'end', leaseEnd, 'label', ARGV[6])
+  redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
+else
+  settle()
+end
+local heardBy = listeners(client)
+if ARGV[8] == 'ping' then
+  outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
+end
+return answer(status, heardBy or -1)

@@ -1,0 +1,276 @@
+-- The line: who is live, who is next, and the handing over (settle, pass; R5 to R8).
+--
+-- The script that includes this sets, before it is included:
+-- settings: 'window lease grace maxRun rest channelPrefix', times in ms; rest is how long a released lock that nobody
+--           waits for is kept
+-- caller:   what the caller tells of itself: 'heard heardFor where'; heard is the run id of the server that carries its
+--           subscription as it knows it ('-' if none), heardFor for how many ms, where is host/pid
+local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+
+-- R8: at most so many entries are looked at in one call.
+local SWEEP = 1000
+-- Stale records removed when a new one is made, so that records do not pile up on a lock that is never at rest.
+local STALE = 16
+
+local callerWasInTouch = false
+
+-- A client's record: generation, server that carries its subscription, since when, since when doubted (0: not), host/pid.
+local function parse(text)
+  if not text then
+    return nil
+  end
+  local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+  return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+
+local function write(name, generation, heard, since, doubt, where)
+  local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+  redis.call('HSET', hash, 'c:' .. name, text)
+  if name == client then
+    record = text
+  end
+end
+
+-- A record that is gone is a new generation (M5): the client's waiters re-enter when it next speaks.
+local function forget(name)
+  redis.call('HDEL', hash, 'c:' .. name)
+  if name == client then
+    record = false
+  end
+end
+
+-- R5: marks the caller alive.
+local function speak()
+  local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
+  local since = now - tonumber(heardFor)
+  local deadline = redis.call('ZSCORE', clients, client)
+  callerWasInTouch = deadline and tonumber(deadline) >= now
+  local generation, heardBefore, sinceBefore, doubt = parse(record)
+  if not generation or not deadline then
+    generation = micros
+    local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+    for _, name in ipairs(stale) do
+      redis.call('HDEL', hash, 'c:' .. name)
+      redis.call('ZREM', clients, name)
+    end
+    write(client, generation, heard, since, 0, where)
+  elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+    write(client, generation, heard, since, 0, where)
+  end
+  redis.call('ZADD', clients, now + WINDOW, client)
+  redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+
+-- How many connections listen to a client's channel; nil where that cannot be asked.
+local function listeners(name)
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+  if type(reply) ~= 'table' or reply.err then
+    return nil
+  end
+  return tonumber(reply[2])
+end
+
+local serverId
+local function isThisServer(id)
+  if serverId == nil then
+    local info = redis.pcall('INFO', 'server')
+    serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+  end
+  return serverId == id
+end
+
+-- R7: when all waiting clients are overdue at once, the server was away: one more window for all, once.
+local graceUntil
+local function inGrace()
+  if not graceUntil then
+    graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+    local newest = 0
+    local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+    for i = 1, #latest, 2 do
+      if latest[i] ~= client then
+        newest = math.max(newest, tonumber(latest[i + 1]))
+      end
+    end
+    -- A deadline beyond the last grace means that somebody spoke since it was given.
+    if not callerWasInTouch and newest < now and newest > graceUntil then
+      graceUntil = now + WINDOW
+      redis.call('HSET', hash, 'grace', graceUntil)
+    end
+  end
+  return now <= graceUntil
+end
+
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+
+-- The verdict on a waiting client, and since when: its subscription (live) or the doubt (doubtful).
+local function judge(name)
+  local deadline = redis.call('ZSCORE', clients, name)
+  if not deadline then
+    -- Its entry was lost (evicted): a new window and a new generation.
+    redis.call('ZADD', clients, now + WINDOW, name)
+    redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+    forget(name)
+    return LIVE, 0
+  end
+  deadline = tonumber(deadline)
+  if deadline == 0 or (deadline < now and not inGrace()) then
+    return DEAD
+  end
+  local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
+  local generation, heard, since, doubt, where = parse(text)
+  if not generation or heard == '-' then
+    return LIVE, 0
+  end
+  local count = listeners(name)
+  if count == nil or count > 0 or not isThisServer(heard) then
+    if doubt ~= 0 then
+      write(name, generation, heard, since, 0, where)
+    end
+    return LIVE, since
+  end
+  if doubt == 0 then
+    doubt = now
+    write(name, generation, heard, since, doubt, where)
+  end
+  if now - doubt >= GRACE then
+    return DEAD
+  end
+  return DOUBTFUL, doubt
+end
+
+-- R8: out of the line, with its record; what it still has further back is known for dead by a deadline of 0.
+local function drop(members)
+  if #members == 0 then
+    return
+  end
+  redis.call('ZREM', queue, unpack(members))
+  local seen = {}
+  for _, member in ipairs(members) do
+    local name = string.match(member, '^[^:]+')
+    if not seen[name] then
+      seen[name] = true
+      forget(name)
+      redis.call('ZADD', clients, 'XX', 0, name)
+    end
+  end
+end
+
+-- Hands the lock to the run of `name` that begins at `rank` of the queue (its first members are known).
+local function give(name, rank, known)
+  local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
+  local ids, count, lease = { sequence }, 1, LEASE
+  if fixed ~= '' then
+    lease = tonumber(fixed)
+  elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+    local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
+    for i = 2, #members do
+      local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+      if owner ~= name then
+        break
+      end
+      count = i
+      ids[i] = id
+    end
+  end
+  redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+  local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+  -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
+  grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+  if name ~= client then
+    local left = leaseEnd - now
+    outbox[#outbox + 1] = {
+      CHANNEL .. name,
+      'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+    }
+  end
+end
+
+-- Walks the line from its head, drops the dead (R8), and calls `visit(name, verdict, since, rank, known)` for each of the
+-- others until that returns true; `known` is the member at `rank` and the one behind it.
+local function walk(visit)
+  local verdicts, sinces = {}, {}
+  local rank, looked, chunk = 0, 0, 2
+  while looked < SWEEP do
+    local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+    local dead = {}
+    for i, member in ipairs(members) do
+      local name = string.match(member, '^[^:]+')
+      if not verdicts[name] then
+        verdicts[name], sinces[name] = judge(name)
+      end
+      if verdicts[name] == DEAD then
+        dead[#dead + 1] = member
+      else
+        drop(dead)
+        dead = {}
+        local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+        if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+          return
+        end
+        rank = rank + 1
+      end
+    end
+    drop(dead)
+    looked = looked + #members
+    if #members < chunk then
+      return
+    end
+    chunk = 100
+  end
+  -- There is more to look at: the caller goes on.
+  askAgainAt = now
+end
+
+-- Gives the free lock to the lowest ticket whose client is live (R6).
+local function pass()
+  local doubtedSince
+  walk(function(name, verdict, since, rank, known)
+    if verdict == DOUBTFUL then
+      doubtedSince = math.min(doubtedSince or since, since)
+      askAgainAt = doubtedSince + GRACE
+      return false
+    end
+    if doubtedSince then
+      -- Somebody ahead cannot be heard. He is passed over only by one who was in line before the doubt arose and whose
+      -- own subscription is older than the grace: else all subscriptions may just be coming back, and order is kept.
+      local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
+      if ticket / 1000 >= doubtedSince or now - since < GRACE then
+        return true
+      end
+    end
+    askAgainAt = nil
+    give(name, rank, known)
+    return true
+  end)
+end
+
+-- Drops dead waiters wherever they stand in the first part of the line.
+local function prune()
+  walk(function() return false end)
+end
+
+-- The lease has ended: the grant is over, and what its client still waits for in that run must re-enter (M5, M7).
+local function lapse()
+  forget(holder)
+  holder = ''
+  redis.call('HSET', hash, 'holder', '')
+end
+
+-- settle, for scripts that may be late to notice: a lease that has ended is over, and a free lock is passed on,
+-- and what nobody needs any more is left to expire.
+local function settle()
+  if held() and leaseEnd <= now then
+    lapse()
+  end
+  if held() then
+    return
+  end
+  if redis.call('ZCARD', queue) > 0 then
+    pass()
+  end
+  if not held() and redis.call('ZCARD', queue) == 0 then
+    redis.call('PEXPIRE', hash, REST)
+    redis.call('PEXPIRE', clients, REST)
+  end
+end

@@ -1,0 +1,17 @@
+-- Out of the line in O(log N). Never ends a grant (M3, M4); carries no deadline (R2).
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] client  [2] member  [3] 'waiting' or 'idle': what the caller does apart from this request
+--       [4] settings  [5] caller
+-- Returns answer('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in line)
+--- include: state
+local settings, caller = ARGV[4], ARGV[5]
+--- include: line
+local rank = redis.call('ZRANK', queue, ARGV[2])
+redis.call('ZREM', queue, ARGV[2])
+if ARGV[3] == 'waiting' then
+  speak()
+end
+settle()
+local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
+return answer('LEFT', held() and label or '', held() and now - tonumber(since or now) or 0, rank or -1)

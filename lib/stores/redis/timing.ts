@@ -1,0 +1,40 @@
+/** How long a subscriber connection that broke may take to come back before its client is taken for dead, in ms. */
+const RECONNECT_GRACE = 250;
+/** Most requests of one client, next to each other in line, that one grant covers. */
+const MAX_RUN = 64;
+
+/** Every time of the protocol, in ms, in one place. */
+export interface Timing {
+  /** L: how long Redis honours a grant without hearing from its client. */
+  readonly lease: number;
+  /** W: how long a waiting client may be silent. */
+  readonly window: number;
+  /** C: how long a command may take. */
+  readonly commandTimeout: number;
+  /** H: how often a client speaks for each lock that it holds or waits for. */
+  readonly heartbeat: number;
+  /** How long the hash of a released lock that nobody waits for is kept, for repeated commands. */
+  readonly rest: number;
+  readonly grace: number;
+  readonly maxRun: number;
+}
+
+export function timing(lease: number, window: number, commandTimeout: number): Timing {
+  return {
+    lease,
+    window,
+    commandTimeout,
+    heartbeat: Math.min(window, lease) / 3,
+    rest: 2 * commandTimeout,
+    grace: RECONNECT_GRACE,
+    maxRun: MAX_RUN,
+  };
+}
+
+/**
+ * Taken off a lease on this side, so that `lost` fires here before the server gives the lock to another:
+ * max(100 ms, a tenth), but at most half of a short fixed lease, which would otherwise be lost from the start.
+ */
+export function safetyMargin(lease: number): number {
+  return Math.min(Math.max(100, lease / 10), lease / 2);
+}

@@ -1,0 +1,171 @@
+import { type Grant, type LockRequest, type LockStore } from '../../lib/core/lock-store.js';
+import { deferred, eventually, within } from '../support/waiting.js';
+
+/** Where stores openly differ. Everything else of the contract holds for all. */
+export interface Capabilities {
+  /** Grants carry fencing tokens. */
+  readonly fencing: boolean;
+  /** Whether two results of the factory are two clients of one line; otherwise each is a world of its own. */
+  readonly severalClients: boolean;
+  /** Milliseconds after which an unattended grant would end, `Infinity` where the holder cannot be separated from the store. */
+  readonly lease: number;
+}
+
+/** Makes a client that has not been started. */
+export type StoreFactory = () => LockStore;
+
+/**
+ * How long a test waits for what must happen, in ms. Far above what any step takes (a few ms; a heartbeat where a
+ * message got lost), below the wait times of requests, and only paid by a test that fails.
+ */
+export const SOON = 5_000;
+
+/** The clients under test, and the locks that the running test uses. */
+export class Bench {
+  private stores: LockStore[] = [];
+  private keys: string[] = [];
+  private sequence = 0;
+
+  constructor(
+    private readonly factory: StoreFactory,
+    readonly capabilities: Capabilities,
+  ) {}
+
+  async open(): Promise<void> {
+    const count = this.capabilities.severalClients ? 3 : 1;
+    this.stores = await Promise.all(Array.from({ length: count }, () => this.extraClient()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.stores.map((store) => store.close()));
+  }
+
+  /** Some client; different numbers are different clients as far as the store has several. */
+  client(number = 0): LockStore {
+    const store = this.stores[number % this.stores.length];
+    if (!store) throw new Error('The bench is not open.');
+    return store;
+  }
+
+  /** A client apart from those that the tests share, for tests that close it. */
+  async extraClient(): Promise<LockStore> {
+    const store = this.factory();
+    await store.start();
+    return store;
+  }
+
+  /** A lock that no other test has used; `name` may be anything. */
+  key(name = 'lock'): string {
+    this.sequence += 1;
+    return this.uses(`${name} ${this.sequence}`);
+  }
+
+  /** Tells which locks must be free again after the test. */
+  uses(key: string): string {
+    this.keys.push(key);
+    return key;
+  }
+
+  /** Every test must leave its locks free: what is left is a grant or a waiter that nobody owns. */
+  async expectNothingLeft(): Promise<void> {
+    const keys = this.keys;
+    this.keys = [];
+    await eventually(
+      async () => {
+        const snapshots = await Promise.all(keys.map((key) => this.client().inspect(key)));
+        return snapshots.every(({ holder, queueLength }) => !holder && queueLength === 0);
+      },
+      SOON,
+      'the locks of this test to be free',
+    );
+  }
+
+  ask(client: number | LockStore, key: string, options: AskOptions = {}): Ask {
+    return new Ask(typeof client === 'number' ? this.client(client) : client, key, options);
+  }
+
+  /** Asks and waits until it is in line. */
+  async askInLine(client: number | LockStore, key: string, options: AskOptions = {}): Promise<Ask> {
+    const ask = this.ask(client, key, options);
+    await ask.queued();
+    return ask;
+  }
+
+  /** Asks and waits for the grant. */
+  async hold(client: number | LockStore, key: string, options: AskOptions = {}): Promise<Grant> {
+    return this.ask(client, key, options).granted();
+  }
+}
+
+export type AskOptions = Partial<Omit<LockRequest, 'key'>>;
+
+/** One request to a store, and what became of it. */
+export class Ask {
+  private readonly grant: Promise<Grant>;
+  private readonly acknowledged = deferred<number>();
+  private readonly controller = new AbortController();
+  /** What the store said so far: nothing, that it waits behind so many, that it has the lock, or the refusal. */
+  outcome: 'sent' | 'queued' | 'granted' | { readonly refused: unknown } = 'sent';
+
+  constructor(
+    store: LockStore,
+    readonly key: string,
+    options: AskOptions,
+  ) {
+    this.grant = store.acquire({
+      key,
+      waitTime: 60_000,
+      maxQueue: Infinity,
+      label: 'test',
+      signal: this.controller.signal,
+      ...options,
+      onQueued: (ahead) => {
+        this.outcome = 'queued';
+        options.onQueued?.(ahead);
+        this.acknowledged.resolve(ahead);
+      },
+    });
+    this.grant.then(
+      () => {
+        this.outcome = 'granted';
+        this.acknowledged.reject(new Error('It was granted at once.'));
+      },
+      (error: unknown) => {
+        this.outcome = { refused: error };
+        this.acknowledged.reject(error);
+      },
+    );
+    this.acknowledged.promise.catch(() => undefined); // whoever asks for it sees it
+  }
+
+  /** How many were ahead when the store put it in line. */
+  queued(): Promise<number> {
+    return within(
+      this.acknowledged.promise,
+      SOON,
+      `${JSON.stringify(this.key.slice(0, 50))}: a place in line`,
+    );
+  }
+
+  granted(): Promise<Grant> {
+    return within(this.grant, SOON, `${JSON.stringify(this.key.slice(0, 50))}: the grant`);
+  }
+
+  /** The error it was refused with. If it was granted, the lock is given back and the test fails. */
+  async refused(): Promise<unknown> {
+    const result = await this.settled();
+    if (result.status === 'rejected') return result.reason;
+    await result.value.release();
+    throw new Error(`The lock ${JSON.stringify(this.key.slice(0, 50))} was granted.`);
+  }
+
+  async settled(): Promise<PromiseSettledResult<Grant>> {
+    const what = `${JSON.stringify(this.key.slice(0, 50))}: an answer`;
+    const [result] = await within(Promise.allSettled([this.grant]), SOON, what);
+    return result;
+  }
+
+  abort(reason?: unknown): void {
+    this.controller.abort(reason);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * What happened to one request, as numbers of one sequence that counts every event of the test: the order in which
+ * this process saw them, which is real time.
+ */
+export interface Entry {
+  readonly key: string;
+  /** For the report. */
+  readonly name: string;
+  sent?: number;
+  /** The store said that it has a place in line, or the lock. */
+  acknowledged?: number;
+  granted?: number;
+  token?: number | undefined;
+  /** The holder gave it back, or somebody took it by force. */
+  ended?: number;
+  /** Its caller's signal aborted, or its wait time began to end: from here on it may be passed over. */
+  gaveUp?: number;
+}
+
+/** Records what requests go through. */
+export class History {
+  readonly entries: Entry[] = [];
+  private clock = 0;
+
+  begin(key: string, name: string): Entry {
+    const entry: Entry = { key, name };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  stamp(entry: Entry, event: 'sent' | 'acknowledged' | 'granted' | 'ended' | 'gaveUp'): void {
+    entry[event] ??= this.clock += 1;
+  }
+
+  /** What is wrong with it, in sentences; nothing if the store kept its promises. */
+  violations(): string[] {
+    return [...this.overlaps(), ...this.inversions(), ...this.fallenTokens()];
+  }
+
+  /** Exclusion: a lock is granted only after the grant before has ended. */
+  private overlaps(): string[] {
+    return this.neighbours()
+      .filter(([before, after]) => before.ended === undefined || before.ended > granted(after))
+      .map(([before, after]) => `${before.name} and ${after.name} hold ${before.key} at the same time`);
+  }
+
+  /** First come, first served: whoever was acknowledged before another was sent is granted before it, unless it gave up. */
+  private inversions(): string[] {
+    const found = [];
+    for (const first of this.entries) {
+      const served = Math.min(first.granted ?? Infinity, first.gaveUp ?? Infinity);
+      for (const second of this.entries) {
+        if (second.key !== first.key || second.granted === undefined) continue;
+        const cameLater = first.acknowledged !== undefined && first.acknowledged < (second.sent ?? 0);
+        if (cameLater && second.granted < served) {
+          found.push(`${second.name} came after ${first.name} and got ${first.key} before it`);
+        }
+      }
+    }
+    return found;
+  }
+
+  private fallenTokens(): string[] {
+    return this.neighbours()
+      .filter(([before, after]) => (before.token ?? 0) >= (after.token ?? Infinity))
+      .map(([before, after]) => `the token of ${after.name} is not higher than that of ${before.name}`);
+  }
+
+  /** Each grant with the next one of the same lock. */
+  private neighbours(): [Entry, Entry][] {
+    const pairs: [Entry, Entry][] = [];
+    const last = new Map<string, Entry>();
+    const grants = this.entries.filter((entry) => entry.granted !== undefined);
+    for (const entry of grants.sort((one, other) => granted(one) - granted(other))) {
+      const before = last.get(entry.key);
+      if (before) pairs.push([before, entry]);
+      last.set(entry.key, entry);
+    }
+    return pairs;
+  }
+}
+
+function granted(entry: Entry): number {
+  return entry.granted ?? Infinity;
+}

@@ -1,0 +1,102 @@
+import { hostname } from 'node:os';
+import { pause } from '../support/waiting.js';
+import { type Ask, type Bench } from './bench.js';
+
+/** What `inspect` shows of a lock. */
+export function describeInspect(bench: Bench): void {
+  const who = (label: string): string => `${hostname()}/${process.pid}/${label}`;
+
+  test('a free lock has no holder and no line', async () => {
+    const key = bench.key();
+    const free = { key, holder: undefined, waiters: [], queueLength: 0 };
+    expect(await bench.client().inspect(key)).toEqual(free);
+    await (await bench.hold(0, key)).release();
+    expect(await bench.client().inspect(key)).toEqual(free);
+  });
+
+  test('a busy lock shows its holder, and who waits in the order of service, to every client', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { label: 'the holder' });
+    const asks: Ask[] = [];
+    for (const i of [0, 1, 2]) asks.push(await bench.askInLine(i, key, { label: `waiter ${i}` }));
+    for (const client of [0, 1, 2]) {
+      const snapshot = await bench.client(client).inspect(key);
+      expect(snapshot).toMatchObject({ key, queueLength: 3 });
+      expect(snapshot.holder).toMatchObject({ who: who('the holder'), token: holder.token });
+      expect(snapshot.waiters.map((waiter) => waiter.who)).toEqual([0, 1, 2].map((i) => who(`waiter ${i}`)));
+      expect(snapshot.waiters.every((waiter) => waiter.live)).toBe(true);
+    }
+    await holder.release();
+    for (const ask of asks) await (await ask.granted()).release();
+  });
+
+  test('it says how long the lock has been held and waited for', async () => {
+    const key = bench.key();
+    const start = performance.now();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key);
+    const began = performance.now();
+    await pause(100);
+    const inLine = performance.now() - began;
+    const snapshot = await bench.client().inspect(key);
+    const all = performance.now() - start;
+    // A server counts whole milliseconds, and the two ends of a duration may be rounded apart.
+    for (const time of [snapshot.holder?.heldFor, snapshot.waiters[0]?.waitingFor]) {
+      expect(time).toBeGreaterThanOrEqual(inLine - ROUNDING);
+      expect(time).toBeLessThanOrEqual(all + ROUNDING);
+    }
+    await holder.release();
+    await (await waiter.granted()).release();
+  });
+
+  test('it says what is left of a lease', async () => {
+    const key = bench.key();
+    const grant = await bench.hold(0, key, { leaseTime: 60_000 });
+    const leaseLeft = (await bench.client().inspect(key)).holder?.leaseLeft;
+    expect(leaseLeft).toBeLessThanOrEqual(60_000 + ROUNDING);
+    expect(leaseLeft).toBeGreaterThan(50_000);
+    await grant.release();
+  });
+
+  test('of a longer line it shows the first thousand, and how many there are', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const asks = Array.from({ length: 1_010 }, (_, i) => bench.ask(0, key, { label: `waiter ${i}` }));
+    await Promise.all(asks.map((ask) => ask.queued()));
+    const snapshot = await bench.client(1).inspect(key);
+    expect(snapshot.queueLength).toBe(1_010);
+    expect(snapshot.waiters).toHaveLength(1_000);
+    expect(snapshot.waiters.at(0)?.who).toBe(who('waiter 0'));
+    expect(snapshot.waiters.at(-1)?.who).toBe(who('waiter 999'));
+    for (const ask of asks) ask.abort();
+    await Promise.all(asks.map((ask) => ask.refused()));
+    await holder.release();
+  });
+
+  test('of a long label, 128 characters are kept', async () => {
+    const key = bench.key();
+    const grant = await bench.hold(0, key, { label: 'x'.repeat(1_000) });
+    expect((await bench.client().inspect(key)).holder?.who).toBe(who('x'.repeat(128)));
+    await grant.release();
+  });
+
+  test('a label may be anything', async () => {
+    for (const label of ['', 'a/b|c:d,e{f}', '"\\\n\0\u2028', 'Zürich 🔒', '\ud800', '__proto__', '%s%.0f']) {
+      const key = bench.key();
+      const holder = await bench.hold(0, key, { label });
+      const waiter = await bench.askInLine(1, key, { label });
+      const snapshot = await bench.client(2).inspect(key);
+      const shown = [snapshot.holder, ...snapshot.waiters].map((someone) => utf8(someone?.who ?? 'nobody'));
+      expect(shown).toEqual([utf8(who(label)), utf8(who(label))]);
+      await holder.release();
+      await (await waiter.granted()).release();
+    }
+  });
+}
+
+const ROUNDING = 5;
+
+/** A lone surrogate has no UTF-8 form; labels are for people, so a store may show the replacement character. */
+function utf8(text: string): string {
+  return Buffer.from(text).toString();
+}

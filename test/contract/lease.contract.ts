@@ -1,0 +1,157 @@
+import { LockLostError, LockTimeoutError } from '../../lib/core/errors.js';
+import { block, eventually, pause } from '../support/waiting.js';
+import { type Bench, SOON } from './bench.js';
+
+/** A fixed lease, longer than any margin that a store takes off it. */
+const LEASE = 500;
+
+/** How a grant ends: given back, run out, taken by force. */
+export function describeLease(bench: Bench): void {
+  test('release hands the lock on, and is idempotent', async () => {
+    const key = bench.key();
+    const first = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key);
+    await Promise.all([first.release(), first.release()]);
+    const second = await waiter.granted();
+    expect(first.lease.state).toBe('released');
+    await first.release();
+    expect(second.lease.state).toBe('held');
+    expect(await bench.ask(2, key, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+    await second.release();
+    await second.release();
+  });
+
+  test('a release is not a loss: the signal does not abort', async () => {
+    const grant = await bench.hold(0, bench.key());
+    const { signal } = grant.lease;
+    await grant.release();
+    await pause(20);
+    expect(signal.aborted).toBe(false);
+    expect(grant.lease.lostError).toBeUndefined();
+  });
+
+  test('a fixed lease runs out: the holder learns that it is lost, then the next is served, not before its end', async () => {
+    const key = bench.key();
+    const events: string[] = [];
+    const sent = performance.now();
+    const holder = await bench.hold(0, key, { leaseTime: LEASE });
+    holder.lease.signal.addEventListener('abort', () => events.push('lost'));
+    holder.lease.onLost(() => events.push('told'));
+    const next = bench.ask(1, key);
+    expect(holder.lease.remaining()).toBeLessThanOrEqual(LEASE);
+
+    const grant = await next.granted();
+    const elapsed = performance.now() - sent;
+    events.push('next granted');
+    expect(events).toEqual(['lost', 'told', 'next granted']);
+    expect(elapsed).toBeGreaterThanOrEqual(LEASE);
+    // It is the end of the lease that served the next, nothing later: two busy cores get a second for it.
+    expect(elapsed).toBeLessThan(LEASE + 1_000);
+    expect(holder.lease.state).toBe('lost');
+    expect(holder.lease.signal.reason).toBeInstanceOf(LockLostError);
+    expect(holder.lease.signal.reason).toMatchObject({ code: 'LOST', key });
+    await grant.release();
+  });
+
+  test('a fixed lease that is given back in time is not lost, and does not end the grant of the next', async () => {
+    const key = bench.key();
+    const first = await bench.hold(0, key, { leaseTime: LEASE });
+    const waiter = await bench.askInLine(0, key);
+    await first.release();
+    const second = await waiter.granted();
+    await pause(LEASE + 50);
+    expect(first.lease.state).toBe('released');
+    expect(first.lease.signal.aborted).toBe(false);
+    expect(second.lease.state).toBe('held');
+    expect(await bench.ask(1, key, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+    await second.release();
+  });
+
+  test('each fixed lease in a line counts from its own grant', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(0, key, { leaseTime: LEASE });
+    const next = await bench.askInLine(1, key);
+    await pause(LEASE);
+    const released = performance.now();
+    await holder.release();
+    expect((await waiter.granted()).lease.state).toBe('held');
+    await (await next.granted()).release();
+    expect(performance.now() - released).toBeGreaterThanOrEqual(LEASE);
+  });
+
+  test('the release of a lost grant touches nothing', async () => {
+    const key = bench.key();
+    const loser = await bench.hold(0, key, { leaseTime: LEASE });
+    const second = await bench.hold(0, key);
+    const third = await bench.askInLine(1, key);
+    await loser.release();
+    expect(loser.lease.state).toBe('lost');
+    expect(second.lease.state).toBe('held');
+    expect(third.outcome).toBe('queued');
+    expect(await bench.client().inspect(key)).toMatchObject({
+      holder: { token: second.token },
+      queueLength: 1,
+    });
+    await second.release();
+    await (await third.granted()).release();
+  });
+
+  test('a lease that ran out in a blocked event loop is lost at the first look, and one of those who ask then gets the lock', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { leaseTime: LEASE });
+    block(LEASE + 50);
+    const first = bench.ask(0, key);
+    const second = bench.ask(0, key);
+    expect(holder.lease.state).toBe('lost');
+    expect(holder.lease.signal.aborted).toBe(true);
+    const grant = await first.granted();
+    await second.queued();
+    expect(grant.lease.state).toBe('held');
+    await grant.release();
+    await (await second.granted()).release();
+  });
+
+  if (bench.capabilities.lease < Infinity) {
+    test('a hold without leaseTime outlives the lease of the store', async () => {
+      const key = bench.key();
+      const holder = await bench.hold(0, key);
+      const waiter = await bench.askInLine(1, key);
+      await pause(bench.capabilities.lease * 1.5);
+      expect(holder.lease.state).toBe('held');
+      expect(waiter.outcome).toBe('queued');
+      await holder.release();
+      await (await waiter.granted()).release();
+    });
+  } else {
+    test('a hold without leaseTime never runs out', async () => {
+      const grant = await bench.hold(0, bench.key());
+      expect(grant.lease.remaining()).toBe(Infinity);
+      await grant.release();
+      expect(grant.lease.remaining()).toBe(0);
+    });
+  }
+
+  test('force ends the grant: the holder learns that it is lost, the next is served', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const next = await bench.askInLine(1, key);
+    const { signal } = holder.lease;
+    expect(await bench.client(2).forceRelease(key)).toBe(true);
+
+    await eventually(() => signal.aborted, SOON, 'the holder to be told');
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(holder.lease.state).toBe('lost');
+    const grant = await next.granted();
+    await holder.release();
+    expect(grant.lease.state).toBe('held');
+    await grant.release();
+  });
+
+  test('force on a free lock says that nobody held it', async () => {
+    const key = bench.key();
+    expect(await bench.client().forceRelease(key)).toBe(false);
+    await (await bench.hold(0, key)).release();
+    expect(await bench.client(1).forceRelease(key)).toBe(false);
+  });
+}

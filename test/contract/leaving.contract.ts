@@ -1,0 +1,202 @@
+import { jest } from '@jest/globals';
+import { hostname } from 'node:os';
+import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
+import { type Grant } from '../../lib/core/lock-store.js';
+import { pause } from '../support/waiting.js';
+import { type Ask, type Bench } from './bench.js';
+
+/** Who gives up: a try, a wait time that ends, a caller who aborts. */
+export function describeLeaving(bench: Bench): void {
+  test('a try takes a free lock', async () => {
+    const grant = await bench.hold(0, bench.key(), { waitTime: 0 });
+    expect(grant.lease.state).toBe('held');
+    await grant.release();
+  });
+
+  test('a try on a busy lock is refused at once, does not queue, and says who holds it', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { label: 'OrdersService.pay' });
+    const onQueued = jest.fn();
+    const error = await bench.ask(1, key, { waitTime: 0, onQueued }).refused();
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({ code: 'WAIT_TIMEOUT', key, waitTime: 0 });
+    expect((error as Error).message).toContain(`held by ${hostname()}/${process.pid}/OrdersService.pay for `);
+    expect(onQueued).not.toHaveBeenCalled();
+    expect((await bench.client().inspect(key)).queueLength).toBe(0);
+    await holder.release();
+  });
+
+  test('a try does not overtake those who wait', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key);
+    const released = holder.release();
+    const attempt = bench.ask(2, key, { waitTime: 0 });
+    expect(await attempt.refused()).toBeInstanceOf(LockTimeoutError);
+    await released;
+    await (await waiter.granted()).release();
+  });
+
+  test('a wait that is over leaves the line, says whom it waited for, and the next is served', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { label: 'OrdersService.pay' });
+    const first = await bench.askInLine(1, key);
+    const start = performance.now();
+    const second = await bench.askInLine(1, key, { waitTime: 100 });
+    const third = await bench.askInLine(2, key);
+
+    const error = await second.refused();
+    expect(performance.now() - start).toBeGreaterThanOrEqual(100);
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({
+      key,
+      waitTime: 100,
+      blockedBy: { holder: `${hostname()}/${process.pid}/OrdersService.pay`, ahead: 1 },
+    });
+    expect((await bench.client().inspect(key)).queueLength).toBe(2);
+
+    await holder.release();
+    await (await first.granted()).release();
+    await (await third.granted()).release();
+  });
+
+  test('the head of the line, its tail and its middle may leave, and the others keep their order', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const asks: Ask[] = [];
+    for (let i = 0; i < 7; i += 1) asks.push(await bench.askInLine(i, key));
+    for (const leaver of [0, 3, 6]) {
+      asks[leaver]?.abort();
+      await asks[leaver]?.refused();
+    }
+    const served: number[] = [];
+    const serve = async (i: number): Promise<void> => {
+      const grant = await asks[i]?.granted();
+      served.push(i);
+      await grant?.release();
+    };
+    await Promise.all([holder.release(), ...[1, 2, 4, 5].map(serve)]);
+    expect(served).toEqual([1, 2, 4, 5]);
+  });
+
+  test('a wait longer than a timer can count does not end at once', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key, { waitTime: 2 ** 31 + 1_000 });
+    await pause(20); // Node fires a timer with too long a delay after 1 ms
+    expect(waiter.outcome).toBe('queued');
+    await holder.release();
+    await (await waiter.granted()).release();
+  });
+
+  test('an aborted wait leaves the line with the reason of the signal', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key);
+    const reason = new Error('the client has gone');
+    waiter.abort(reason);
+    const error = await waiter.refused();
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(error).toMatchObject({ code: 'ABORTED', key, cause: reason });
+    await holder.release();
+    await (await bench.hold(2, key, { waitTime: 0 })).release();
+  });
+
+  test('a reason that is an error of this library is thrown as it is', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const waiter = await bench.askInLine(1, key);
+    const reason = new LockShuttingDownError(key);
+    waiter.abort(reason);
+    expect(await waiter.refused()).toBe(reason);
+    await holder.release();
+  });
+
+  test('a request whose signal has aborted already does not take the lock, even a free one', async () => {
+    const key = bench.key();
+    const error = await bench.ask(0, key, { signal: AbortSignal.abort('too late') }).refused();
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(error).toMatchObject({ cause: 'too late' });
+    await (await bench.hold(1, key, { waitTime: 0 })).release();
+  });
+
+  test('a signal that aborts after the grant has no effect', async () => {
+    const key = bench.key();
+    const atOnce = bench.ask(0, key);
+    const grant = await atOnce.granted();
+    atOnce.abort();
+    const waiter = await bench.askInLine(1, key);
+    expect(grant.lease.state).toBe('held');
+    await grant.release();
+    const second = await waiter.granted();
+    waiter.abort();
+    expect(await bench.ask(2, key, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+    expect(second.lease.state).toBe('held');
+    await second.release();
+  });
+
+  test('a wait aborted in the very moment of the grant ends in one of the two, never both, never neither', async () => {
+    const outcomes = { granted: 0, aborted: 0 };
+    for (let round = 0; round < 240; round += 1) {
+      const key = bench.key();
+      // Neighbours in line of one client and of several: they may be served in different ways.
+      const [first, second, third] = NEIGHBOURS[round % NEIGHBOURS.length] ?? [0, 0, 0];
+      const holder = await bench.hold(first, key);
+      const waiter = await bench.askInLine(second, key);
+      const next = await bench.askInLine(third, key);
+
+      const turns = (round % 40) - 1;
+      if (turns < 0) waiter.abort();
+      const released = holder.release();
+      for (let turn = 0; turn < turns; turn += 1) await (turn < 5 ? undefined : new Promise(setImmediate));
+      waiter.abort();
+
+      const result = await waiter.settled();
+      if (result.status === 'fulfilled') {
+        outcomes.granted += 1;
+        expect(result.value.lease.state).toBe('held');
+        expect(next.outcome).toBe('queued');
+        await result.value.release();
+      } else {
+        outcomes.aborted += 1;
+        expect(result.reason).toBeInstanceOf(LockAbortedError);
+      }
+      await (await next.granted()).release();
+      await released;
+    }
+    // Both happened, so the moment was met.
+    expect(outcomes.granted).toBeGreaterThan(0);
+    expect(outcomes.aborted).toBeGreaterThan(0);
+  });
+
+  test('a wait time that ends in the very moment of the grant ends in one of the two, never both, never neither', async () => {
+    const waitTime = 60;
+    const race = async (number: number): Promise<void> => {
+      const key = bench.key();
+      const [first, second, third] = NEIGHBOURS[number % NEIGHBOURS.length] ?? [0, 0, 0];
+      const holder = await bench.hold(first, key);
+      const waiter = await bench.askInLine(second, key, { waitTime });
+      const next = await bench.askInLine(third, key);
+      await pause(waitTime - 10 + (number % 20)); // from 10 ms before to 10 ms after
+      const released = holder.release();
+      const result = await waiter.settled();
+      if (result.status === 'fulfilled') {
+        expect(result.value.lease.state).toBe('held');
+        expect(next.outcome).toBe('queued');
+        await result.value.release();
+      } else {
+        expect(result.reason).toBeInstanceOf(LockTimeoutError);
+      }
+      const grant: Grant = await next.granted();
+      await Promise.all([grant.release(), released]);
+    };
+    await Promise.all(Array.from({ length: 200 }, (_, number) => race(number)));
+  });
+}
+
+/** Which clients hold, wait and wait behind. */
+const NEIGHBOURS = [
+  [0, 1, 2],
+  [0, 0, 0],
+  [0, 1, 1],
+] as const;

@@ -1,0 +1,9 @@
+import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
+import { describeModel } from './model.contract.js';
+
+describeModel(
+  'memory',
+  () => new MemoryLockStore(),
+  { fencing: true, severalClients: false, lease: Infinity },
+  300,
+);

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { within } from '../support/waiting.js';
+import { Bench, type Capabilities, SOON, type StoreFactory } from './bench.js';
+import { History } from './history.js';
+import { Reference } from './model.js';
+import { steps, Subject } from './model.steps.js';
+
+/** How long a property may take over all its runs, in ms. */
+const PATIENCE = 120_000;
+
+/**
+ * Random sequences against the reference, and random storms against the judge of histories.
+ *
+ * A failure is shrunk and printed with its seed; `SEED=… npm run test:contract -- model` runs that seed again.
+ */
+export function describeModel(
+  name: string,
+  factory: StoreFactory,
+  capabilities: Capabilities,
+  numRuns: number,
+): void {
+  const seed = process.env['SEED'];
+  const parameters = { numRuns, ...(seed !== undefined && { seed: Number(seed) }) };
+
+  describe(`the ${name} store, by model`, () => {
+    const bench = new Bench(factory, capabilities);
+    beforeAll(() => bench.open());
+    afterAll(() => bench.close());
+
+    test(
+      'does and shows what the reference does, step by step',
+      async () => {
+        const property = fc.asyncProperty(steps(), async (sequence) => {
+          const model = new Reference();
+          const subjects = model.locks.map(() => new Subject(bench));
+          await fc.asyncModelRun(() => ({ model, real: subjects }), sequence);
+          await drain(model, subjects);
+          await bench.expectNothingLeft();
+        });
+        await fc.assert(property, parameters);
+      },
+      PATIENCE,
+    );
+
+    test(
+      'keeps its promises in a storm of requests that come, abort, time out and are forced at any moment',
+      async () => {
+        const property = fc.asyncProperty(storms(), async (storm) => {
+          const history = new History();
+          const keys = [bench.key(), bench.key()];
+          const all = storm.map((request, i) =>
+            live(bench, history, keys[request.lock] ?? '', `request ${i}`, request),
+          );
+          await within(Promise.all(all), SOON, 'the storm to be over');
+          expect(history.violations()).toEqual([]);
+          await bench.expectNothingLeft();
+        });
+        await fc.assert(property, parameters);
+      },
+      PATIENCE,
+    );
+  });
+}
+
+/** Everyone still in line is served, in order. */
+async function drain(model: Reference, subjects: readonly Subject[]): Promise<void> {
+  for (const [i, lock] of model.locks.entries()) {
+    const subject = subjects[i];
+    while (subject && lock.holder !== undefined) {
+      lock.end();
+      await subject.present.release();
+      await subject.expectGranted(lock.holder);
+    }
+  }
+}
+
+interface StormRequest {
+  readonly client: number;
+  readonly lock: number;
+  /** Turns of the event loop before it asks, and for which it holds. */
+  readonly delay: number;
+  readonly hold: number;
+  /** Turns after which it aborts; ms that it waits. */
+  readonly abortAfter: number | undefined;
+  readonly waitTime: number | undefined;
+  /** Whether its grant is taken by force in the end, by some client. */
+  readonly forcedBy: number | undefined;
+}
+
+function storms(): fc.Arbitrary<StormRequest[]> {
+  const seldom = (values: fc.Arbitrary<number>): fc.Arbitrary<number | undefined> =>
+    fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: values });
+  const request = fc.record({
+    client: fc.nat(2),
+    lock: fc.nat(1),
+    delay: fc.nat(30),
+    hold: fc.nat(8),
+    abortAfter: seldom(fc.nat(80)),
+    waitTime: seldom(fc.nat(20)),
+    forcedBy: seldom(fc.nat(2)),
+  });
+  return fc.array(request, { minLength: 2, maxLength: 40, size: 'max' });
+}
+
+/** The life of one request, written down. */
+async function live(
+  bench: Bench,
+  history: History,
+  key: string,
+  name: string,
+  request: StormRequest,
+): Promise<void> {
+  const entry = history.begin(key, name);
+  await turns(request.delay);
+
+  history.stamp(entry, 'sent');
+  const { waitTime } = request;
+  // Set before the store's own timer, so that it fires before that: not until then may the request be passed over.
+  const overdue = waitTime !== undefined && setTimeout(() => history.stamp(entry, 'gaveUp'), waitTime);
+  const ask = bench.ask(request.client, key, {
+    ...(waitTime !== undefined && { waitTime }),
+    onQueued: () => history.stamp(entry, 'acknowledged'),
+  });
+  if (request.abortAfter !== undefined) {
+    void turns(request.abortAfter).then(() => {
+      history.stamp(entry, 'gaveUp');
+      ask.abort();
+    });
+  }
+
+  const result = await ask.settled();
+  if (overdue) clearTimeout(overdue);
+  if (result.status === 'rejected') {
+    history.stamp(entry, 'gaveUp');
+    return;
+  }
+  history.stamp(entry, 'granted');
+  entry.token = result.value.token;
+  await turns(request.hold);
+  history.stamp(entry, 'ended');
+  if (request.forcedBy !== undefined) await bench.client(request.forcedBy).forceRelease(key);
+  await result.value.release();
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}

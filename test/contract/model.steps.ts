@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import {
+  LockAbortedError,
+  LockLostError,
+  LockQueueFullError,
+  LockTimeoutError,
+} from '../../lib/core/errors.js';
+import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
+import { eventually } from '../support/waiting.js';
+import { Ask, type AskOptions, type Bench, SOON } from './bench.js';
+import { type Reference, type ReferenceLock } from './model.js';
+
+/** The store under test, beside one lock of the reference. */
+export class Subject {
+  readonly key: string;
+  private readonly asks = new Map<string, Ask>();
+  private readonly grants: Grant[] = [];
+  private sequence = 0;
+
+  constructor(readonly bench: Bench) {
+    this.key = bench.key();
+  }
+
+  /** Asks as a new somebody. */
+  ask(client: LockStore, options: AskOptions = {}): [name: string, ask: Ask] {
+    const name = `request ${(this.sequence += 1)}`;
+    const ask = this.bench.ask(client, this.key, { ...options, label: name });
+    this.asks.set(name, ask);
+    return [name, ask];
+  }
+
+  of(name: string | undefined): Ask {
+    const ask = this.asks.get(name ?? '');
+    if (!ask) throw new Error(`${name} never asked.`);
+    return ask;
+  }
+
+  /** Waits until `name` has the lock; its token is the highest so far. */
+  async expectGranted(name: string | undefined): Promise<void> {
+    if (name === undefined) return;
+    const grant = await this.of(name).granted();
+    expect(grant.lease.state).toBe('held');
+    const last = this.grants.at(-1);
+    if (this.bench.capabilities.fencing && last) expect(grant.token).toBeGreaterThan(last.token ?? Infinity);
+    this.grants.push(grant);
+  }
+
+  /** The present grant, if the lock is held at all. */
+  get present(): Grant {
+    const grant = this.grants.at(-1);
+    if (!grant) throw new Error('Nobody has held the lock yet.');
+    return grant;
+  }
+
+  get past(): readonly Grant[] {
+    return this.grants.slice(0, -1);
+  }
+
+  /** What the store shows is what the reference has. */
+  async expectLike(lock: ReferenceLock, client: LockStore): Promise<void> {
+    for (const name of lock.line) expect(this.of(name).outcome).toBe('queued');
+    if (lock.holder !== undefined) expect(this.present.lease.state).toBe('held');
+    const label = ({ who }: { who: string }): string => who.replace(/^[^/]*\/[^/]*\//, '');
+    const snapshot = await client.inspect(this.key);
+    expect({
+      holder: snapshot.holder && label(snapshot.holder),
+      line: snapshot.waiters.map(label),
+      length: snapshot.queueLength,
+    }).toEqual({ holder: lock.holder, line: lock.line, length: lock.line.length });
+  }
+}
+
+interface Scene {
+  readonly lock: ReferenceLock;
+  readonly subject: Subject;
+  readonly client: LockStore;
+  /** Any number, for a step that has to choose. */
+  readonly choice: number;
+}
+
+/** What can happen to a lock. Each step does it to the store and to the reference, and compares what the store answers. */
+const STEPS = {
+  async ask({ lock, subject, client }) {
+    const [name, ask] = subject.ask(client);
+    const expected = lock.ask(name);
+    if (expected === 'granted') await subject.expectGranted(name);
+    else expect(await ask.queued()).toBe(expected);
+  },
+
+  async try({ lock, subject, client }) {
+    const [name, ask] = subject.ask(client, { waitTime: 0 });
+    if (lock.holder !== undefined) return expect(await ask.refused()).toBeInstanceOf(LockTimeoutError);
+    lock.ask(name);
+    await subject.expectGranted(name);
+  },
+
+  async askAtFullLine({ lock, subject, client }) {
+    if (lock.holder === undefined) return;
+    const [, ask] = subject.ask(client, { maxQueue: lock.line.length });
+    expect(await ask.refused()).toBeInstanceOf(LockQueueFullError);
+  },
+
+  async askForMoment({ lock, subject, client }) {
+    if (lock.holder === undefined) return;
+    const [, ask] = subject.ask(client, { waitTime: 2 });
+    expect(await ask.refused()).toBeInstanceOf(LockTimeoutError);
+  },
+
+  async release({ lock, subject }) {
+    if (lock.holder === undefined) return;
+    const { present } = subject;
+    lock.end();
+    await present.release();
+    await subject.expectGranted(lock.holder);
+    expect(present.lease.state).toBe('released');
+  },
+
+  async releaseAgain({ subject, choice }) {
+    await subject.past[choice % subject.past.length]?.release();
+  },
+
+  async force({ lock, subject, client }) {
+    const held = lock.holder !== undefined;
+    expect(await client.forceRelease(subject.key)).toBe(held);
+    if (!held) return;
+    const { lease } = subject.present;
+    lock.end();
+    await eventually(() => lease.state === 'lost', SOON, 'the holder to be told');
+    expect(lease.lostError).toBeInstanceOf(LockLostError);
+    await subject.expectGranted(lock.holder);
+  },
+
+  async abort({ lock, subject, choice }) {
+    const name = lock.line[choice % lock.line.length];
+    if (name === undefined) return;
+    lock.leave(name);
+    subject.of(name).abort();
+    expect(await subject.of(name).refused()).toBeInstanceOf(LockAbortedError);
+  },
+
+  async abortHolder({ lock, subject }) {
+    if (lock.holder !== undefined) subject.of(lock.holder).abort();
+  },
+
+  /** The first in line aborts while the lock is handed to it: whichever wins, the line moves on by one. */
+  async releaseAndAbortNext({ lock, subject, choice }) {
+    const [next] = lock.line;
+    if (next === undefined) return;
+    lock.end();
+    const released = subject.present.release();
+    for (let turn = choice % 20; turn > 0; turn -= 1) await new Promise(setImmediate);
+    subject.of(next).abort();
+    const result = await subject.of(next).settled();
+    await released;
+    if (result.status === 'rejected') lock.end();
+    await subject.expectGranted(lock.holder);
+  },
+} satisfies Record<string, (scene: Scene) => Promise<void>>;
+
+export type StepName = keyof typeof STEPS;
+
+/** One step on one lock by one client, for fast-check to put in sequence and to shrink. */
+class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
+  constructor(
+    private readonly name: StepName,
+    private readonly lockNumber: 0 | 1,
+    private readonly clientNumber: number,
+    private readonly choice: number,
+  ) {}
+
+  check(): boolean {
+    return true; // a step that does not apply does nothing
+  }
+
+  async run(model: Reference, subjects: readonly Subject[]): Promise<void> {
+    const subject = subjects[this.lockNumber];
+    if (!subject) throw new Error('A lock without a subject.');
+    const lock = model.locks[this.lockNumber];
+    const client = subject.bench.client(this.clientNumber);
+    await STEPS[this.name]({ lock, subject, client, choice: this.choice });
+    await subject.expectLike(lock, client);
+  }
+
+  toString(): string {
+    return `${this.name}(lock ${this.lockNumber}, client ${this.clientNumber}, ${this.choice})`;
+  }
+}
+
+/** Sequences of steps. Asking is more frequent, or there would seldom be a line. */
+export function steps(): fc.Arbitrary<Iterable<fc.AsyncCommand<Reference, readonly Subject[]>>> {
+  const names = Object.keys(STEPS) as StepName[];
+  const step = fc
+    .tuple(
+      fc.constantFrom(...names, 'ask' as const, 'ask' as const, 'ask' as const, 'ask' as const),
+      fc.constantFrom(0 as const, 1 as const),
+      fc.nat(2),
+      fc.nat(100),
+    )
+    .map((parts) => new Step(...parts));
+  return fc.commands([step], { maxCommands: 40, size: 'max' });
+}

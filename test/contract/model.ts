@@ -1,0 +1,26 @@
+/** A lock as the specification sees it: one holder, and a line in the order in which the requests were acknowledged. */
+export class ReferenceLock {
+  holder: string | undefined;
+  readonly line: string[] = [];
+
+  /** Takes the lock if nobody has it, else the last place in line. Says how many are ahead there. */
+  ask(name: string): 'granted' | number {
+    if (this.holder !== undefined) return this.line.push(name) - 1;
+    this.holder = name;
+    return 'granted';
+  }
+
+  /** The grant ends, however it ends: the first in line is next. */
+  end(): void {
+    this.holder = this.line.shift();
+  }
+
+  leave(name: string): void {
+    this.line.splice(this.line.indexOf(name), 1);
+  }
+}
+
+/** Two locks that have nothing to do with each other. */
+export class Reference {
+  readonly locks = [new ReferenceLock(), new ReferenceLock()] as const;
+}

@@ -1,0 +1,113 @@
+import { LockTimeoutError } from '../../lib/core/errors.js';
+import { type Bench } from './bench.js';
+
+const MIB = 2 ** 20;
+
+/** Every string is the name of a lock, and two different strings are two locks. */
+const HOSTILE_NAMES: readonly string[] = [
+  ...['', ' ', '  ', '\0', '\0\0', '\t', '\n', '\r\n', '\n\n'],
+  ...['{', '}', '{}', '}{', '{{', '{a}', '{a}b', 'a{b', 'a}b', '{a', 'a}', '{}a', 'a{}'],
+  ...['a', 'A', 'ａ', 'a ', ' a', 'a\0', 'a\n', 'a:queue', 'a}:queue', 'a}:clients', 'a:'],
+  ...['*', '?', '[ab]', '[^a]', 'a*', '\\', '\\*', '\\\\', '\\n', '\\0', '\\u0000', '\\ud800'],
+  ...[
+    '%',
+    '%%',
+    '%25',
+    '%00',
+    '%7B',
+    '%7D',
+    '%7b',
+    '%61',
+    '%u0061',
+    '+',
+    '&#97;',
+    '=7B',
+    '~',
+    '_',
+    '-',
+    '.',
+    '..',
+    '/',
+  ],
+  ...[
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'hasOwnProperty',
+    'null',
+    'undefined',
+    'NaN',
+    '0',
+    '-0',
+    '1e3',
+  ],
+  ...[
+    '\ud800',
+    '\udc00',
+    '\ud800\ud800',
+    '\udc00\ud800',
+    '\ud83d\ude00',
+    '\ud83d',
+    '\ude00',
+    '\ufffd',
+    '\ufffd\ufffd',
+  ],
+  ...[
+    'é',
+    'e\u0301',
+    'Ã©',
+    '\xe9',
+    '\x80',
+    '\xff',
+    'ÿ\0',
+    '\ufeff',
+    '\u200b',
+    '\u2028',
+    '\u202e',
+    'ß',
+    'ss',
+    'ı',
+    'i',
+  ],
+  ...['\x01', '\x7f', '\x1b[31m', '\x00\xff\xfe', "'", '"', '`', '$', '${a}', '<0>', ';', '|', ','],
+  ...[`${'x'.repeat(MIB)}a`, `${'x'.repeat(MIB)}b`, '\u20ac'.repeat(MIB / 4), `${'{}\ud800'.repeat(1_000)}`],
+].filter((name, i, all) => all.indexOf(name) === i);
+
+export function describeNames(bench: Bench): void {
+  test('hostile names all work, and are all distinct locks', async () => {
+    const names = HOSTILE_NAMES.map((name) => bench.uses(name));
+    const grants = await Promise.all(names.map((name, i) => bench.hold(i, name, { waitTime: 0 })));
+
+    // Each is held, under its own name, and by the very client whose turn it was.
+    for (const [i, name] of names.entries()) {
+      expect(grants[i]?.key).toBe(name);
+      const snapshot = await bench.client(i + 1).inspect(name);
+      expect(snapshot.key).toBe(name);
+      expect(snapshot.holder?.token).toBe(grants[i]?.token);
+      expect(await bench.ask(i + 1, name, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+    }
+
+    // Each has a line of its own, and is handed on.
+    const waiters = await Promise.all(names.map((name, i) => bench.askInLine(i + 1, name)));
+    for (const [i, waiter] of waiters.entries()) {
+      await grants[i]?.release();
+      await (await waiter.granted()).release();
+    }
+    for (const name of names) expect((await bench.client().inspect(name)).holder).toBeUndefined();
+  });
+
+  test('names are equal after encoding exactly if they are equal', () => {
+    const encoded = HOSTILE_NAMES.map((name) => bench.client().encode(name));
+    expect(new Set(encoded).size).toBe(HOSTILE_NAMES.length);
+    expect(HOSTILE_NAMES.map((name) => bench.client(1).encode(name))).toEqual(encoded);
+  });
+
+  test('the encoded form of a name, used as a name, is another lock', async () => {
+    const { length } = HOSTILE_NAMES;
+    const encoded = HOSTILE_NAMES.map((name) => bench.client().encode(name));
+    const all = new Set([...HOSTILE_NAMES, ...encoded]);
+    expect(new Set([...all].map((name) => bench.client().encode(name))).size).toBe(all.size);
+    expect(all.size).toBeGreaterThanOrEqual(length);
+  });
+}

@@ -1,0 +1,191 @@
+import { jest } from '@jest/globals';
+import { LockQueueFullError } from '../../lib/core/errors.js';
+import { eventually, pause } from '../support/waiting.js';
+import { type Ask, type Bench, SOON } from './bench.js';
+import { History } from './history.js';
+
+/** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */
+export function describeOrder(bench: Bench): void {
+  test('one holder at a time', async () => {
+    const key = bench.key();
+    let inside = 0;
+    let most = 0;
+    const section = async (client: number): Promise<void> => {
+      const grant = await bench.hold(client, key);
+      most = Math.max(most, (inside += 1));
+      await Promise.resolve();
+      inside -= 1;
+      await grant.release();
+    };
+    await Promise.all(Array.from({ length: 60 }, (_, i) => section(i)));
+    expect(most).toBe(1);
+  });
+
+  test('two hundred requests, each acknowledged before the next asks, are served in that order', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const served: number[] = [];
+    const asks: Ask[] = [];
+    for (let i = 0; i < 200; i += 1) asks.push(await bench.askInLine(i, key));
+    await holder.release();
+    const serve = async (ask: Ask, i: number): Promise<void> => {
+      const grant = await ask.granted();
+      served.push(i);
+      await grant.release();
+    };
+    await Promise.all(asks.map(serve));
+    expect(served).toEqual(Array.from({ length: 200 }, (_, i) => i));
+  });
+
+  test('of two hundred requests that rush in, whoever was acknowledged before another asked is served before it', async () => {
+    const key = bench.key();
+    const history = new History();
+    const holder = await bench.hold(0, key);
+    const ask = async (i: number): Promise<void> => {
+      const entry = history.begin(key, `request ${i}`);
+      for (let turn = i % 7; turn > 0; turn -= 1) await new Promise(setImmediate);
+      history.stamp(entry, 'sent');
+      const grant = await bench.hold(i, key, { onQueued: () => history.stamp(entry, 'acknowledged') });
+      history.stamp(entry, 'granted');
+      entry.token = grant.token;
+      await Promise.resolve();
+      history.stamp(entry, 'ended');
+      await grant.release();
+    };
+    const rush = Array.from({ length: 200 }, (_, i) => ask(i));
+    await new Promise(setImmediate);
+    await holder.release();
+    await Promise.all(rush);
+    expect(history.violations()).toEqual([]);
+  });
+
+  test('a thousand waiters on one lock are all served, in order', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const asks = Array.from({ length: 1_000 }, () => bench.ask(0, key));
+    await Promise.all(asks.map((ask) => ask.queued()));
+    let last = -1;
+    const serve = async (ask: Ask, i: number): Promise<void> => {
+      const grant = await ask.granted();
+      expect(last).toBe(i - 1);
+      last = i;
+      await grant.release();
+    };
+    await Promise.all([holder.release(), ...asks.map(serve)]);
+    expect(last).toBe(999);
+  });
+
+  test('a thousand locks are held at once', async () => {
+    const keys = Array.from({ length: 1_000 }, () => bench.key());
+    const grants = await Promise.all(keys.map((key, i) => bench.hold(i, key)));
+    expect(new Set(grants.map(({ lease }) => lease.state))).toEqual(new Set(['held']));
+    await Promise.all(grants.map((grant) => grant.release()));
+  });
+
+  test('a request that has to wait learns how many will be served before it', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const asks: Ask[] = [];
+    for (let ahead = 0; ahead < 5; ahead += 1) {
+      const ask = await bench.askInLine(ahead, key);
+      expect(await ask.queued()).toBe(ahead);
+      asks.push(ask);
+    }
+    await holder.release();
+    for (const ask of asks) await (await ask.granted()).release();
+  });
+
+  test('a request that is served at once is not told of a line', async () => {
+    const onQueued = jest.fn();
+    const grant = await bench.hold(0, bench.key(), { onQueued });
+    await grant.release();
+    expect(onQueued).not.toHaveBeenCalled();
+  });
+
+  test('an onQueued that throws leaves no ghost in line', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const onQueued = jest.fn(() => {
+      throw new Error('from the callback');
+    });
+    const thrower = bench.ask(1, key, { onQueued });
+    await eventually(() => onQueued.mock.calls.length > 0, SOON, 'the place in line');
+    const next = await bench.askInLine(2, key);
+    await holder.release();
+    const result = await thrower.settled();
+    if (result.status === 'fulfilled') await result.value.release();
+    else expect(result.reason).toEqual(new Error('from the callback'));
+    await (await next.granted()).release();
+    expect(onQueued).toHaveBeenCalledTimes(1);
+  });
+
+  test('a grant says how long it was waited for', async () => {
+    const key = bench.key();
+    const start = performance.now();
+    const holder = await bench.hold(0, key);
+    expect(holder.waited).toBeLessThanOrEqual(performance.now() - start);
+    const ask = await bench.askInLine(1, key);
+    const joined = performance.now();
+    await pause(50);
+    const inLine = performance.now() - joined;
+    await holder.release();
+    const grant = await ask.granted();
+    await grant.release();
+    expect(grant.waited).toBeGreaterThanOrEqual(inLine);
+    expect(grant.waited).toBeLessThanOrEqual(performance.now() - start);
+  });
+
+  test('a line of maxQueue refuses the next one, who does not join it', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const first = await bench.askInLine(0, key, { maxQueue: 2 });
+    const second = await bench.askInLine(1, key, { maxQueue: 2 });
+    const error = await bench.ask(2, key, { maxQueue: 2 }).refused();
+    expect(error).toBeInstanceOf(LockQueueFullError);
+    expect(error).toMatchObject({ code: 'QUEUE_FULL', key, maxQueue: 2 });
+
+    await holder.release();
+    const grant = await first.granted();
+    const third = await bench.askInLine(2, key, { maxQueue: 2 }); // there is room again
+    await grant.release();
+    await (await second.granted()).release();
+    await (await third.granted()).release();
+  });
+
+  test('maxQueue 0 takes a free lock and refuses to wait for a busy one', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { maxQueue: 0 });
+    expect(await bench.ask(1, key, { maxQueue: 0 }).refused()).toBeInstanceOf(LockQueueFullError);
+    await holder.release();
+  });
+
+  if (bench.capabilities.fencing) {
+    test('tokens rise in grant order: by hand-over, after a rest, after force, over all clients', async () => {
+      const key = bench.key();
+      const tokens: number[] = [];
+      const note = ({ token }: { token: number | undefined }): void => void tokens.push(token ?? NaN);
+      for (let round = 0; round < 5; round += 1) {
+        const holder = await bench.hold(round, key);
+        const asks: Ask[] = [];
+        for (let i = 0; i < 4; i += 1) asks.push(await bench.askInLine(i, key));
+        note(holder);
+        if (round % 2 === 0) await holder.release();
+        else await bench.client(1).forceRelease(key);
+        for (const ask of asks) {
+          const grant = await ask.granted();
+          note(grant);
+          await grant.release();
+        }
+      }
+      expect(tokens).toHaveLength(25);
+      for (const [i, token] of tokens.entries()) expect(token).toBeGreaterThan(tokens[i - 1] ?? 0);
+      expect(tokens.every(Number.isSafeInteger)).toBe(true);
+    });
+  } else {
+    test('a store without fencing grants no token', async () => {
+      const grant = await bench.hold(0, bench.key());
+      expect(grant.token).toBeUndefined();
+      await grant.release();
+    });
+  }
+}

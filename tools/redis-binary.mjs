@@ -1,0 +1,76 @@
+/** Where the `redis-server` program comes from: the PATH, else the system's package manager. */
+import { execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+const SERVERS = ['redis-server', 'valkey-server'];
+
+/** With this file Debian's package scripts leave services alone: the port 6379 stays free. */
+const DEBIAN_SERVICE_POLICY = '/usr/sbin/policy-rc.d';
+
+const INSTALLERS = { 'apt-get': installByApt, apk: installByApk, dnf: installByDnf };
+
+const INSTALL_TIMEOUT = 180_000;
+
+/** The path of redis-server or valkey-server; installs it when there is none and the user is root. */
+export async function redisServerBinary() {
+  const present = firstOnPath(SERVERS);
+  if (present !== undefined) return present;
+
+  const manager = firstNameOnPath(Object.keys(INSTALLERS));
+  const mayInstall = process.getuid?.() === 0 && manager !== undefined;
+  const failure = mayInstall ? await INSTALLERS[manager]().then(() => undefined, String) : undefined;
+
+  const installed = firstOnPath(SERVERS);
+  if (installed !== undefined) return installed;
+  throw new Error(
+    'No redis-server found: there is no redis-server or valkey-server on the PATH, and ' +
+      (mayInstall
+        ? `${manager} could not install one (${failure ?? 'it brought no server program'}).`
+        : 'it can only be installed from here by root with apt-get, apk or dnf. Please install Redis 6.2 or newer.'),
+  );
+}
+
+async function installByApt() {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const apt = (...args) => run('apt-get', args, { env, timeout: INSTALL_TIMEOUT });
+  const ownPolicy = !existsSync(DEBIAN_SERVICE_POLICY);
+  if (ownPolicy) writeFileSync(DEBIAN_SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    await apt('update');
+    await apt('install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', 'redis-server');
+  } finally {
+    if (ownPolicy) rmSync(DEBIAN_SERVICE_POLICY, { force: true });
+  }
+}
+
+async function installByApk() {
+  await run('apk', ['add', '--no-cache', 'redis'], { timeout: INSTALL_TIMEOUT });
+}
+
+/** Newer Fedora and RHEL ship Valkey in place of Redis. */
+async function installByDnf() {
+  const dnf = (name) => run('dnf', ['install', '-y', name], { timeout: INSTALL_TIMEOUT });
+  await dnf('redis').catch(() => dnf('valkey'));
+}
+
+function firstOnPath(names) {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+}
+
+function firstNameOnPath(names) {
+  return names.find((name) => firstOnPath([name]) !== undefined);
+}
+
+function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
