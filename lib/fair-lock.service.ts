@@ -25,7 +25,7 @@ import { type LockSnapshot } from './core/lock-store.js';
 export class FairLockService {
   constructor(
     private readonly engine: LockEngine,
-    /** @internal What a stream does that says nothing else; the engine sees to promises. */
+    /** What a caller learns when its lock was lost: the module's option of this name. */
     readonly onLost: 'signal' | 'reject',
   ) {}
 

@@ -1,12 +1,74 @@
 import { Inject } from '@nestjs/common';
-import { isObservable, type Observable, of } from 'rxjs';
-import { type AcquireOptions } from './core/acquire-options.js';
-import { LockConfigurationError, LockTimeoutError } from './core/errors.js';
-import { type FairLockService } from './fair-lock.service.js';
-import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
+import { getFairLockToken } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey, type LockedMethodDecorator } from './fair-locked.types.js';
-import { type KeysOf, keysFromArguments } from './lock-keys.js';
-import { lockIteration } from './locked-iteration.js';
-import { lockObservable } from './locked-observable.js';
-import { type StreamTerms } from './locked-stream.js';
-import { isAsyncIterable, methodKind, type MethodKind, streamKindOf } from './method-kind.js';
+import { type Callable, LockedMethod } from './locked-method.js';
+
+/**
+ * Runs the method while holding a lock: whoever calls first, in whatever process, runs first.
+ *
+ * Works on the methods of every class that Nest makes: controllers, gateways, resolvers, message handlers, processors,
+ * cron jobs, plain providers of any scope; above or below any other decorator. The lock is held until the returned
+ * promise settles, the Observable ends or is unsubscribed, the async generator ends or is left. The method's result and
+ * errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a call of another method locked
+ * by the same key does not wait for itself.
+ *
+ * @param key `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']`
+ *   locks both, in one global order; a function gets `this` and the arguments of the method. Without a key it is
+ *   `ClassName.method`, by the class that declares the method.
+ * @throws LockKeyError, LockConfigurationError when the class is defined, for a decorator that cannot work; all that
+ *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call where an argument makes no key
+ *
+ * @example
+ * @FairLocked('order:<0.id>')
+ * async pay(order: Order): Promise<Receipt> { … }
+ *
+ * @FairLocked((from: string, to: string) => [`account:${from}`, `account:${to}`], { waitTime: 5_000 })
+ * async transfer(from: string, to: string): Promise<void> { … }
+ *
+ * @Cron('0 3 * * *')
+ * @FairLocked('report:nightly', { waitTime: 0, onTimeout: 'skip' })
+ * async report(): Promise<void> { … }
+ *
+ * @Sse('orders')
+ * @FairLocked('feed', { returns: 'observable' })
+ * feed(): Observable<MessageEvent> { … }
+ */
+export function FairLocked<
+  const Key extends LockedKey = string,
+  const Options extends FairLockedOptions = FairLockedOptions,
+>(key?: Key, options?: Options): LockedMethodDecorator<Key, Options> {
+  return (target, property, descriptor: PropertyDescriptor | undefined) => {
+    const method: unknown = descriptor?.value;
+    const locked = new LockedMethod(target, property, method, key, options);
+    const wrapped = wrap(locked);
+    keepIdentity(method as Callable, wrapped);
+    (descriptor as PropertyDescriptor).value = wrapped;
+    Inject(getFairLockToken(options?.name))(target, locked.serviceProperty);
+  };
+}
+
+function wrap(locked: LockedMethod): Callable {
+  switch (locked.kind) {
+    case 'promise':
+      return function (...args) {
+        return locked.promise(this, args);
+      };
+    case 'observable':
+      return function (...args) {
+        return locked.observable(this, args);
+      };
+    case 'iterable':
+      return function (...args) {
+        return locked.iteration(this, args);
+      };
+  }
+}
+
+/** The wrapper is what other decorators and Nest see: same name, length and properties, same metadata (routes, docs). */
+function keepIdentity(method: Callable, wrapped: Callable): void {
+  const { prototype: _, ...properties } = Object.getOwnPropertyDescriptors(method);
+  Object.defineProperties(wrapped, properties);
+  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapped);
+  }
+}

@@ -23,12 +23,40 @@ export const HTTP_REQUEST: TemplateRoot = {
   form: '<property.property>, as in <params.id>',
 };
 
-/** Makes a key; `root` is what the paths of the template begin at, `where` names the place for an error. */
-export type RenderKey = (root: unknown, where: string) => string;
+/** Makes the key, or keys, of one call; `root` is what the paths of the templates begin at. */
+export type RenderKeys = (root: unknown) => string | readonly string[];
 
 interface Placeholder {
   readonly text: string;
   readonly path: readonly string[];
+}
+
+/**
+ * Parses one template, or a list of them.
+ *
+ * @param where the decorated place, for messages: `OrdersService.pay`
+ */
+export function parseKeyTemplates(
+  templates: string | readonly string[],
+  root: TemplateRoot,
+  where: string,
+): RenderKeys {
+  if (typeof templates === 'string') return parseKeyTemplate(templates, root, where);
+  const keys = templates.map((template) => parseKeyTemplate(template, root, where));
+  return (rootValue) => keys.map((key) => key(rootValue));
+}
+
+/**
+ * What a key function made, if it is a key or a list of keys.
+ *
+ * @throws LockKeyError if it is anything else
+ */
+export function checkMadeKeys(made: unknown, where: string): string | readonly string[] {
+  if (typeof made === 'string') return made;
+  if (Array.isArray(made) && made.every((key) => typeof key === 'string')) return made;
+  throw new LockKeyError(
+    `The key function of ${where} made ${describe(made)}. A key function returns a string, or a list of strings.`,
+  );
 }
 
 /**
@@ -39,20 +67,27 @@ interface Placeholder {
  * @throws LockKeyError if the template is malformed; the renderer throws it for a value that is no {@link KeyValue}:
  *   `undefined`, `null`, an object or `NaN` never becomes part of a key
  */
-export function parseKeyTemplate(template: string, root: TemplateRoot): RenderKey {
+function parseKeyTemplate(
+  template: string,
+  root: TemplateRoot,
+  where: string,
+): (rootValue: unknown) => string {
+  if (typeof template !== 'string') {
+    throw new LockKeyError(`The lock key of ${where} is ${describe(template)}; a key is a string.`);
+  }
   // Split at placeholders: even pieces are text, odd ones the paths between the angle brackets.
   const pieces = template.split(/<([^<>]*)>/);
   const texts = pieces.filter((_, index) => index % 2 === 0);
   if (texts.some((text) => /[<>]/.test(text))) {
     throw new LockKeyError(
-      `The lock key ${JSON.stringify(template)} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
+      `The lock key ${JSON.stringify(template)} of ${where} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
         'a key with angle brackets in its text can be made by a function.',
     );
   }
   const placeholders = pieces
     .filter((_, index) => index % 2 === 1)
-    .map((path) => parsePlaceholder(path, template, root));
-  return (rootValue, where) =>
+    .map((path) => parsePlaceholder(path, template, root, where));
+  return (rootValue) =>
     placeholders.reduce(
       (key, placeholder, index) =>
         key + readValue(placeholder, rootValue, template, where) + (texts[index + 1] ?? ''),
@@ -60,12 +95,12 @@ export function parseKeyTemplate(template: string, root: TemplateRoot): RenderKe
     );
 }
 
-function parsePlaceholder(text: string, template: string, root: TemplateRoot): Placeholder {
+function parsePlaceholder(text: string, template: string, root: TemplateRoot, where: string): Placeholder {
   const path = text.split('.');
   const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
   if (wellFormed) return { text, path };
   throw new LockKeyError(
-    `The lock key ${JSON.stringify(template)} has the placeholder <${text}>, which names nothing. ` +
+    `The lock key ${JSON.stringify(template)} of ${where} has the placeholder <${text}>, which names nothing. ` +
       `A placeholder is ${root.form}.`,
   );
 }
@@ -96,5 +131,6 @@ function isKeyValue(value: unknown): value is KeyValue {
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return 'an array';
+  if (value instanceof Promise) return 'a promise';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

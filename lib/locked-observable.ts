@@ -1,49 +1,36 @@
-import { catchError, concat, defer, EMPTY, type ObservableInput, Observable, type Subscriber, throwError } from 'rxjs';
-import { endingError, type StreamLock, type StreamTerms } from './locked-stream.js';
+import { catchError, concat, defer, EMPTY, Observable, type Subscriber, throwError } from 'rxjs';
+import { endingError, type OpenStream, type StreamHold } from './locked-stream.js';
 
 /**
  * An Observable that holds a lock from its subscription until it completes, fails or is unsubscribed. Each
  * subscription is a request of its own; one that is unsubscribed in line leaves the line.
  *
  * @param source makes what runs under the lock; called inside the hold, when it is granted
- * @param instead makes what takes its place when the lock could not be had; without it, or when it is not for this
- *   error (undefined), the error passes through
+ * @param instead makes what takes its place when the lock was not to be had; undefined where the error shall pass
  */
 export function lockObservable<T>(
-  terms: StreamTerms,
-  source: () => ObservableInput<T>,
-  instead?: (error: unknown) => ObservableInput<T> | undefined,
+  open: OpenStream,
+  source: () => Observable<T>,
+  instead: (error: unknown) => Observable<T> | undefined = () => undefined,
 ): Observable<T> {
   return new Observable<T>((subscriber) => {
     const leaving = new AbortController();
     subscriber.add(() => leaving.abort());
-    terms.open(leaving.signal).then(
-      (lock) => runUnder(lock, terms, source, subscriber),
+    open(leaving.signal).then(
+      (hold) => runInside(hold, source, subscriber),
       (error: unknown) => {
-        if (subscriber.closed) return;
-        defer(() => instead?.(error) ?? throwError(() => error)).subscribe(subscriber);
+        defer(() => instead(error) ?? throwError(() => error)).subscribe(subscriber);
       },
     );
   });
 }
 
-function runUnder<T>(
-  lock: StreamLock,
-  { onLost }: StreamTerms,
-  source: () => ObservableInput<T>,
-  subscriber: Subscriber<T>,
-): void {
+function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber: Subscriber<T>): void {
+  const { lock } = hold;
   const release = (): void => void lock.release();
   // The grant may have come in the very moment of unsubscribing.
   if (subscriber.closed) return release();
-  const onAbort = (): void => {
-    const error = endingError(lock, onLost);
-    if (!error) return;
-    release();
-    subscriber.error(error);
-  };
-  lock.signal.addEventListener('abort', onAbort);
-  subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
+
   // In this order: the source's own teardown, the release, the news. So the source cleans up under the lock, and who
   // hears that it ended may ask for the lock again without nesting in this hold.
   const released = concat(
@@ -61,7 +48,14 @@ function runUnder<T>(
     ),
   );
   lock.run(() => released.subscribe(subscriber));
-  // Runs after the teardown of the source, which was added before it.
+  // Behind the teardown of the source, for whoever unsubscribes.
   subscriber.add(release);
+
+  const onAbort = (): void => {
+    const error = endingError(hold);
+    if (error) subscriber.error(error);
+  };
+  lock.signal.addEventListener('abort', onAbort);
+  subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
   if (lock.signal.aborted) onAbort();
 }

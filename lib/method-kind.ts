@@ -75,7 +75,7 @@ function kindOfReturnType(target: object, property: string | symbol): MethodKind
   if (!Reflect.hasMetadata('design:returntype', target, property)) return undefined;
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);
   if (written === undefined) return 'synchronous'; // void
-  if (typeof written !== 'function' || written === Object || written === Function) return undefined;
+  if (typeof written !== 'function' || written === Object) return undefined;
   const prototype = written.prototype as object | undefined;
   if (prototype === undefined) return undefined;
   if (written === Observable || 'subscribe' in prototype) return 'observable';

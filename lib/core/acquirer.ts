@@ -1,5 +1,5 @@
 import type { Ask } from './ask.js';
-import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
+import { LockDeadlockError, LockShuttingDownError, LockTimeoutError, quote } from './errors.js';
 import type { HeldGrants } from './held-grants.js';
 import { nearestHold } from './hold-scope.js';
 import type { HeldGrant, Hold } from './hold.js';
@@ -93,7 +93,7 @@ export class Acquirer {
     if (inside === undefined) return;
     throw new LockDeadlockError(
       key,
-      `waitTime is Infinity inside a hold on ${JSON.stringify(inside)}, and two flows that take the same two locks in ` +
+      `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
         'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
     );
   }
@@ -105,7 +105,7 @@ function refuseNested(held: HeldGrant, key: string, ask: Ask): void {
   if (ask.reentrant) return;
   throw new LockDeadlockError(
     key,
-    `${ask.owner === undefined ? 'this flow' : `the owner ${JSON.stringify(ask.owner)}`} holds it already, and with ` +
+    `${ask.owner === undefined ? 'this flow' : `the owner ${quote(ask.owner)}`} holds it already, and with ` +
       'reentrant: false it would wait for itself.',
   );
 }

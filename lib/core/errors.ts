@@ -169,17 +169,14 @@ export class LockConfigurationError extends FairLockError {
   }
 }
 
-/** The application is closing: no new locks, and whoever is in line has left it. */
+/** The application is closing: no new locks, whoever is in line leaves it, and in the end whoever holds is to stop. */
 export class LockShuttingDownError extends FairLockError {
   readonly code = 'SHUTTING_DOWN';
   constructor(readonly key: string) {
     super(
-      `The application is shutting down: the request for the lock ${quote(key)} was not served and is out of the line.`,
-      {
-        status: 503,
-        expose: true,
-        retryAfter: 1,
-      },
+      `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
+        'and whoever still holds it is to stop.',
+      { status: 503, expose: true, retryAfter: 1 },
     );
   }
 }
@@ -187,7 +184,8 @@ export class LockShuttingDownError extends FairLockError {
 /** Longest part of a key that a message repeats. */
 const QUOTED_KEY_LENGTH = 120;
 
-function quote(key: string): string {
+/** A key as messages show it. */
+export function quote(key: string): string {
   return JSON.stringify(key.length > QUOTED_KEY_LENGTH ? `${key.slice(0, QUOTED_KEY_LENGTH)}…` : key);
 }
 

@@ -1,6 +1,6 @@
 import type { EngineDefaults } from './acquire-options.js';
 import type { Ask } from './ask.js';
-import { LockShuttingDownError } from './errors.js';
+import { LockShuttingDownError, quote } from './errors.js';
 import { HeldGrant, type Hold } from './hold.js';
 import type { Grant } from './lock-store.js';
 import type { Owners } from './owners.js';
@@ -55,7 +55,7 @@ class MaxHold implements Watched {
     const { grant, ask } = this;
     const why = `it was held for longer than maxHold (${ask.maxHold} ms)`;
     if (grant.lease.remaining() < Infinity) {
-      this.warn(`The lock ${JSON.stringify(grant.key)} will be lost when its lease runs out: ${why}.`, {
+      this.warn(`The lock ${quote(grant.key)} will be lost when its lease runs out: ${why}.`, {
         key: grant.key,
         token: grant.token,
         label: ask.label,

@@ -67,19 +67,22 @@ export class Watchdog {
 
   private runDue(): void {
     this.timer = undefined;
-    this.timerDue = Infinity;
+    // What the tasks schedule meanwhile needs no timer of its own: the next one is set at the end.
+    this.timerDue = -Infinity;
     const started = performance.now();
-    for (let first = this.heap[0]; first; first = this.heap[0]) {
-      const time = performance.now();
-      if (first.due > time) break;
-      if (time - started > SLICE) {
-        // More is due: let I/O in, then go on (a zero delay would be rounded to 1 ms, which is as good).
-        break;
+    try {
+      for (let first = this.heap[0]; first; first = this.heap[0]) {
+        const time = performance.now();
+        // If more is due after a slice: let I/O in, then go on.
+        if (first.due > time || time - started > SLICE) break;
+        this.remove(first);
+        first.task.onDue();
       }
-      this.remove(first);
-      first.task.onDue();
+    } finally {
+      // Also after a task that threw: its mistake must not end the renewing of all others.
+      this.timerDue = Infinity;
+      this.arm();
     }
-    this.arm();
   }
 
   private remove(entry: Entry): void {

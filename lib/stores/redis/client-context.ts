@@ -11,7 +11,7 @@ const LONGEST_LABEL = 160;
 
 /** What all lines of one client share. */
 export class ClientContext {
-  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly delays = new Set<() => void>();
   private closing = false;
 
   constructor(
@@ -47,20 +47,26 @@ export class ClientContext {
 
   /** Runs `task` in `delay` ms, unless the client closes before. Does not keep the process alive. */
   later(delay: number, task: () => void): void {
-    const timer = setTimeout(
-      () => {
-        this.timers.delete(timer);
-        task();
-      },
-      Math.max(0, delay),
-    );
-    timer.unref();
-    this.timers.add(timer);
+    void this.delay(delay).then(() => {
+      if (!this.closing) task();
+    });
+  }
+
+  /** Resolves in `delay` ms, or when the client closes. Does not keep the process alive. */
+  delay(delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.delays.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, delay)).unref();
+      this.delays.add(done);
+    });
   }
 
   close(): void {
     this.closing = true;
-    for (const timer of this.timers) clearTimeout(timer);
-    this.timers.clear();
+    for (const done of this.delays) done();
   }
 }

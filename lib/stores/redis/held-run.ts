@@ -81,6 +81,7 @@ export class HeldRun {
       this.since = since;
       this.left = left - this.margin;
     }
+    this.confirmed = true;
     this.current?.lease.renew(since, left - this.margin);
   }
 

@@ -128,7 +128,7 @@ export class RedisLockStore implements LockStore {
   async forceRelease(key: string): Promise<boolean> {
     const answer = await this.say(() => this.context.commands.forceRelease(this.keysOf(key)));
     // The caller may be the holder itself: its line hears it here rather than by a message.
-    this.lines.get(encodeName(key))?.beatWithin(0);
+    this.lines.get(encodeName(key))?.beatNow();
     return answer.status === 'FORCED';
   }
 
@@ -196,7 +196,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private lookAtAll(): void {
-    for (const line of this.lines.values()) line.beatWithin(0);
+    for (const line of this.lines.values()) line.beatNow();
   }
 
   private clockStepped(step: number): void {

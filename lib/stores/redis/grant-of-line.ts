@@ -1,0 +1,158 @@
+import type { ClientContext } from './client-context.js';
+import { HeldRun } from './held-run.js';
+import type { Answer, LineKeys, PresentGrant } from './line-commands.js';
+import type { RequestsInLine } from './requests-in-line.js';
+import type { Waiter } from './waiter.js';
+
+/** What the grant needs of the line it belongs to. */
+export interface LineOfGrant {
+  readonly key: string;
+  readonly keys: LineKeys;
+  readonly requests: RequestsInLine;
+  /** What an answer tells about the lock. */
+  take(answer: Answer): void;
+  /** Something changed that the next heartbeat depends on. */
+  schedule(): void;
+  /** A heartbeat is due at once. */
+  beatNow(): void;
+  /** Runs while the line must not be forgotten. */
+  busy<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** The grant that this client has at one lock: entering, handing on inside a run, losing, giving back. */
+export class GrantOfLine {
+  /** The run whose member is inside. */
+  run: HeldRun | undefined;
+  /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
+  late: PresentGrant | undefined;
+
+  /** Grants up to this first token are over for this client (M8). */
+  private finished = 0;
+  /** The last release that was sent, and how many are not yet acknowledged. */
+  private releaseOrder = 0;
+  private releasing = 0;
+
+  constructor(
+    private readonly line: LineOfGrant,
+    private readonly context: ClientContext,
+  ) {}
+
+  /** An answer says that this client holds the lock. */
+  answered(grant: PresentGrant, order: number): void {
+    if (grant.first > this.finished) return this.present(grant);
+    // From before its release, or while that is still under way: nothing new.
+    if (this.releasing > 0 || order < this.releaseOrder) return;
+    // M8: over for us, so it is released again; who still waits in it asks anew behind that.
+    void this.sendRelease(grant.first, 0);
+    for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
+  }
+
+  /** A message says so; it may be as late as it likes (R9). */
+  notified(grant: PresentGrant): void {
+    if (grant.first > this.finished) this.present(grant);
+  }
+
+  /** Redis says that this grant was taken away. */
+  revoked(first: number): void {
+    if (this.run?.first === first) this.lose(this.run, 'it was released by force');
+  }
+
+  /** The answer to a heartbeat that named `run` for renewal; it touches no other (M2). */
+  renewed(run: HeldRun, answer: Answer): void {
+    if (this.run !== run) return;
+    if (answer.status === 'RENEWED' && answer.grant) run.renewed(answer.grant.since, answer.grant.left);
+    if (answer.status === 'GONE') {
+      this.lose(
+        run,
+        'Redis no longer has this grant (it expired, was released by force, or its data was lost)',
+      );
+    }
+  }
+
+  /** Gives back what is held: the client closes. */
+  async close(): Promise<void> {
+    const { run } = this;
+    if (!run) return;
+    run.current?.lease.end();
+    await this.over(run);
+  }
+
+  private present(grant: PresentGrant): void {
+    if (this.run) {
+      if (grant.first <= this.run.first) return;
+      this.lose(this.run, 'Redis gave the lock to another request before this one was released');
+    }
+    const members = grant.run.map((sequence) => this.line.requests.get(sequence));
+    const run = new HeldRun(this.line.key, grant, members, this.context.timing.lease);
+    if (run.unserved().length > 0 && run.remaining() <= 0) {
+      // Nothing left beyond the margin: a heartbeat renews it, and its answer comes here again (M1).
+      if (this.late?.first !== grant.first) this.line.beatNow();
+      this.late = grant;
+      return;
+    }
+    this.late = undefined;
+    this.run = run;
+    void this.enterNext(run);
+  }
+
+  /** Lets the next of the run in; gives the lock back when nobody is left (R10). Resolves when that is acknowledged. */
+  private enterNext(run: HeldRun): Promise<void> {
+    const entered = run.remaining() > 0 ? run.enterNext() : undefined;
+    if (!entered) return this.over(run);
+    const { waiter, lease, token } = entered;
+    this.line.requests.served(waiter);
+    lease.onLost(() => this.lost(run));
+    let released: Promise<void> | undefined;
+    const release = (): Promise<void> => (released ??= this.leaveSection(run, waiter));
+    waiter.grant({ key: this.line.key, token, lease, waited: waiter.waited, release });
+    this.line.schedule();
+    return Promise.resolve();
+  }
+
+  private leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
+    if (this.run !== run || run.current?.waiter !== waiter) return Promise.resolve();
+    const { lease } = run.current;
+    // By the clocks the lease may have run out this very moment; looking loses it, and `lost` gives it back.
+    if (lease.state === 'lost') return Promise.resolve();
+    lease.end();
+    return this.enterNext(run);
+  }
+
+  private lose(run: HeldRun, why: string): void {
+    if (run.current) run.current.lease.lose(why);
+    else this.lost(run);
+  }
+
+  /** The one who was inside has been told; nobody else of the run had begun. */
+  private lost(run: HeldRun): void {
+    if (this.run === run) void this.over(run);
+  }
+
+  /** The grant ends here, and then on the server; members that had no turn ask anew, with their tickets (M7). */
+  private over(run: HeldRun): Promise<void> {
+    this.run = undefined;
+    this.finished = Math.max(this.finished, run.first);
+    const released = this.sendRelease(run.first, run.head);
+    for (const waiter of run.unserved()) this.line.requests.reask(waiter);
+    this.line.schedule();
+    return released;
+  }
+
+  /** Resolves when acknowledged, at the latest after the command deadline; goes on in the background until then. */
+  private sendRelease(first: number, head: number): Promise<void> {
+    const { commands, timing } = this.context;
+    const say = (): Promise<Answer> => {
+      const sent = commands.release(this.line.keys, first, head, this.line.requests.size > 0);
+      this.releaseOrder = commands.lastOrder;
+      return sent;
+    };
+    const acknowledged = this.line.busy(async () => {
+      this.releasing += 1;
+      // Without an answer the lease ends it.
+      const answer = await this.context.insist(say, performance.now() + timing.lease).catch(() => undefined);
+      this.releasing -= 1;
+      if (answer) this.line.take(answer);
+    });
+    return this.context.atMost(acknowledged, timing.commandTimeout);
+  }
+}

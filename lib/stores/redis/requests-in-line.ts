@@ -1,0 +1,229 @@
+import {
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockTimeoutError,
+  type FairLockError,
+} from '../../core/errors.js';
+import type { Grant, LockRequest } from '../../core/lock-store.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+import type { ClientContext } from './client-context.js';
+import type { Answer, LineKeys } from './line-commands.js';
+import { abortError, Waiter } from './waiter.js';
+
+/** Pause before a request that is in line asks again for a place that is in doubt, ms. */
+const RETRY_PAUSE = 100;
+/** A caller whose wait ended hears who was in the way, if the server says so within this many ms. */
+const LAST_WORDS = 100;
+
+/** What the requests need of the line they stand in. */
+export interface LineOfRequests {
+  readonly key: string;
+  readonly keys: LineKeys;
+  /** What an answer tells about the lock. */
+  take(answer: Answer): void;
+  /** So many more were acknowledged to be served before the newest request. */
+  queuedBehind(ahead: number): void;
+  /** Whether it is its turn in a grant that this request waits for. */
+  isGranted(waiter: Waiter): boolean;
+  /** Runs while the line must not be forgotten. */
+  busy<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** This client's requests for one lock: joining, keeping the place, giving up. */
+export class RequestsInLine {
+  private readonly waiters = new Map<number, Waiter>();
+  /** The client's generation as Redis last told it (M5). */
+  private generation = 0;
+
+  constructor(
+    private readonly line: LineOfRequests,
+    private readonly context: ClientContext,
+  ) {}
+
+  get size(): number {
+    return this.waiters.size;
+  }
+
+  get(sequence: number): Waiter | undefined {
+    return this.waiters.get(sequence);
+  }
+
+  /** The request has its turn: it is nobody in line any more. */
+  served(waiter: Waiter): void {
+    this.waiters.delete(waiter.sequence);
+    this.takeOutLateCopies(waiter);
+  }
+
+  join(request: LockRequest, sequence: number): Promise<Grant> {
+    if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal));
+    const label = this.context.describe(request.label);
+    const waiter = new Waiter(request, sequence, label, (given, error) => this.giveUp(given, error));
+    this.waiters.set(sequence, waiter);
+    void this.ask(waiter);
+    return waiter.promise;
+  }
+
+  /** Redis dropped one of this client's waiters, or may have: each asks whether it is the one (M5). */
+  heardGeneration(generation: number): void {
+    if (generation === this.generation) return;
+    this.generation = generation;
+    for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) void this.ask(waiter);
+  }
+
+  /** The waiter's last acknowledgement counts no longer: it asks for its place again (M6, M7). */
+  reask(waiter: Waiter | undefined): void {
+    if (!waiter || waiter.settled) return;
+    waiter.need = this.context.commands.lastOrder;
+    void this.ask(waiter);
+  }
+
+  /** Everybody out: the client closes. Resolves when the line knows. */
+  async close(): Promise<void> {
+    const leaving = [...this.waiters.values()].map((waiter) => {
+      this.reject(waiter, new LockShuttingDownError(this.line.key));
+      return this.leave(waiter);
+    });
+    await Promise.all(leaving);
+  }
+
+  // ---- joining and keeping the place ---------------------------------------------------------------------------
+
+  /** Asks for a place, or for the old place back, until acknowledged. Never rejects. */
+  private async ask(waiter: Waiter): Promise<void> {
+    if (waiter.asking || waiter.settled) return;
+    waiter.asking = true;
+    await this.line.busy(async () => {
+      try {
+        const answer = await this.insistOnPlace(waiter);
+        waiter.asking = false;
+        this.understand(waiter, answer);
+      } catch (error) {
+        waiter.asking = false;
+        this.askingFailed(waiter, toCommandFailure(error));
+      }
+    });
+    if (this.mustAsk(waiter)) void this.ask(waiter);
+  }
+
+  private async insistOnPlace(waiter: Waiter): Promise<Answer> {
+    const { commands, subscriber, timing } = this.context;
+    const deadline = performance.now() + timing.commandTimeout;
+    // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
+    if (!waiter.tries && !subscriber.up) await subscriber.settled(timing.commandTimeout);
+    let attempts = 0;
+    const say = (): Promise<Answer> => {
+      attempts += 1;
+      return commands.acquire(this.line.keys, waiter, deadline);
+    };
+    waiter.unsureUntil = deadline;
+    let answer = await this.context.insist(say, deadline);
+    // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
+    while (answer.status === 'EXPIRED' && performance.now() < deadline && !waiter.settled) {
+      answer = await this.context.insist(say, deadline);
+      attempts -= 1;
+    }
+    // A single command that was answered leaves no copy behind (R13).
+    if (attempts === 1) waiter.unsureUntil = 0;
+    return answer;
+  }
+
+  private understand(waiter: Waiter, answer: Answer): void {
+    const { key } = this.line;
+    const [first, second] = answer.details;
+    switch (answer.status) {
+      case 'QUEUED':
+        this.line.queuedBehind(Number(second));
+        if (!waiter.settled) waiter.queued(Number(first), answer, Number(second));
+        else if (answer.order > waiter.leftOrder) void this.leave(waiter);
+        break;
+      case 'BUSY':
+        this.reject(waiter, new LockTimeoutError(key, 0, blocker(first, second)));
+        break;
+      case 'FULL':
+        this.reject(waiter, new LockQueueFullError(key, waiter.maxQueue));
+        break;
+      case 'EXPIRED':
+        throw commandTimeout(this.context.timing.commandTimeout);
+      default: // GRANTED: the answer's grant says all; DONE: to a late copy, nobody waits for it
+    }
+    this.line.take(answer);
+  }
+
+  private askingFailed(waiter: Waiter, failure: CommandFailure): void {
+    if (waiter.settled) return;
+    if (waiter.ticket > 0 && failure.retriable) {
+      // In line already: it survives the outage until its wait time ends.
+      this.context.later(RETRY_PAUSE, () => void this.ask(waiter));
+      return;
+    }
+    this.reject(waiter, failure.error);
+    if (failure.effect === 'unknown') void this.leave(waiter);
+  }
+
+  /** An acknowledgement of another generation, or from before the need arose, does not count (M5, M6). */
+  private mustAsk(waiter: Waiter): boolean {
+    if (waiter.settled || waiter.asking || waiter.ticket === 0) return false;
+    return waiter.need > 0 || (waiter.generation !== this.generation && !this.line.isGranted(waiter));
+  }
+
+  // ---- giving up -----------------------------------------------------------------------------------------------------
+
+  /** The wait time ended or the caller aborted: from here on the request takes no grant (M4). */
+  private giveUp(waiter: Waiter, error: FairLockError): void {
+    if (!waiter.settle()) return;
+    this.waiters.delete(waiter.sequence);
+    const left = this.leave(waiter);
+    if (!(error instanceof LockTimeoutError)) {
+      waiter.rejectSettled(error);
+      return;
+    }
+    void this.context.atMost(left, LAST_WORDS).then((answer) => {
+      const [label, heldFor, ahead] = answer?.details ?? [];
+      const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
+      waiter.rejectSettled(
+        new LockTimeoutError(this.line.key, error.waitTime, { ...blocker(label, heldFor), ...place }),
+      );
+    });
+  }
+
+  private reject(waiter: Waiter, error: unknown): void {
+    this.waiters.delete(waiter.sequence);
+    waiter.fail(error);
+  }
+
+  /**
+   * Out of the line. If the answer names a grant in which nobody waits or works any more, `take` hands it on (M3).
+   * Never rejects.
+   */
+  private leave(waiter: Waiter): Promise<Answer | undefined> {
+    const { commands, timing } = this.context;
+    const say = (): Promise<Answer> => {
+      const sent = commands.leave(this.line.keys, waiter, this.waiters.size > 0);
+      waiter.leftOrder = commands.lastOrder;
+      return sent;
+    };
+    return this.line.busy(async () => {
+      const until = performance.now() + Math.max(timing.window, 2 * timing.commandTimeout);
+      // Without an answer the liveness window ends it.
+      const answer = await this.context.insist(say, until).catch(() => undefined);
+      if (answer) this.line.take(answer);
+      this.takeOutLateCopies(waiter);
+      return answer;
+    });
+  }
+
+  /** A request that is over while a copy of its command may still run is taken out of the line after that (R13). */
+  private takeOutLateCopies(waiter: Waiter): void {
+    if (waiter.unsureUntil === 0) return;
+    const wait = waiter.unsureUntil - performance.now();
+    waiter.unsureUntil = 0;
+    void this.line.busy(async () => {
+      await this.context.delay(wait);
+      await this.leave(waiter);
+    });
+  }
+}
+
+function blocker(label: unknown, heldFor: unknown): { holder?: string; heldFor?: number } {
+  return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
+}

@@ -1,0 +1,109 @@
+import { LockEngine, type EngineDefaults } from '../../../lib/core/lock-engine.js';
+import type { Grant, LockRequest } from '../../../lib/core/lock-store.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
+
+/** The memory store, with a record of what the engine asked of it. */
+export class RecordingStore extends MemoryLockStore {
+  /** `acquire a`, `granted a`, `release a`, `close`, in the order in which they happened. */
+  readonly log: string[] = [];
+  /** The last grant of each key. */
+  readonly grants = new Map<string, Grant>();
+
+  /** How many requests reached the store. */
+  get acquires(): number {
+    return this.log.filter((entry) => entry.startsWith('acquire ')).length;
+  }
+
+  override async acquire(request: LockRequest): Promise<Grant> {
+    const { key } = request;
+    this.log.push(`acquire ${key}`);
+    const grant = await super.acquire(request);
+    this.log.push(`granted ${key}`);
+    const recorded: Grant = {
+      key,
+      token: grant.token,
+      lease: grant.lease,
+      waited: grant.waited,
+      release: () => {
+        this.log.push(`release ${key}`);
+        return grant.release();
+      },
+    };
+    this.grants.set(key, recorded);
+    return recorded;
+  }
+
+  override close(): Promise<void> {
+    this.log.push('close');
+    return super.close();
+  }
+
+  /** As if the server had given the lock to another. */
+  lose(key: string): void {
+    this.grants.get(key)?.lease.lose('the test took it away');
+  }
+
+  async waiting(key: string): Promise<number> {
+    return (await this.inspect(key)).queueLength;
+  }
+
+  async held(key: string): Promise<boolean> {
+    return (await this.inspect(key)).holder !== undefined;
+  }
+}
+
+export interface Bench {
+  readonly store: RecordingStore;
+  readonly engine: LockEngine;
+  readonly warnings: string[];
+}
+
+export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
+  const store = new RecordingStore();
+  const warnings: string[] = [];
+  const engine = new LockEngine(store, {
+    waitTime: 10_000,
+    maxQueue: Infinity,
+    maxHold: Infinity,
+    onLost: 'signal',
+    drainTimeout: Infinity,
+    reentrant: true,
+    onWarning: (message) => void warnings.push(message),
+    ...defaults,
+  });
+  return { store, engine, warnings };
+}
+
+/** A promise that the test resolves itself. */
+export interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+export function gate(): Gate {
+  let open!: () => void;
+  const passed = new Promise<void>((resolve) => (open = resolve));
+  return { passed, open };
+}
+
+/** Lets everything happen that can happen without time passing. */
+export async function settle(): Promise<void> {
+  for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What a promise has come to so far: `pending`, or its value, or its error. */
+export async function outcome(promise: Promise<unknown>): Promise<unknown> {
+  await settle();
+  const error = (reason: unknown): unknown => reason;
+  return await Promise.race([promise.catch(error), Promise.resolve('pending')]);
+}
+
+/** The error with which `promise` rejects. */
+export async function rejection(promise: Promise<unknown>): Promise<Error> {
+  const result = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (result instanceof Error) return result;
+  throw new Error('The promise did not reject with an Error.');
+}
