@@ -51,7 +51,9 @@ export const {
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME): Provider[] {
   if (typeof name !== 'string' || name === '') {
-    throw new LockConfigurationError('The name of a FairLockModule registration must be a text that is not empty.');
+    throw new LockConfigurationError(
+      'The name of a FairLockModule registration must be a text that is not empty.',
+    );
   }
   return [
     {

@@ -102,7 +102,8 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 const milliseconds =
   (least: number, unbounded: boolean): Check =>
   (value) => {
-    const fits = typeof value === 'number' && value >= least && (value <= LONGEST_TIMER || value === Infinity);
+    const fits =
+      typeof value === 'number' && value >= least && (value <= LONGEST_TIMER || value === Infinity);
     if (fits && (unbounded || value !== Infinity)) return undefined;
     return `a number of milliseconds from ${least} to ${LONGEST_TIMER}${unbounded ? ', or Infinity' : ''}`;
   };
@@ -185,7 +186,9 @@ function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
   for (const name of Object.keys(given)) {
     if (name in CHECKS) continue;
     if (name === 'name' || name === 'isGlobal') {
-      refuse(`The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`);
+      refuse(
+        `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
+      );
     }
     refuse(`There is no option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
   }
@@ -215,7 +218,8 @@ function checkRedis(value: unknown): string | undefined {
   const expected =
     'a redis:// or rediss:// URL, the path of a Unix socket, ioredis options, a Redis or Cluster of ioredis, or a function of the role';
   if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
-  const usable = typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+  const usable =
+    typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
   return usable ? undefined : expected;
 }
 
@@ -223,10 +227,8 @@ function isRedisAddress(text: string): boolean {
   return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text));
 }
 
-function withoutUndefined<Options extends object>(given: Options): Resolved<Options> {
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  ) as unknown as Resolved<Options>;
+function withoutUndefined(given: FairLockModuleOptions): Partial<ResolvedFairLockOptions> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 function refuse(sentence: string): never {

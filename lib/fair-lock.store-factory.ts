@@ -9,7 +9,10 @@ import { RedisLockStore } from './stores/redis/redis-lock-store.js';
  *
  * @param onWarning told what an operator should know; never contains credentials
  */
-export function createStore(options: ResolvedFairLockOptions, onWarning: (message: string) => void): LockStore {
+export function createStore(
+  options: ResolvedFairLockOptions,
+  onWarning: (message: string) => void,
+): LockStore {
   switch (options.store) {
     case 'memory':
       return new MemoryLockStore();

@@ -6,7 +6,10 @@
 import { type KeyValue } from './key-template.js';
 
 /** What is wrong with `Template` on a method with the parameters `Args`; `never` if nothing is, or if it is not literal. */
-export type TemplateProblem<Template extends string, Args extends readonly unknown[]> = string extends Template
+export type TemplateProblem<
+  Template extends string,
+  Args extends readonly unknown[],
+> = string extends Template
   ? never
   : Template extends `${infer Before}<${infer Rest}`
     ? Before extends `${string}>${string}`
@@ -66,7 +69,11 @@ type ArgumentAt<
         : 'missing';
 
 /** Follows `Rest` from `Value`. */
-type StepProblem<Path extends string, Value, Rest extends string> = Rest extends `${infer Step}.${infer Further}`
+type StepProblem<
+  Path extends string,
+  Value,
+  Rest extends string,
+> = Rest extends `${infer Step}.${infer Further}`
   ? Descend<Value, Step> extends infer Found
     ? Found extends { value: infer Next }
       ? StepProblem<Path, Next, Further>
@@ -79,27 +86,30 @@ type StepProblem<Path extends string, Value, Rest extends string> = Rest extends
     : never;
 
 /** `{ value }` of a declared, required property; else why there is none. */
-type Descend<Value, Step extends string> = IsAny<Value> extends true
-  ? 'any'
-  : null extends Value
-    ? 'nullable'
-    : undefined extends Value
+type Descend<Value, Step extends string> =
+  IsAny<Value> extends true
+    ? 'any'
+    : null extends Value
       ? 'nullable'
-      : Step extends keyof Declared<Value>
-        ? { value: Declared<Value>[Step] }
-        : Step extends keyof Value
-          ? 'index signature'
-          : 'missing';
+      : undefined extends Value
+        ? 'nullable'
+        : Step extends keyof Declared<Value>
+          ? { value: Declared<Value>[Step] }
+          : Step extends keyof Value
+            ? 'index signature'
+            : 'missing';
 
 /** Without index signatures, which promise a value for names that are not there. */
 type Declared<Value> = {
-  [Key in keyof Value as string extends Key
-    ? never
-    : number extends Key
+  [
+    Key in keyof Value as string extends Key
       ? never
-      : symbol extends Key
+      : number extends Key
         ? never
-        : Key]: Value[Key];
+        : symbol extends Key
+          ? never
+          : Key
+  ]: Value[Key];
 };
 
 type DescentProblem<Path extends string, Step extends string, Why> = Why extends 'any'
@@ -110,13 +120,14 @@ type DescentProblem<Path extends string, Step extends string, Why> = Why extends
       ? `<${Path}> in the lock key reads "${Step}" from an index signature, which may not be there: use a function`
       : `<${Path}> in the lock key reads the property "${Step}", which does not exist`;
 
-type LeafProblem<Path extends string, Leaf> = IsAny<Leaf> extends true
-  ? `<${Path}> in the lock key is of type any: use a function`
-  : [Leaf] extends [KeyValue]
-    ? never
-    : [Leaf] extends [KeyValue | null | undefined]
-      ? `<${Path}> in the lock key may be null or undefined: use a function`
-      : `<${Path}> in the lock key is not a string, number, bigint or boolean: use a function`;
+type LeafProblem<Path extends string, Leaf> =
+  IsAny<Leaf> extends true
+    ? `<${Path}> in the lock key is of type any: use a function`
+    : [Leaf] extends [KeyValue]
+      ? never
+      : [Leaf] extends [KeyValue | null | undefined]
+        ? `<${Path}> in the lock key may be null or undefined: use a function`
+        : `<${Path}> in the lock key is not a string, number, bigint or boolean: use a function`;
 
 /** Whether `T` is `any`, which is assignable to everything and so passes every other check. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;

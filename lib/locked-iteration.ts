@@ -12,7 +12,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 export function lockIteration<T>(
   open: OpenStream,
   source: () => AsyncIterable<T>,
-  instead: (error: unknown) => AsyncIterable<T> | undefined = () => undefined,
+  instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined = () => undefined,
 ): AsyncGenerator<T, unknown, unknown> {
   const leaving = new AbortController();
   const steps = iterate(open, leaving.signal, source, instead);
@@ -27,7 +27,7 @@ export function lockIteration<T>(
       leaving.abort();
       return steps.throw(error);
     },
-    [Symbol.asyncIterator]: () => locked,
+    [Symbol.asyncIterator]: (): AsyncGenerator<T, unknown, unknown> => locked,
     [Symbol.asyncDispose]: async () => {
       await leave();
     },
@@ -40,7 +40,7 @@ async function* iterate<T>(
   open: OpenStream,
   leaving: AbortSignal,
   source: () => AsyncIterable<T>,
-  instead: (error: unknown) => AsyncIterable<T> | undefined,
+  instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined,
 ): AsyncGenerator<T, unknown, unknown> {
   let hold: StreamHold;
   try {
@@ -61,7 +61,10 @@ async function* iterate<T>(
 }
 
 /** The steps of the source, each run inside the hold, and cut short when the lock's end must end the iteration. */
-function stepsInside<T>(hold: StreamHold, source: () => AsyncIterable<T>): AsyncIterable<T, unknown, unknown> {
+function stepsInside<T>(
+  hold: StreamHold,
+  source: () => AsyncIterable<T>,
+): AsyncIterable<T, unknown, unknown> {
   type Step = Promise<IteratorResult<T, unknown>>;
   const { lock } = hold;
   const steps: AsyncIterator<T, unknown, unknown> = lock.run(() => source()[Symbol.asyncIterator]());

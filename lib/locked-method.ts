@@ -62,15 +62,19 @@ export class LockedMethod {
       begun = true;
       const result = await Reflect.apply(this.method, self, args);
       const stream = streamKindOf(result);
-      if (stream) this.refuseResult(`say { returns: '${stream}' }, else the lock would be given back before the stream begins`);
+      if (stream)
+        this.refuseResult(
+          `say { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+        );
       return result;
     };
     try {
       return await this.service(self).withLock(this.keysOf(self, args), section, this.acquireOptions);
     } catch (error) {
       // A timeout of some other lock, inside the method, is the method's own.
-      if (begun || !this.isReplaced(error)) throw error;
-      return this.onTimeout === 'skip' ? undefined : Reflect.apply(this.onTimeout, self, args);
+      const instead = begun ? undefined : this.insteadOf(error);
+      if (!instead) throw error;
+      return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
     }
   }
 
@@ -83,14 +87,14 @@ export class LockedMethod {
       this.opener(self, args),
       () => call(this.method),
       (error) => {
-        if (!this.isReplaced(error)) return undefined;
-        return this.onTimeout === 'skip' ? EMPTY : call(this.onTimeout);
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? EMPTY : instead && call(instead);
       },
     );
   }
 
   iteration(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
-    const call = (method: Callable): AsyncIterable<unknown> => {
+    const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
       const result = Reflect.apply(method, self, args);
       return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable');
     };
@@ -98,8 +102,8 @@ export class LockedMethod {
       this.opener(self, args),
       () => call(this.method),
       (error) => {
-        if (!this.isReplaced(error)) return undefined;
-        return this.onTimeout === 'skip' ? nothing() : call(this.onTimeout);
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? nothing() : instead && call(instead);
       },
     );
   }
@@ -110,8 +114,9 @@ export class LockedMethod {
       openStream(this.service(self), this.keysOf(self, args), this.acquireOptions, leaving);
   }
 
-  private isReplaced(error: unknown): this is { onTimeout: 'skip' | Callable } {
-    return this.onTimeout !== undefined && error instanceof LockTimeoutError;
+  /** What happens in place of the method when the lock was not to be had. */
+  private insteadOf(error: unknown): 'skip' | Callable | undefined {
+    return error instanceof LockTimeoutError ? this.onTimeout : undefined;
   }
 
   private service(self: unknown): FairLockService {
@@ -127,7 +132,9 @@ export class LockedMethod {
   }
 
   private refuseResult(why: string): never {
-    throw new LockConfigurationError(`@FairLocked on ${this.where}: what the method returned does not fit: ${why}.`);
+    throw new LockConfigurationError(
+      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.`,
+    );
   }
 }
 

@@ -47,7 +47,7 @@ export function streamKindOf(result: unknown): 'observable' | 'iterable' | undef
   return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
 }
 
-export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> & object {
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 

@@ -39,8 +39,7 @@ class Relay {
 
   handleEvent(event: Event): void {
     const source = event.target as AbortSignal;
-    const followers = [...this.followers];
-    for (const follower of followers) {
+    for (const follower of this.followers) {
       this.remove(source, follower);
       follower.abort(source.reason);
     }

@@ -22,7 +22,9 @@ const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope', () => new AsyncL
 
 /** Runs `code`, and everything it starts, inside `lock`. */
 export function runInScope<T>(lock: LockInScope, code: () => T): T {
-  return scopes.run({ lock, outer: currentScope() }, code);
+  const outer = currentScope();
+  if (outer) outerOpen(outer);
+  return scopes.run({ lock, outer }, code);
 }
 
 /** The innermost scope of the running flow whose lock is still open. */

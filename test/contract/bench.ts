@@ -9,6 +9,10 @@ export interface Capabilities {
   readonly severalClients: boolean;
   /** Milliseconds after which an unattended grant would end, `Infinity` where the holder cannot be separated from the store. */
   readonly lease: number;
+  /** Whether `inspect` names each waiter by its label too; otherwise by its process only. */
+  readonly waiterLabels: boolean;
+  /** Whether neighbours in line of one client are granted as one: `inspect` then shows the first of them, and the others as served. */
+  readonly runs: boolean;
 }
 
 /** Makes a client that has not been started. */

@@ -4,6 +4,12 @@ import { describeModel } from './model.contract.js';
 describeModel(
   'memory',
   () => new MemoryLockStore(),
-  { fencing: true, severalClients: false, lease: Infinity },
+  {
+    fencing: true,
+    severalClients: false,
+    lease: Infinity,
+    waiterLabels: true,
+    runs: false,
+  },
   300,
 );

@@ -6,6 +6,9 @@ import { acquire, forceRelease, heartbeat, inspect, leave, release } from './scr
 import type { ServerClock } from './server-clock.js';
 import type { Timing } from './timing.js';
 
+/** How long the hash of a grant that nobody released outlives its lease, ms; the same as in scripts/includes/state.lua. */
+const RETENTION = 60_000;
+
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
 
@@ -41,7 +44,7 @@ export interface Answer {
   /** Position of the command among all that this client sent. */
   readonly order: number;
   readonly sentAt: Instant;
-  /** The client's generation at this lock (M5); 0: it has none. */
+  /** The client's generation at this lock (M5); 0: it has none; -1: not looked at. */
   readonly generation: number;
   /** Milliseconds until asking again makes sense; -1: never by itself. */
   readonly wake: number;
@@ -85,11 +88,13 @@ export class LineCommands {
   }
 
   acquire(keys: LineKeys, asking: Asking, deadline: number): Promise<Answer> {
+    const lease = Math.round(asking.leaseTime ?? this.timing.lease);
     return this.say(acquire, keys, [
       this.clientId,
       asking.sequence,
       this.clock.atMost(deadline),
-      Math.round(asking.leaseTime ?? this.timing.lease),
+      lease,
+      lease + RETENTION,
       asking.leaseTime === undefined ? '' : Math.round(asking.leaseTime),
       asking.ticket,
       asking.tries ? 'try' : 'wait',
@@ -166,13 +171,42 @@ export class LineCommands {
   private async say(script: Script, keys: LineKeys, args: (string | number)[]): Promise<Answer> {
     const order = ++this.order;
     const sentAt = now();
-    const reply = (await this.commands.run(script, keys, args)) as RawAnswer;
-    const [status, time, generation, wake, run, first, left, ...details] = reply;
-    this.clock.observe(sentAt.monotonic, performance.now(), time);
+    const reply = (await this.commands.run(script, keys, args)) as ShortAnswer | FullAnswer;
+    this.clock.observe(sentAt.monotonic, performance.now(), reply[1]);
+    if (reply.length < 7) return this.understandShort(reply as ShortAnswer, order, sentAt, args);
+    const [status, , generation, wake, run, first, left, ...details] = reply as FullAnswer;
     const grant = run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt };
     if (grant) this.highestToken = Math.max(this.highestToken, first + grant.run.length - 1);
     return { status, order, sentAt, generation, wake, grant, details: [details[0], details[1], details[2]] };
   }
+
+  /** The answer of acquire and release where nobody waits: what it leaves out is what was asked for. */
+  private understandShort(
+    reply: ShortAnswer,
+    order: number,
+    sentAt: Instant,
+    args: (string | number)[],
+  ): Answer {
+    const [status, , first] = reply;
+    let grant: PresentGrant | undefined;
+    if (first !== undefined) {
+      grant = { run: [Number(args[1])], first, left: Number(args[3]), since: sentAt };
+      this.highestToken = Math.max(this.highestToken, first);
+    }
+    return { status, order, sentAt, generation: -1, wake: -1, grant, details: NO_DETAILS };
+  }
 }
 
-type RawAnswer = [Status, number, number, number, string, number, number, ...unknown[]];
+const NO_DETAILS = [undefined, undefined, undefined] as const;
+
+type ShortAnswer = [status: Status, time: number, first?: number];
+type FullAnswer = [
+  status: Status,
+  time: number,
+  generation: number,
+  wake: number,
+  run: string,
+  first: number,
+  left: number,
+  ...details: unknown[],
+];

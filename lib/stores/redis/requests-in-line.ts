@@ -65,7 +65,7 @@ export class RequestsInLine {
 
   /** Redis dropped one of this client's waiters, or may have: each asks whether it is the one (M5). */
   heardGeneration(generation: number): void {
-    if (generation === this.generation) return;
+    if (generation === this.generation || generation < 0) return;
     this.generation = generation;
     for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) void this.ask(waiter);
   }

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '432f52178575836777f8ad52409e9fa4fcb8b71a',
+  sha1: '95446969cc7d2ecd7dc23cbcf702993200798f11',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -13,30 +13,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -47,36 +57,37 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
 end
-local sequence, deadline, lease, fixed = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local ownTicket, maxQueue, highest = tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[9])
-if now > deadline then
+local sequence = ARGV[2]
+if now > tonumber(ARGV[3]) then
 return answer('EXPIRED')
 end
-if held() and leaseEnd > now and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+if holds(sequence) then
 return answer('GRANTED')
 end
-if fields[8] == client .. ':' .. sequence then
+if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then
 return answer('DONE')
 end
 local free = not held() or leaseEnd <= now
 local waiting = redis.call('ZCARD', queue)
-token = math.max(token, highest)
+token = math.max(token, tonumber(ARGV[10]))
 if free and waiting == 0 then
 local former = holder
-grant(client, sequence, 1, lease, ARGV[10])
+grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
 if former ~= '' then
 redis.call('HDEL', hash, 'c:' .. former)
-record = former ~= client and record
-end
 return answer('GRANTED')
 end
-local settings, caller = ARGV[11], ARGV[12]
+return { 'GRANTED', now, first }
+end
+local fixed, ownTicket, maxQueue = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
+local settings, caller = ARGV[12], ARGV[13]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
@@ -88,6 +99,12 @@ return nil
 end
 local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
 end
 local function write(name, generation, heard, since, doubt, where)
 local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
@@ -107,7 +124,7 @@ local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
-local generation, heardBefore, sinceBefore, doubt = parse(record)
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -168,8 +185,7 @@ deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
 return DEAD
 end
-local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
 return LIVE, 0
 end
@@ -221,8 +237,12 @@ ids[i] = id
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
-grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+local _, _, _, _, where = parse(recordOf(name))
+lease = math.min(WINDOW, lease)
+grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 if name ~= client then
 local left = leaseEnd - now
 outbox[#outbox + 1] = {
@@ -288,7 +308,7 @@ end
 local function lapse()
 forget(holder)
 holder = ''
-redis.call('HSET', hash, 'holder', '')
+redis.call('HSET', hash, 'grant', '')
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -305,13 +325,12 @@ redis.call('PEXPIRE', hash, REST)
 redis.call('PEXPIRE', clients, REST)
 end
 end
-if ARGV[7] == 'try' then
+if ARGV[8] == 'try' then
 if free then
 redis.call('PEXPIRE', hash, RETENTION)
 settle()
 end
-local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
-return answer('BUSY', held() and label or '', held() and now - tonumber(since) or 0)
+return answer('BUSY', held() and label or '', held() and now - since or 0)
 end
 local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
@@ -328,7 +347,7 @@ redis.call('PEXPIRE', hash, RETENTION)
 end
 speak()
 if not ticket then
-local last = tonumber(fields[6] or 0)
+local last = tonumber(redis.call('HGET', hash, 'ticket') or 0)
 ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
 redis.call('ZADD', queue, ticket, member)
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
@@ -337,7 +356,7 @@ redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
 end
 if free then
 settle()
-if held() and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+if holds(sequence) then
 return answer('GRANTED')
 end
 end
@@ -348,7 +367,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'aee3064512c1209fe0567ce9e43d0aad3650cf1c',
+  sha1: '8ca41b930c6e9e48d952c5781dda921d4830be74',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -358,30 +377,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -392,8 +421,9 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
@@ -411,6 +441,12 @@ end
 local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
+end
 local function write(name, generation, heard, since, doubt, where)
 local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
@@ -429,7 +465,7 @@ local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
-local generation, heardBefore, sinceBefore, doubt = parse(record)
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -490,8 +526,7 @@ deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
 return DEAD
 end
-local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
 return LIVE, 0
 end
@@ -543,8 +578,12 @@ ids[i] = id
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
-grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+local _, _, _, _, where = parse(recordOf(name))
+lease = math.min(WINDOW, lease)
+grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 if name ~= client then
 local left = leaseEnd - now
 outbox[#outbox + 1] = {
@@ -610,7 +649,7 @@ end
 local function lapse()
 forget(holder)
 holder = ''
-redis.call('HSET', hash, 'holder', '')
+redis.call('HSET', hash, 'grant', '')
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -640,7 +679,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '17ecf0fa3bc0e651d5d4b9117a47f3b856d371bb',
+  sha1: '952578da95f56c8b80f2d862a13f532395465b6b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -650,30 +689,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -684,8 +733,9 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
@@ -707,6 +757,12 @@ end
 local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
+end
 local function write(name, generation, heard, since, doubt, where)
 local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
@@ -725,7 +781,7 @@ local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
-local generation, heardBefore, sinceBefore, doubt = parse(record)
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -786,8 +842,7 @@ deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
 return DEAD
 end
-local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
 return LIVE, 0
 end
@@ -839,8 +894,12 @@ ids[i] = id
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
-grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+local _, _, _, _, where = parse(recordOf(name))
+lease = math.min(WINDOW, lease)
+grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 if name ~= client then
 local left = leaseEnd - now
 outbox[#outbox + 1] = {
@@ -906,7 +965,7 @@ end
 local function lapse()
 forget(holder)
 holder = ''
-redis.call('HSET', hash, 'holder', '')
+redis.call('HSET', hash, 'grant', '')
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -931,12 +990,9 @@ end
 local status = 'GONE'
 if given > 0 and held() and holder == client and first == given and leaseEnd > now then
 status = 'RENEWED'
-local till = now + tonumber(ARGV[5])
-if ARGV[4] == 'fixed' then
-till = tonumber(redis.call('HGET', hash, 'since')) + tonumber(ARGV[5])
-end
-leaseEnd = math.max(leaseEnd, till)
-redis.call('HSET', hash, 'end', leaseEnd, 'label', ARGV[6])
+leaseEnd = math.max(leaseEnd, (ARGV[4] == 'fixed' and since or now) + tonumber(ARGV[5]))
+label = ARGV[6]
+redis.call('HSET', hash, 'grant', pack(int(first)))
 redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
 else
 settle()
@@ -951,7 +1007,7 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '023f36990c10014ecf2fb73d3b31334cab6c46ea',
+  sha1: '3c449c5923f1587feede10fe65b479203911ad3f',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -961,30 +1017,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -995,13 +1061,13 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
 end
-local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
 local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local waiters = {}
 for i = 1, #members, 2 do
@@ -1013,7 +1079,7 @@ waiters[#waiters + 1] = redis.call('HGET', hash, 'c:' .. name) or ''
 end
 local length = redis.call('ZCARD', queue)
 if held() and leaseEnd > now then
-return { now, holder, label or '', first, now - tonumber(since or now), leaseEnd - now, length, waiters }
+return { now, holder, label, first, now - since, leaseEnd - now, length, waiters }
 end
 return { now, '', '', 0, 0, 0, length, waiters }`,
 } as const;
@@ -1021,7 +1087,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '5d19b16fa7bccbbb733f0c38fcf8251fa65665f3',
+  sha1: '044a0859b1ebb97220725857721812fa2b3a3496',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1031,30 +1097,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -1065,8 +1141,9 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
@@ -1083,6 +1160,12 @@ return nil
 end
 local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
 end
 local function write(name, generation, heard, since, doubt, where)
 local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
@@ -1102,7 +1185,7 @@ local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
-local generation, heardBefore, sinceBefore, doubt = parse(record)
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -1163,8 +1246,7 @@ deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
 return DEAD
 end
-local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
 return LIVE, 0
 end
@@ -1216,8 +1298,12 @@ ids[i] = id
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
-grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+local _, _, _, _, where = parse(recordOf(name))
+lease = math.min(WINDOW, lease)
+grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 if name ~= client then
 local left = leaseEnd - now
 outbox[#outbox + 1] = {
@@ -1283,7 +1369,7 @@ end
 local function lapse()
 forget(holder)
 holder = ''
-redis.call('HSET', hash, 'holder', '')
+redis.call('HSET', hash, 'grant', '')
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -1306,14 +1392,16 @@ if ARGV[3] == 'waiting' then
 speak()
 end
 settle()
-local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
-return answer('LEFT', held() and label or '', held() and now - tonumber(since or now) or 0, rank or -1)`,
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
+return answer('LEFT', held() and label or '', held() and now - since or 0, rank or -1)`,
 } as const;
 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'b9661fec797d8db03e24b46f795e400c5745a4c9',
+  sha1: '884e11b36a71a14c36a9bd9aefd3b98767e3dca1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1323,30 +1411,40 @@ local micros = time[1] * 1000000 + time[2]
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call(
-'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
 end
-local function grant(name, ids, count, lease, label)
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function pack(firstText)
+return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+local function grant(name, ids, count, lease, ttl, text)
 first = math.max(token, micros - 1) + 1
 token = first + count - 1
-holder, run, leaseEnd = name, ids, now + lease
-redis.call(
-'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-'token', int(token), 'label', label
-)
-redis.call('PEXPIRE', hash, lease + RETENTION)
+holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+local firstText = int(first)
+redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+redis.call('PEXPIRE', hash, ttl)
 end
 local outbox = {}
 local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
 local function answer(status, a, b, c)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -1357,23 +1455,23 @@ wake = math.max(0, askAgainAt - now)
 elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
-local generation = record and tonumber(string.match(record, '^%d+')) or 0
-if held() and holder == client and leaseEnd > now then
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%d+')) or 0
+if holder == client and leaseEnd > now then
 return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
 end
-local given = tonumber(ARGV[2])
-if not (held() and holder == client and first == given) then
-return answer(tonumber(fields[7] or 0) == given and 'RELEASED' or 'LOST')
+if not (held() and holder == client and first == tonumber(ARGV[2])) then
+local done = fields[3] and string.match(fields[3], '^%d+')
+return answer(done == ARGV[2] and 'RELEASED' or 'LOST')
 end
-redis.call('PEXPIRE', hash, RETENTION)
-redis.call('HSET', hash, 'holder', '', 'done', ARGV[2], 'doneid', client .. ':' .. ARGV[3])
+local waiting = redis.call('ZCARD', queue)
+redis.call('PEXPIRE', hash, waiting == 0 and ARGV[4] or RETENTION)
+redis.call('HSET', hash, 'grant', '', 'done', ARGV[2] .. ' ' .. client .. ':' .. ARGV[3])
 holder = ''
-if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, ARGV[4])
-redis.call('PEXPIRE', clients, ARGV[4])
-return answer('RELEASED')
+if waiting == 0 then
+return { 'RELEASED', now }
 end
 local settings, caller = ARGV[6], ARGV[7]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
@@ -1387,6 +1485,12 @@ return nil
 end
 local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
 end
 local function write(name, generation, heard, since, doubt, where)
 local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
@@ -1406,7 +1510,7 @@ local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
-local generation, heardBefore, sinceBefore, doubt = parse(record)
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -1467,8 +1571,7 @@ deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
 return DEAD
 end
-local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
 return LIVE, 0
 end
@@ -1520,8 +1623,12 @@ ids[i] = id
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
-grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+local _, _, _, _, where = parse(recordOf(name))
+lease = math.min(WINDOW, lease)
+grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 if name ~= client then
 local left = leaseEnd - now
 outbox[#outbox + 1] = {
@@ -1587,7 +1694,7 @@ end
 local function lapse()
 forget(holder)
 holder = ''
-redis.call('HSET', hash, 'holder', '')
+redis.call('HSET', hash, 'grant', '')
 end
 local function settle()
 if held() and leaseEnd <= now then

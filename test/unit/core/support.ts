@@ -74,28 +74,18 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
   return { store, engine, warnings };
 }
 
-/** A promise that the test resolves itself. */
-export interface Gate {
-  readonly passed: Promise<void>;
-  open(): void;
-}
-
-export function gate(): Gate {
-  let open!: () => void;
-  const passed = new Promise<void>((resolve) => (open = resolve));
-  return { passed, open };
-}
-
 /** Lets everything happen that can happen without time passing. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a promise has come to so far: `pending`, or its value, or its error. */
+/** What a promise has come to without time passing: `pending`, or its value, or its error. */
 export async function outcome(promise: Promise<unknown>): Promise<unknown> {
+  let result: unknown = 'pending';
+  const keep = (settled: unknown): void => void (result = settled);
+  promise.then(keep, keep);
   await settle();
-  const error = (reason: unknown): unknown => reason;
-  return await Promise.race([promise.catch(error), Promise.resolve('pending')]);
+  return result;
 }
 
 /** The error with which `promise` rejects. */

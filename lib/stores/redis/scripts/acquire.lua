@@ -2,9 +2,9 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] client  [2] sequence  [3] deadline in Redis ms (R2)  [4] lease in ms of a grant at once
---       [5] fixed lease in ms, or ''  [6] ticket to take back, or 0  [7] 'try' or 'wait'
---       [8] most waiters allowed, or -1  [9] highest token the client has seen  [10] label  [11] settings  [12] caller
--- Returns answer(status, a, b):
+--       [5] the same and the retention  [6] fixed lease in ms, or ''  [7] ticket to take back, or 0  [8] 'try' or 'wait'
+--       [9] most waiters allowed, or -1  [10] highest token the client has seen  [11] label  [12] settings  [13] caller
+-- Returns { 'GRANTED', time, first token } where nobody waits, else answer(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       GRANTED  the request is in the present grant, now or already (idempotent)
 --       DONE     the request was granted and released before (M9)
@@ -13,44 +13,43 @@
 --       QUEUED   a = ticket, b = how many will be served before
 -- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
 --- include: state
-local sequence, deadline, lease, fixed = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local ownTicket, maxQueue, highest = tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local sequence = ARGV[2]
 
-if now > deadline then
+if now > tonumber(ARGV[3]) then
   return answer('EXPIRED')
 end
-if held() and leaseEnd > now and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+if holds(sequence) then
   return answer('GRANTED')
 end
-if fields[8] == client .. ':' .. sequence then
+if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then
   return answer('DONE')
 end
 
 local free = not held() or leaseEnd <= now
 local waiting = redis.call('ZCARD', queue)
-token = math.max(token, highest)
+token = math.max(token, tonumber(ARGV[10]))
 
 if free and waiting == 0 then
   local former = holder
-  grant(client, sequence, 1, lease, ARGV[10])
+  grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
   if former ~= '' then
     -- Its lease had ended: a new generation (M5).
     redis.call('HDEL', hash, 'c:' .. former)
-    record = former ~= client and record
+    return answer('GRANTED')
   end
-  return answer('GRANTED')
+  return { 'GRANTED', now, first }
 end
 
-local settings, caller = ARGV[11], ARGV[12]
+local fixed, ownTicket, maxQueue = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
+local settings, caller = ARGV[12], ARGV[13]
 --- include: line
 
-if ARGV[7] == 'try' then
+if ARGV[8] == 'try' then
   if free then
     redis.call('PEXPIRE', hash, RETENTION)
     settle()
   end
-  local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
-  return answer('BUSY', held() and label or '', held() and now - tonumber(since) or 0)
+  return answer('BUSY', held() and label or '', held() and now - since or 0)
 end
 
 local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
@@ -70,7 +69,7 @@ if free then
 end
 speak()
 if not ticket then
-  local last = tonumber(fields[6] or 0)
+  local last = tonumber(redis.call('HGET', hash, 'ticket') or 0)
   ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
   redis.call('ZADD', queue, ticket, member)
   redis.call('PEXPIRE', queue, WINDOW + RETENTION)
@@ -79,7 +78,7 @@ if not ticket then
 end
 if free then
   settle()
-  if held() and holder == client and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) then
+  if holds(sequence) then
     return answer('GRANTED')
   end
 end

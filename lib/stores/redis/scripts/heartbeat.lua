@@ -28,12 +28,9 @@ end
 local status = 'GONE'
 if given > 0 and held() and holder == client and first == given and leaseEnd > now then
   status = 'RENEWED'
-  local till = now + tonumber(ARGV[5])
-  if ARGV[4] == 'fixed' then
-    till = tonumber(redis.call('HGET', hash, 'since')) + tonumber(ARGV[5])
-  end
-  leaseEnd = math.max(leaseEnd, till)
-  redis.call('HSET', hash, 'end', leaseEnd, 'label', ARGV[6])
+  leaseEnd = math.max(leaseEnd, (ARGV[4] == 'fixed' and since or now) + tonumber(ARGV[5]))
+  label = ARGV[6]
+  redis.call('HSET', hash, 'grant', pack(int(first)))
   redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
 else
   settle()

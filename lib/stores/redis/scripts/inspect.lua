@@ -5,7 +5,6 @@
 -- Returns { time in ms, holder ('' if free), label, first token, held for ms, lease left in ms, length of the line,
 --           { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order }
 --- include: state
-local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
 local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local waiters = {}
 for i = 1, #members, 2 do
@@ -17,6 +16,6 @@ for i = 1, #members, 2 do
 end
 local length = redis.call('ZCARD', queue)
 if held() and leaseEnd > now then
-  return { now, holder, label or '', first, now - tonumber(since or now), leaseEnd - now, length, waiters }
+  return { now, holder, label, first, now - since, leaseEnd - now, length, waiters }
 end
 return { now, '', '', 0, 0, 0, length, waiters }

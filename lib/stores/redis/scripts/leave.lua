@@ -13,5 +13,7 @@ if ARGV[3] == 'waiting' then
   speak()
 end
 settle()
-local label, since = unpack(redis.call('HMGET', hash, 'label', 'since'))
-return answer('LEFT', held() and label or '', held() and now - tonumber(since or now) or 0, rank or -1)
+if redis.call('ZCARD', queue) == 0 then
+  redis.call('PEXPIRE', clients, REST)
+end
+return answer('LEFT', held() and label or '', held() and now - since or 0, rank or -1)

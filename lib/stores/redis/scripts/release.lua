@@ -4,23 +4,21 @@
 -- ARGV  [1] client  [2] first token of the grant (M3)  [3] sequence of the first request of its run
 --       [4] ms to remember a released lock that nobody waits for  [5] 'waiting' or 'idle': what the caller does itself
 --       [6] settings  [7] caller
--- Returns answer(status); a grant to the same client comes with it, also when the release is repeated:
+-- Returns { 'RELEASED', time } where nobody waits, else answer(status); a grant to the same client comes with it, also when the release is repeated:
 --       RELEASED  it is over, now or already
 --       LOST      it was not the present grant; nothing was touched
 --- include: state
-local given = tonumber(ARGV[2])
-
-if not (held() and holder == client and first == given) then
-  return answer(tonumber(fields[7] or 0) == given and 'RELEASED' or 'LOST')
+if not (held() and holder == client and first == tonumber(ARGV[2])) then
+  local done = fields[3] and string.match(fields[3], '^%d+')
+  return answer(done == ARGV[2] and 'RELEASED' or 'LOST')
 end
+local waiting = redis.call('ZCARD', queue)
 -- R3: a first write that is allowed when memory is full.
-redis.call('PEXPIRE', hash, RETENTION)
-redis.call('HSET', hash, 'holder', '', 'done', ARGV[2], 'doneid', client .. ':' .. ARGV[3])
+redis.call('PEXPIRE', hash, waiting == 0 and ARGV[4] or RETENTION)
+redis.call('HSET', hash, 'grant', '', 'done', ARGV[2] .. ' ' .. client .. ':' .. ARGV[3])
 holder = ''
-if redis.call('ZCARD', queue) == 0 then
-  redis.call('PEXPIRE', hash, ARGV[4])
-  redis.call('PEXPIRE', clients, ARGV[4])
-  return answer('RELEASED')
+if waiting == 0 then
+  return { 'RELEASED', now }
 end
 
 local settings, caller = ARGV[6], ARGV[7]

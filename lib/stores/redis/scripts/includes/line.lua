@@ -24,6 +24,13 @@ local function parse(text)
   return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 
+local function recordOf(name)
+  if name == client then
+    return readRecord()
+  end
+  return redis.call('HGET', hash, 'c:' .. name)
+end
+
 local function write(name, generation, heard, since, doubt, where)
   local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
   redis.call('HSET', hash, 'c:' .. name, text)
@@ -46,7 +53,7 @@ local function speak()
   local since = now - tonumber(heardFor)
   local deadline = redis.call('ZSCORE', clients, client)
   callerWasInTouch = deadline and tonumber(deadline) >= now
-  local generation, heardBefore, sinceBefore, doubt = parse(record)
+  local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
   if not generation or not deadline then
     generation = micros
     local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
@@ -117,8 +124,7 @@ local function judge(name)
   if deadline == 0 or (deadline < now and not inGrace()) then
     return DEAD
   end
-  local text = name == client and record or redis.call('HGET', hash, 'c:' .. name)
-  local generation, heard, since, doubt, where = parse(text)
+  local generation, heard, since, doubt, where = parse(recordOf(name))
   if not generation or heard == '-' then
     return LIVE, 0
   end
@@ -174,9 +180,13 @@ local function give(name, rank, known)
     end
   end
   redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-  local _, _, _, _, where = parse(name == client and record or redis.call('HGET', hash, 'c:' .. name))
+  local _, _, _, _, where = parse(recordOf(name))
   -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
-  grant(name, table.concat(ids, ','), count, math.min(WINDOW, lease), where or '')
+  lease = math.min(WINDOW, lease)
+  grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+  if redis.call('ZCARD', queue) == 0 then
+    redis.call('PEXPIRE', clients, REST)
+  end
   if name ~= client then
     local left = leaseEnd - now
     outbox[#outbox + 1] = {
@@ -254,7 +264,7 @@ end
 local function lapse()
   forget(holder)
   holder = ''
-  redis.call('HSET', hash, 'holder', '')
+  redis.call('HSET', hash, 'grant', '')
 end
 
 -- settle, for scripts that may be late to notice: a lease that has ended is over, and a free lock is passed on,

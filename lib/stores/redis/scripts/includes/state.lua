@@ -20,30 +20,38 @@ local function int(number)
   return string.format('%.0f', number)
 end
 
-local fields = redis.call(
-  'HMGET', hash, 'holder', 'first', 'run', 'end', 'token', 'ticket', 'done', 'doneid', 'c:' .. client
-)
-local holder = fields[1] or ''
-local first = tonumber(fields[2] or 0)
-local run = fields[3] or ''
-local leaseEnd = tonumber(fields[4] or 0)
-local token = tonumber(fields[5] or 0)
-local record = fields[9]
+-- The present grant in one field: client, first token, run (sequences of its requests), since, lease end (ms), label.
+-- Times in ms have 13 digits, which Lua's own conversion writes in full; tokens and tickets need int().
+local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
+local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
+if fields[1] and fields[1] ~= '' then
+  holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
+  first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
+end
+local token = tonumber(fields[2] or 0)
 
 local function held()
   return holder ~= ''
 end
 
--- Makes `name` the holder; lease and label are of the new grant. One token for each request of the run, in order.
-local function grant(name, ids, count, lease, label)
+-- Whether the caller's request `sequence` is in the present grant.
+local function holds(sequence)
+  return holder == client and leaseEnd > now
+    and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+
+local function pack(firstText)
+  return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+end
+
+-- Makes `name` the holder. One token for each request of the run, in order. `ttl` is lease and retention.
+local function grant(name, ids, count, lease, ttl, text)
   first = math.max(token, micros - 1) + 1
   token = first + count - 1
-  holder, run, leaseEnd = name, ids, now + lease
-  redis.call(
-    'HSET', hash, 'holder', name, 'first', int(first), 'run', ids, 'since', now, 'end', leaseEnd,
-    'token', int(token), 'label', label
-  )
-  redis.call('PEXPIRE', hash, lease + RETENTION)
+  holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
+  local firstText = int(first)
+  redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
+  redis.call('PEXPIRE', hash, ttl)
 end
 
 -- Messages leave with the reply, after all writes (R4).
@@ -52,7 +60,17 @@ local outbox = {}
 -- When it is worth asking again although nobody was granted: a time in ms, or nil.
 local askAgainAt
 
--- The answer to the caller: status, time, generation of the caller (0: none), ms until asking again makes sense
+-- The caller's record (see line.lua): text, false if it has none, nil before it was read.
+local record
+
+local function readRecord()
+  if record == nil then
+    record = redis.call('HGET', hash, 'c:' .. client)
+  end
+  return record
+end
+
+-- The answer to the caller (where nobody waits, acquire and release give a shorter one): status, time, generation of the caller (0: none), ms until asking again makes sense
 -- (-1: never by itself), and the caller's own present grant: its run ('' if it has none), first token, lease left (M1).
 local function answer(status, a, b, c)
   for _, message in ipairs(outbox) do
@@ -64,8 +82,9 @@ local function answer(status, a, b, c)
   elseif held() then
     wake = math.max(0, leaseEnd - now)
   end
-  local generation = record and tonumber(string.match(record, '^%d+')) or 0
-  if held() and holder == client and leaseEnd > now then
+  local text = readRecord()
+  local generation = text and tonumber(string.match(text, '^%d+')) or 0
+  if holder == client and leaseEnd > now then
     return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
   end
   return { status, now, generation, wake, '', 0, 0, a, b, c }

@@ -1,0 +1,223 @@
+import { LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
+import type { FairLock } from '../../../lib/core/fair-lock.js';
+import { deferred, eventually } from '../../support/waiting.js';
+import { bench, rejection, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('the handle', () => {
+  it('says what it holds', async () => {
+    const lock = await b.engine.acquire('k');
+    expect(lock).toMatchObject({ key: 'k', keys: ['k'], state: 'held', holdCount: 1 });
+    expect(lock.token).toBe(b.store.grants.get('k')?.token);
+    expect(lock.tokens).toEqual(new Map([['k', lock.token]]));
+    expect(lock.remaining()).toBe(Infinity);
+    lock.assertHeld();
+    await lock.release();
+  });
+
+  it('is released once, however often that is asked', async () => {
+    const lock = await b.engine.acquire('k');
+    const first = lock.release();
+    expect(lock.release()).toBe(first);
+    await first;
+    const next = await b.engine.acquire('k');
+    await lock.release();
+    expect(next.state).toBe('held');
+    await next.release();
+  });
+
+  it('says after the release that it holds nothing, and its signal does not abort', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    await lock.release();
+    expect(lock).toMatchObject({ state: 'released', holdCount: 0 });
+    expect(lock.remaining()).toBe(0);
+    expect(() => lock.assertHeld()).toThrow(LockNotHeldError);
+    expect(signal.aborted).toBe(false);
+  });
+
+  it('is released at the end of its block by `await using`', async () => {
+    {
+      await using lock = await b.engine.acquire('k');
+      expect(lock.state).toBe('held');
+      expect(await b.store.held('k')).toBe(true);
+    }
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('says that it was lost, and goes on saying so after the release', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    b.store.lose('k');
+    const check = (): void => {
+      expect(lock.state).toBe('lost');
+      expect(lock.remaining()).toBe(0);
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+    };
+    check();
+    await lock.release();
+    check();
+  });
+
+  it('does not care for what happens to the lease after its own release', async () => {
+    await b.engine.withLock('k', async () => {
+      const inner = await b.engine.acquire('k');
+      await inner.release();
+      b.store.lose('k');
+      expect(inner.state).toBe('released');
+      expect(() => inner.assertHeld()).toThrow(LockNotHeldError);
+    });
+  });
+
+  it('passes assertHeld while uncertain', async () => {
+    const lock = await b.engine.acquire('k');
+    b.store.grants.get('k')?.lease.doubt();
+    expect(lock.state).toBe('uncertain');
+    lock.assertHeld();
+    await lock.release();
+  });
+
+  it('of a store without tokens has none', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => ({ ...(await acquire(request)), token: undefined });
+    const lock = await b.engine.acquire('k');
+    expect(lock.token).toBeUndefined();
+    expect(lock.tokens.size).toBe(0);
+    await lock.release();
+  });
+});
+
+describe('withLock', () => {
+  it('passes the result and the error of the section through untouched', async () => {
+    const value = {};
+    expect(await b.engine.withLock('k', () => value)).toBe(value);
+    expect(await b.engine.withLock('k', async () => value)).toBe(value);
+    const thrown = new Error('own');
+    expect(await rejection(b.engine.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('has given the lock back when its promise settles', async () => {
+    await b.engine.withLock('k', () => undefined);
+    expect(await b.store.held('k')).toBe(false);
+    await rejection(b.engine.withLock('k', () => Promise.reject(new Error('own'))));
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('lets the section go on when the lock is lost: its signal aborts, its result counts, a warning is given', async () => {
+    const result = await b.engine.withLock('k', async (lock) => {
+      b.store.lose('k');
+      expect(lock.signal.aborted).toBe(true);
+      return 'own result';
+    });
+    expect(result).toBe('own result');
+    expect(b.warnings).toEqual([expect.stringContaining('The lock "k" was lost: the test took it away')]);
+  });
+
+  it("with onLost: 'reject' rejects with the LockLostError once the section has ended, even if it succeeded", async () => {
+    const end = deferred();
+    let settled = false;
+    const result = rejection(
+      b.engine.withLock(
+        'k',
+        () => {
+          b.store.lose('k');
+          return end.promise;
+        },
+        { onLost: 'reject' },
+      ),
+    ).finally(() => (settled = true));
+    await eventually(() => b.warnings.length > 0, 1_000, 'the warning');
+    expect(settled).toBe(false);
+    end.resolve();
+    expect(await result).toBeInstanceOf(LockLostError);
+  });
+
+  it("with onLost: 'reject' leaves the section's own error alone", async () => {
+    b = bench({ onLost: 'reject' });
+    const thrown = new Error('own');
+    const result = b.engine.withLock('k', () => {
+      b.store.lose('k');
+      throw thrown;
+    });
+    expect(await rejection(result)).toBe(thrown);
+    expect(await b.engine.withLock('k', () => 'held to the end')).toBe('held to the end');
+  });
+
+  it('finds at the release a lease that ran out while the event loop was blocked', async () => {
+    const result = b.engine.withLock(
+      'k',
+      () => {
+        for (const end = performance.now() + 20; performance.now() < end;);
+      },
+      { leaseTime: 10, onLost: 'reject' },
+    );
+    expect(await rejection(result)).toBeInstanceOf(LockLostError);
+  });
+
+  it('survives a logger that throws', async () => {
+    b = bench({
+      onWarning: () => {
+        throw new Error('logger');
+      },
+    });
+    await b.engine.withLock('k', () => b.store.lose('k'));
+    await (await b.engine.acquire('k')).release();
+  });
+});
+
+describe('maxHold', () => {
+  it('aborts the signal with a LockLostError and ends the renewing; the lock is held until its lease runs out', async () => {
+    const lock = await b.engine.acquire('k', { maxHold: 10, leaseTime: 60_000 });
+    const aborted = deferred<unknown>();
+    lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
+    const reason = await aborted.promise;
+    expect(reason).toBeInstanceOf(LockLostError);
+    expect((reason as Error).message).toContain('held for longer than maxHold (10 ms)');
+    expect(lock.state).toBe('held');
+    expect(b.store.grants.get('k')?.lease.renewable).toBe(false);
+    expect(b.warnings).toEqual([expect.stringContaining('"k" will be lost when its lease runs out')]);
+    await lock.release();
+  });
+
+  it('loses the lock at once where a lease has no end, so that a hung section cannot hold for ever', async () => {
+    const hung = deferred();
+    const section = b.engine.withLock('k', () => hung.promise, { maxHold: 10 });
+    await (await b.engine.acquire('k')).release();
+    expect(b.warnings).toEqual([expect.stringContaining('held for longer than maxHold (10 ms)')]);
+    hung.resolve();
+    await section;
+  });
+
+  it('is over when the lock is released, and that of a nested request has no effect', async () => {
+    await b.engine.withLock(
+      'k',
+      async () => {
+        await b.engine.withLock('k', () => new Promise((resolve) => setTimeout(resolve, 20)), { maxHold: 1 });
+      },
+      { maxHold: 60_000 },
+    );
+    const short: FairLock = await b.engine.acquire('k', { maxHold: 5 });
+    await short.release();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(short.signal.aborted).toBe(false);
+    expect(b.warnings).toEqual([]);
+  });
+});
+
+describe('the pass-through', () => {
+  it('shows, tells and forces', async () => {
+    const lock = await b.engine.acquire('k', { label: 'Orders.pay' });
+    expect((await b.engine.inspect('k')).holder?.who).toContain('Orders.pay');
+    expect(await b.engine.isLocked('k')).toBe(true);
+    expect(await b.engine.forceRelease('k')).toBe(true);
+    expect(lock.state).toBe('lost');
+    expect(await b.engine.isLocked('k')).toBe(false);
+    expect(await b.engine.forceRelease('k')).toBe(false);
+    await lock.release();
+  });
+});

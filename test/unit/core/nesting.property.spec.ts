@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { FairLockError } from '../../../lib/core/errors.js';
+import type { LockEngine } from '../../../lib/core/lock-engine.js';
+import { bench, settle, type Bench } from './support.js';
+
+/** A section, and how it treats the sections that it begins. */
+interface Section {
+  readonly keys: readonly string[];
+  readonly ask: 'withLock' | 'acquire';
+  readonly options: { readonly waitTime?: number };
+  /** Turns of the event loop before and after its children are begun. */
+  readonly turns: readonly [number, number];
+  readonly children: readonly Section[];
+  /** One after the other, all at once, or begun and never awaited. */
+  readonly order: 'sequence' | 'branches' | 'forgotten';
+  /** Whether it is begun right away or from a timer, which may fire after its parent has ended. */
+  readonly detached: boolean;
+  readonly throws: boolean;
+}
+
+const section = (
+  keys: readonly string[],
+  waitTimes: readonly (number | undefined)[],
+): fc.Arbitrary<Section> => {
+  const { node } = fc.letrec<{ node: Section }>((tie) => ({
+    node: fc.record({
+      keys: fc.subarray([...keys], { minLength: 1 }),
+      ask: fc.constantFrom('withLock', 'withLock', 'withLock', 'acquire'),
+      options: fc.constantFrom(...waitTimes).map((waitTime) => (waitTime === undefined ? {} : { waitTime })),
+      turns: fc.tuple(fc.nat(2), fc.nat(2)),
+      children: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        fc.constant([]),
+        fc.array(tie('node'), { maxLength: 3 }),
+      ),
+      order: fc.constantFrom('sequence', 'branches', 'forgotten'),
+      detached: fc.boolean(),
+      throws: fc.boolean(),
+    }) as fc.Arbitrary<Section>,
+  }));
+  return node;
+};
+
+/** Runs trees of sections and finds two that overlap although neither began the other. */
+class Run {
+  readonly overlaps: string[] = [];
+  private readonly all: Promise<void>[] = [];
+  private readonly active = new Map<string, { id: string; ancestors: readonly string[] }[]>();
+  private sections = 0;
+
+  constructor(private readonly engine: LockEngine) {}
+
+  /** Begins `root` and waits for it and for everything that it left behind. */
+  async finish(roots: readonly Section[]): Promise<void> {
+    for (const root of roots) this.begin(root, []);
+    for (let done = 0; done < this.all.length; done += 1) await this.all[done];
+  }
+
+  private begin(node: Section, ancestors: readonly string[]): Promise<void> {
+    const id = `${(this.sections += 1)}`;
+    const run = async (): Promise<void> => {
+      if (node.detached) await settle();
+      if (node.ask === 'withLock') {
+        await this.engine.withLock(node.keys, () => this.body(node, id, ancestors), node.options);
+      } else {
+        // Not a scope: what is begun inside would wait for it, so it has no children.
+        const lock = await this.engine.acquire(node.keys, node.options);
+        try {
+          await this.body({ ...node, children: [] }, id, ancestors);
+        } finally {
+          await lock.release();
+        }
+      }
+    };
+    const expected = (error: unknown): void => {
+      if (error !== ownError && !(error instanceof FairLockError && error.code === 'WAIT_TIMEOUT'))
+        throw error;
+    };
+    const ended = run().catch(expected);
+    this.all.push(ended);
+    return ended;
+  }
+
+  private async body(node: Section, id: string, ancestors: readonly string[]): Promise<void> {
+    this.enter(node.keys, id, ancestors);
+    try {
+      await turns(node.turns[0]);
+      const begin = (child: Section): Promise<void> => this.begin(child, [...ancestors, id]);
+      if (node.order === 'sequence') for (const child of node.children) await begin(child);
+      else {
+        const begun = node.children.map(begin);
+        if (node.order === 'branches') await Promise.all(begun);
+      }
+      await turns(node.turns[1]);
+      if (node.throws) throw ownError;
+    } finally {
+      this.leave(node.keys, id);
+    }
+  }
+
+  private enter(keys: readonly string[], id: string, ancestors: readonly string[]): void {
+    for (const key of keys) {
+      const inside = this.active.get(key) ?? [];
+      for (const other of inside) {
+        if (!ancestors.includes(other.id)) this.overlaps.push(`${id} entered ${key} beside ${other.id}`);
+      }
+      this.active.set(key, [...inside, { id, ancestors }]);
+    }
+  }
+
+  private leave(keys: readonly string[], id: string): void {
+    for (const key of keys) {
+      this.active.set(key, this.active.get(key)?.filter((other) => other.id !== id) ?? []);
+    }
+  }
+}
+
+const ownError = new Error('thrown by a section');
+
+async function turns(count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** After everything has ended: nothing is held, nobody waits, and the store was given back what it gave. */
+async function expectBalanced({ store, engine }: Bench, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    expect(await engine.inspect(key)).toMatchObject({ holder: undefined, queueLength: 0 });
+    const count = (what: string): number => store.log.filter((entry) => entry === `${what} ${key}`).length;
+    expect(count('release')).toBe(count('granted'));
+  }
+  const inside = engine as unknown as { grants: { all: Set<unknown> }; shutdown: { waits: Set<unknown> } };
+  expect(inside.grants.all.size).toBe(0);
+  expect(inside.shutdown.waits.size).toBe(0);
+}
+
+async function check(roots: readonly Section[], keys: readonly string[]): Promise<void> {
+  const b = bench();
+  const run = new Run(b.engine);
+  await run.finish(roots);
+  expect(run.overlaps).toEqual([]);
+  await expectBalanced(b, keys);
+  await b.engine.close();
+}
+
+describe('any tree of nested, parallel, forgotten and detached sections', () => {
+  it('of one key never overlaps except with those that began it, and gives back what it took', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(section(['a'], [undefined]), { minLength: 1, maxLength: 2 }), (roots) =>
+        check(roots, ['a']),
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('of several keys, where some give up, does so as well', async () => {
+    const keys = ['a', 'b', 'c'];
+    await fc.assert(
+      fc.asyncProperty(fc.array(section(keys, [0, 1, 5, 20]), { minLength: 1, maxLength: 3 }), (roots) =>
+        check(roots, keys),
+      ),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,472 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  LockAbortedError,
+  LockDeadlockError,
+  LockLostError,
+  LockQueueFullError,
+  LockTimeoutError,
+} from '../../../lib/core/errors.js';
+import type { FairLock } from '../../../lib/core/fair-lock.js';
+import { currentScope } from '../../../lib/core/hold-scope.js';
+import { deferred } from '../../support/waiting.js';
+import { bench, outcome, rejection, settle, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('a nested request of the same flow', () => {
+  it('does not wait for itself, across async functions', async () => {
+    const inner = async (): Promise<string> => {
+      await sleep(1);
+      return await b.engine.withLock('k', async () => 'inside');
+    };
+    expect(await b.engine.withLock('k', inner)).toBe('inside');
+  });
+
+  it('costs the store no call, however deep', async () => {
+    await b.engine.withLock('k', () =>
+      b.engine.withLock('k', () => b.engine.withLock('k', () => b.engine.withLock('k', () => undefined))),
+    );
+    expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
+  });
+
+  it('shares token and signal with the outer hold, and counts', async () => {
+    await b.engine.withLock('k', async (outer) => {
+      expect(outer.holdCount).toBe(1);
+      await b.engine.withLock('k', (inner) => {
+        expect(inner.token).toBe(outer.token);
+        expect(inner.signal).toBe(outer.signal);
+        expect([inner.holdCount, outer.holdCount]).toEqual([2, 2]);
+      });
+      expect(outer.holdCount).toBe(1);
+    });
+  });
+
+  it('ends on its own: the outer hold goes on', async () => {
+    await b.engine.withLock('k', async (outer) => {
+      let inner: FairLock | undefined;
+      await b.engine.withLock('k', (lock) => void (inner = lock));
+      expect(inner?.state).toBe('released');
+      expect(outer.state).toBe('held');
+      expect(await b.store.held('k')).toBe(true);
+    });
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('leaves the holds balanced when it throws', async () => {
+    await b.engine.withLock('k', async (outer) => {
+      const thrown = new Error('inner');
+      expect(await rejection(b.engine.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
+      expect(
+        await rejection(
+          b.engine.withLock('k', () => {
+            throw thrown;
+          }),
+        ),
+      ).toBe(thrown);
+      expect(outer.holdCount).toBe(1);
+      expect(await b.store.held('k')).toBe(true);
+      await b.engine.withLock('k', () => undefined);
+    });
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('throws LockLostError inside a hold that is lost', async () => {
+    await b.engine.withLock('k', async () => {
+      b.store.lose('k');
+      expect(await rejection(b.engine.withLock('k', () => 'ran'))).toBeInstanceOf(LockLostError);
+      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockLostError);
+      expect(await rejection(b.engine.tryAcquire('k'))).toBeInstanceOf(LockLostError);
+    });
+  });
+
+  it('with reentrant: false is a LockDeadlockError that names the deadlock', async () => {
+    await b.engine.withLock('order:42', async () => {
+      const error = await rejection(b.engine.acquire('order:42', { reentrant: false }));
+      expect(error).toBeInstanceOf(LockDeadlockError);
+      expect(error.message).toContain('"order:42"');
+      expect(error.message).toContain('wait for itself');
+      await b.engine.withLock('order:43', () => undefined, { reentrant: false });
+    });
+  });
+
+  it('is refused by an engine that is not reentrant, unless it says otherwise', async () => {
+    b = bench({ reentrant: false });
+    await b.engine.withLock('k', async () => {
+      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockDeadlockError);
+      await b.engine.withLock('k', () => undefined, { reentrant: true });
+    });
+  });
+
+  it('of another engine is another lock', async () => {
+    const other = bench();
+    await b.engine.withLock('k', () => other.engine.withLock('k', () => undefined));
+    expect(other.store.acquires).toBe(1);
+    await other.engine.close();
+  });
+
+  it('does not change the lease of the outer hold by its leaseTime', async () => {
+    await b.engine.withLock('k', async () => {
+      await b.engine.withLock('k', (inner) => expect(inner.remaining()).toBe(Infinity), { leaseTime: 1 });
+    });
+  });
+
+  it('finds the key it nests in past locks on other keys', async () => {
+    await b.engine.withLock('a', () => b.engine.withLock('b', () => b.engine.withLock('a', () => undefined)));
+    expect(b.store.acquires).toBe(2);
+  });
+});
+
+describe('branches of one flow', () => {
+  it('exclude each other, first come first served', async () => {
+    const events: string[] = [];
+    await b.engine.withLock('k', () =>
+      Promise.all(
+        [1, 2, 3, 4].map((n) =>
+          b.engine.withLock('k', async () => {
+            events.push(`begin ${n}`);
+            await settle();
+            events.push(`end ${n}`);
+          }),
+        ),
+      ),
+    );
+    expect(events).toEqual([1, 2, 3, 4].flatMap((n) => [`begin ${n}`, `end ${n}`]));
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('nest further, each in its own branch', async () => {
+    const events: string[] = [];
+    const branch = (name: string): Promise<void> =>
+      b.engine.withLock('k', async () => {
+        await Promise.all(
+          ['1', '2'].map((n) =>
+            b.engine.withLock('k', async () => {
+              events.push(`begin ${name}${n}`);
+              await settle();
+              events.push(`end ${name}${n}`);
+            }),
+          ),
+        );
+      });
+    await b.engine.withLock('k', () => Promise.all([branch('a'), branch('b')]));
+    expect(events).toEqual(['a1', 'a2', 'b1', 'b2'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
+  });
+
+  it('are busy for a try while another branch holds', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.tryAcquire('k');
+      expect(first).toBeDefined();
+      expect(await b.engine.tryAcquire('k')).toBeUndefined();
+      await first?.release();
+      const third = await b.engine.tryAcquire('k');
+      expect(third).toBeDefined();
+      await third?.release();
+    });
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('leave the line of their own flow with a LockTimeoutError that names who is in the way', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k', { label: 'Orders.pay' });
+      const second = b.engine.acquire('k', { waitTime: 5_000 });
+      const error = await rejection(b.engine.acquire('k', { waitTime: 10 }));
+      expect(error).toBeInstanceOf(LockTimeoutError);
+      expect(error).toMatchObject({ key: 'k', waitTime: 10, blockedBy: { holder: 'Orders.pay', ahead: 1 } });
+      await first.release();
+      await (await second).release();
+    });
+  });
+
+  it('leave the line of their own flow when their signal aborts', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const controller = new AbortController();
+      const second = b.engine.acquire('k', { signal: controller.signal });
+      const third = b.engine.acquire('k');
+      controller.abort(new Error('gone'));
+      const error = await rejection(second);
+      expect(error).toBeInstanceOf(LockAbortedError);
+      expect(error.cause).toEqual(new Error('gone'));
+      expect(await outcome(third)).toBe('pending');
+      await first.release();
+      await (await third).release();
+    });
+  });
+
+  it('are told their place, and refused beyond maxQueue', async () => {
+    await b.engine.withLock('k', async () => {
+      const places: number[] = [];
+      const onQueued = (position: number): void => void places.push(position);
+      const first = await b.engine.acquire('k', { onQueued });
+      const others = [b.engine.acquire('k', { onQueued }), b.engine.acquire('k', { onQueued })];
+      expect(await rejection(b.engine.acquire('k', { maxQueue: 2 }))).toBeInstanceOf(LockQueueFullError);
+      expect(places).toEqual([0, 1]);
+      await first.release();
+      for (const other of others) await (await other).release();
+    });
+  });
+
+  it('are refused, those in line, when the hold is lost', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const second = b.engine.acquire('k');
+      const third = b.engine.acquire('k');
+      b.store.lose('k');
+      expect(await rejection(second)).toBeInstanceOf(LockLostError);
+      expect(await rejection(third)).toBeInstanceOf(LockLostError);
+      await first.release();
+    });
+  });
+
+  it('are refused in the line of a nested hold too when the lock is lost', async () => {
+    await b.engine.withLock('k', () =>
+      b.engine.withLock('k', async () => {
+        await b.engine.acquire('k');
+        const waiting = b.engine.acquire('k');
+        b.store.lose('k');
+        expect(await rejection(waiting)).toBeInstanceOf(LockLostError);
+      }),
+    );
+  });
+});
+
+describe('work that outlives its hold', () => {
+  it('keeps the lock until it ends, if it is a nested section that has begun', async () => {
+    const child = deferred();
+    let forgotten: Promise<void> | undefined;
+    await b.engine.withLock('k', () => {
+      forgotten = b.engine.withLock('k', () => child.promise);
+    });
+    const stranger = b.engine.acquire('k');
+    expect(await outcome(stranger)).toBe('pending');
+    expect(b.store.log).not.toContain('release k');
+    child.resolve();
+    await forgotten;
+    await (await stranger).release();
+  });
+
+  it('keeps the lock over several levels of forgotten sections', async () => {
+    const child = deferred();
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', () => {
+      all.push(
+        b.engine.withLock('k', () => {
+          all.push(b.engine.withLock('k', () => child.promise));
+        }),
+      );
+    });
+    await all[0];
+    expect(await b.store.held('k')).toBe(true);
+    child.resolve();
+    await all[1];
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('asks anew as a stranger, if it is a nested request that has not begun', async () => {
+    const firstChild = deferred();
+    const events: string[] = [];
+    const children: Promise<void>[] = [];
+    const between = deferred();
+    const outer = b.engine.withLock('k', async () => {
+      children.push(b.engine.withLock('k', () => firstChild.promise));
+      children.push(b.engine.withLock('k', () => void events.push('second child')));
+      await between.promise;
+    });
+    await settle();
+    const stranger = b.engine.withLock('k', () => void events.push('stranger'));
+    between.resolve();
+    await outer;
+    expect(await outcome(stranger)).toBe('pending');
+    firstChild.resolve();
+    await Promise.all([...children, stranger]);
+    // The stranger stood in line first; the second child joined it when the section ended.
+    expect(events).toEqual(['stranger', 'second child']);
+    expect(b.store.acquires).toBe(3);
+  });
+
+  it('asks anew in the order in which it asked', async () => {
+    const firstChild = deferred();
+    const order: number[] = [];
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', () => {
+      all.push(b.engine.withLock('k', () => firstChild.promise));
+      for (const n of [1, 2, 3]) all.push(b.engine.withLock('k', () => void order.push(n)));
+    });
+    firstChild.resolve();
+    await Promise.all(all);
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  it('asks anew of the nearest hold that is still open', async () => {
+    const child = deferred();
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', async () => {
+      await b.engine.withLock('k', () => {
+        all.push(b.engine.withLock('k', () => child.promise));
+        all.push(b.engine.withLock('k', () => 'served'));
+      });
+      await settle();
+      child.resolve();
+      expect(await all[1]).toBe('served');
+    });
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('asks anew with what is left of its wait time', async () => {
+    const child = deferred();
+    let late: Promise<Error> | undefined;
+    let forgotten: Promise<void> | undefined;
+    const started = performance.now();
+    await b.engine.withLock('k', async () => {
+      forgotten = b.engine.withLock('k', () => child.promise);
+      late = rejection(b.engine.acquire('k', { waitTime: 150 }));
+      await sleep(100);
+    });
+    const error = await late;
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({ waitTime: 150 });
+    // Counted anew it would be 250 ms; the bound leaves 80 ms for a busy machine.
+    expect(performance.now() - started).toBeLessThan(230);
+    child.resolve();
+    await forgotten;
+  });
+
+  it('is a stranger, if it is a timer', async () => {
+    const fired = deferred();
+    let late: Promise<FairLock> | undefined;
+    await b.engine.withLock('k', () => {
+      setTimeout(() => {
+        late = b.engine.acquire('k');
+        fired.resolve();
+      }, 5);
+    });
+    const holder = await b.engine.acquire('k');
+    await fired.promise;
+    expect(b.store.acquires).toBe(3);
+    expect(late && (await outcome(late))).toBe('pending');
+    await holder.release();
+    await (await late)?.release();
+  });
+
+  it('is a stranger, if it is an un-awaited promise, and has no current hold', async () => {
+    const over = deferred();
+    let detached: Promise<FairLock | undefined> | undefined;
+    await b.engine.withLock('k', () => {
+      detached = over.promise.then(async () => {
+        expect(b.engine.current()).toBeUndefined();
+        return await b.engine.acquire('k');
+      });
+    });
+    over.resolve();
+    const lock = await detached;
+    expect(b.store.acquires).toBe(2);
+    await lock?.release();
+  });
+
+  it('leaves no chain of ended scopes behind when each round starts from inside the last', async () => {
+    const done = deferred();
+    const outerScopes: unknown[] = [];
+    const round = async (n: number): Promise<void> => {
+      await b.engine.withLock('k', () => {
+        outerScopes.push(currentScope()?.outer);
+        if (n < 4) setTimeout(() => void round(n + 1), 0);
+        else done.resolve();
+      });
+    };
+    await round(1);
+    await done.promise;
+    expect(outerScopes).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it('leaves no chain behind either when each round begins before the last has ended', async () => {
+    const done = deferred();
+    const lengths: number[] = [];
+    const round = async (n: number): Promise<void> => {
+      await b.engine.withLock(`k${n}`, async () => {
+        await settle();
+        let length = 0;
+        for (let scope = currentScope(); scope; scope = scope.outer) length += 1;
+        lengths.push(length);
+        if (n < 8) void round(n + 1);
+        else done.resolve();
+      });
+    };
+    await round(1);
+    await done.promise;
+    // Its own scope, the one it began in, and at most one more that nobody has looked past since.
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(3);
+  });
+});
+
+describe('a manual acquire', () => {
+  it('outside of any section is not reentrant by itself', async () => {
+    const lock = await b.engine.acquire('k');
+    expect(await b.engine.tryAcquire('k')).toBeUndefined();
+    await lock.release();
+  });
+
+  it('inside a section on the same key is nested in it, and keeps the lock until it is released', async () => {
+    let lock: FairLock | undefined;
+    await b.engine.withLock('k', async () => {
+      lock = await b.engine.acquire('k');
+      expect(lock.holdCount).toBe(2);
+    });
+    expect(b.store.acquires).toBe(1);
+    expect(lock?.state).toBe('held');
+    expect(await b.store.held('k')).toBe(true);
+    await lock?.release();
+    expect(await b.store.held('k')).toBe(false);
+  });
+});
+
+describe('the current hold', () => {
+  it('is the innermost open one of the running flow, by key or of all', async () => {
+    expect(b.engine.current()).toBeUndefined();
+    await b.engine.withLock('a', async (a) => {
+      await b.engine.withLock('b', async (inner) => {
+        expect(b.engine.current()).toBe(inner);
+        expect(b.engine.current('b')).toBe(inner);
+        expect(b.engine.current('a')).toBe(a);
+        expect(b.engine.current('c')).toBeUndefined();
+        await b.engine.withLock('a', (again) => expect(b.engine.current('a')).toBe(again));
+      });
+      expect(b.engine.current()).toBe(a);
+    });
+    expect(b.engine.current()).toBeUndefined();
+  });
+
+  it('is not one of another engine', async () => {
+    const other = bench();
+    await b.engine.withLock('k', (lock) =>
+      other.engine.withLock('x', () => {
+        expect(b.engine.current()).toBe(lock);
+        expect(other.engine.current('k')).toBeUndefined();
+      }),
+    );
+    await other.engine.close();
+  });
+
+  it('is not one that has been released', async () => {
+    await b.engine.withLock('a', (a) =>
+      b.engine.withLock('b', async (lock) => {
+        await lock.release();
+        expect(b.engine.current('b')).toBeUndefined();
+        expect(b.engine.current()).toBe(a);
+      }),
+    );
+  });
+
+  it('is that of `open` inside `run`, each time', async () => {
+    const lock = await b.engine.open('k');
+    expect(b.engine.current()).toBeUndefined();
+    for (let turn = 0; turn < 2; turn += 1) {
+      expect(lock.run(() => b.engine.current('k'))).toBe(lock);
+      await lock.run(() => b.engine.withLock('k', () => undefined));
+    }
+    await lock.release();
+    expect(lock.run(() => b.engine.current('k'))).toBeUndefined();
+    expect(b.store.acquires).toBe(1);
+  });
+});

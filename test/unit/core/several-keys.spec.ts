@@ -1,0 +1,250 @@
+import { LockDeadlockError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
+import type { FairLock } from '../../../lib/core/fair-lock.js';
+import { deferred, pause } from '../../support/waiting.js';
+import { bench, outcome, rejection, settle, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('several keys', () => {
+  it('are taken one after the other in the order of their encoded names, whatever the order asked', async () => {
+    await b.engine.withLock(['b', 'a', 'c'], (lock) => {
+      expect(lock.keys).toEqual(['a', 'b', 'c']);
+      expect(lock.key).toBe('a');
+    });
+    expect(b.store.log.slice(0, 6)).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire b',
+      'granted b',
+      'acquire c',
+      'granted c',
+    ]);
+  });
+
+  it('are ordered by UTF-16 units, the same in every locale', async () => {
+    const lock = await b.engine.acquire(['ä', 'Z', 'a', '10', '9']);
+    expect(lock.keys).toEqual(['10', '9', 'Z', 'a', 'ä']);
+    await lock.release();
+  });
+
+  it('are ordered, and taken once, by the name under which the store keeps them', async () => {
+    b.store.encode = (key) => key.toLowerCase().split('').reverse().join('');
+    const lock = await b.engine.acquire(['xA', 'bz', 'Xa', 'XA']);
+    expect(lock.keys).toEqual(['xA', 'bz']);
+    await lock.release();
+  });
+
+  it('given twice are locked once', async () => {
+    await b.engine.withLock(['a', 'b', 'a'], (lock) => expect(lock.keys).toEqual(['a', 'b']));
+    expect(b.store.acquires).toBe(2);
+  });
+
+  it('are given back in reverse', async () => {
+    await b.engine.withLock(['a', 'b', 'c'], () => undefined);
+    expect(b.store.log.slice(6)).toEqual(['release c', 'release b', 'release a']);
+  });
+
+  it('are all or nothing: what was taken is given back in reverse when one cannot be had', async () => {
+    const other = await b.engine.acquire('c');
+    b.store.log.length = 0;
+    const error = await rejection(b.engine.acquire(['a', 'b', 'c'], { waitTime: 10 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({ key: 'c', waitTime: 10 });
+    expect(b.store.log).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire b',
+      'granted b',
+      'acquire c',
+      'release b',
+      'release a',
+    ]);
+    await other.release();
+  });
+
+  it('share one wait time', async () => {
+    const a = await b.engine.acquire('a');
+    const other = await b.engine.acquire('b');
+    const started = performance.now();
+    const both = rejection(b.engine.acquire(['a', 'b'], { waitTime: 150 }));
+    await pause(100);
+    await a.release();
+    expect(await both).toBeInstanceOf(LockTimeoutError);
+    // With a wait time for each key it would be 250 ms; the bound leaves 80 ms for a busy machine.
+    expect(performance.now() - started).toBeLessThan(230);
+    await other.release();
+  });
+
+  it('are busy for a try when one is', async () => {
+    const other = await b.engine.acquire('b');
+    expect(await b.engine.tryAcquire(['a', 'b'])).toBeUndefined();
+    expect(await b.store.held('a')).toBe(false);
+    await other.release();
+    const both = await b.engine.tryAcquire(['a', 'b']);
+    expect(both?.state).toBe('held');
+    await both?.release();
+  });
+
+  it('are refused as a whole when one ran out while the flow stood in line for the next', async () => {
+    const other = await b.engine.acquire('b');
+    const both = rejection(b.engine.acquire(['a', 'b'], { leaseTime: 20 }));
+    await pause(40);
+    await other.release();
+    expect(await both).toBeInstanceOf(LockLostError);
+    expect(await b.store.held('b')).toBe(false);
+  });
+
+  it('do not deadlock when two flows ask in opposite order, even with Infinity', async () => {
+    const options = { waitTime: Infinity };
+    const flow = (keys: string[]): Promise<void> => b.engine.withLock(keys, () => settle(), options);
+    await Promise.all([flow(['a', 'b']), flow(['b', 'a']), flow(['a', 'b'])]);
+  });
+
+  it('nest where the flow holds one of them, and ask the store for the rest', async () => {
+    await b.engine.withLock('b', async () => {
+      b.store.log.length = 0;
+      await b.engine.withLock(['a', 'b', 'c'], (lock) => expect(lock.keys).toEqual(['a', 'b', 'c']));
+    });
+    expect(b.store.log).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire c',
+      'granted c',
+      'release c',
+      'release a',
+      'release b',
+    ]);
+  });
+
+  it('have a token each, and none for the whole', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      expect(lock.token).toBeUndefined();
+      expect([...lock.tokens.keys()]).toEqual(['a', 'b']);
+      expect(lock.tokens.get('a')).toBe(b.store.grants.get('a')?.token);
+    });
+    await b.engine.withLock(['a'], (lock) => expect(lock.token).toBe(lock.tokens.get('a')));
+  });
+
+  it('are lost, and their signal aborts, when one is lost', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      const { signal } = lock;
+      expect(lock.state).toBe('held');
+      b.store.lose('b');
+      expect(lock.state).toBe('lost');
+      expect(lock.remaining()).toBe(0);
+      expect(signal.reason).toMatchObject({ code: 'LOST', key: 'b' });
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+    });
+  });
+
+  it('are uncertain when one is', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      b.store.grants.get('b')?.lease.doubt();
+      expect(lock.state).toBe('uncertain');
+      lock.assertHeld();
+    });
+  });
+
+  it('have the smallest remaining time of all', async () => {
+    await b.engine.withLock('a', () =>
+      b.engine.withLock(['a', 'b'], (lock) => expect(lock.remaining()).toBeLessThanOrEqual(5_000), {
+        leaseTime: 5_000,
+      }),
+    );
+  });
+
+  it('leave no listener on the outer hold when they nest and are released', async () => {
+    await b.engine.withLock(['a', 'b'], async (outer) => {
+      const inner: FairLock[] = [];
+      await b.engine.withLock(['a', 'b'], (lock) => {
+        inner.push(lock);
+        expect(lock.signal.aborted).toBe(false);
+      });
+      b.store.lose('a');
+      expect(outer.signal.aborted).toBe(true);
+      expect(inner[0]?.signal.aborted).toBe(false);
+      expect(inner[0]?.state).toBe('released');
+    });
+  });
+
+  it('do not follow the outer hold if their signal is first asked for after the release', async () => {
+    await b.engine.withLock(['a', 'b'], async () => {
+      const inner = await b.engine.acquire(['a', 'b']);
+      await inner.release();
+      const { signal } = inner;
+      b.store.lose('a');
+      expect(signal.aborted).toBe(false);
+    });
+  });
+});
+
+describe('an endless wait', () => {
+  it('inside a hold on another key is refused, because two flows in opposite order would wait for ever', async () => {
+    await b.engine.withLock('a', async () => {
+      const error = await rejection(b.engine.acquire('b', { waitTime: Infinity }));
+      expect(error).toBeInstanceOf(LockDeadlockError);
+      expect(error).toMatchObject({ key: 'b' });
+      expect(error.message).toContain('inside a hold on "a"');
+      expect(await rejection(b.engine.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
+        LockDeadlockError,
+      );
+      await b.engine.withLock('b', () => undefined, { waitTime: 1_000 });
+    });
+    expect(b.store.log.filter((entry) => entry === 'acquire b')).toHaveLength(1);
+  });
+
+  it('is fine for re-entering, outside of holds, and after a hold has ended', async () => {
+    const options = { waitTime: Infinity };
+    const over = deferred();
+    let detached: Promise<void> | undefined;
+    await b.engine.withLock(
+      'a',
+      async () => {
+        await b.engine.withLock('a', () => undefined, options);
+        detached = over.promise.then(() => b.engine.withLock('b', () => undefined, options));
+      },
+      options,
+    );
+    over.resolve();
+    await detached;
+  });
+
+  it('of a branch behind another branch of its own flow is fine, unless it holds more than that one', async () => {
+    const options = { waitTime: Infinity };
+    await b.engine.withLock(['a', 'b'], async () => {
+      const first = await b.engine.acquire('a');
+      const second = b.engine.acquire('a', options);
+      expect(await outcome(second)).toBe('pending');
+      await first.release();
+      await (await second).release();
+
+      const other = await b.engine.acquire('b');
+      await b.engine.withLock('a', async () => {
+        expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
+      });
+      await other.release();
+    });
+  });
+
+  it('is refused inside a hold of another engine too', async () => {
+    const other = bench();
+    await other.engine.withLock('a', async () => {
+      expect(await rejection(b.engine.acquire('a', { waitTime: Infinity }))).toBeInstanceOf(
+        LockDeadlockError,
+      );
+    });
+    await other.engine.close();
+  });
+
+  it('is refused for an owner that holds another key, but not for the several keys of one call', async () => {
+    const options = { waitTime: Infinity, owner: 'job 7' };
+    const both = await b.engine.acquire(['a', 'b'], options);
+    await both.release();
+    const a = await b.engine.acquire('a', options);
+    expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
+    expect(await rejection(b.engine.acquire(['a', 'b'], options))).toBeInstanceOf(LockDeadlockError);
+    await a.release();
+  });
+});

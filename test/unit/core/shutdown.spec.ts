@@ -1,0 +1,207 @@
+import { LockShuttingDownError } from '../../../lib/core/errors.js';
+import type { FairLock } from '../../../lib/core/fair-lock.js';
+import { deferred } from '../../support/waiting.js';
+import { bench, outcome, rejection, settle, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('beginShutdown', () => {
+  it('lets those leave the line who are not inside a hold, with an error that names their key', async () => {
+    const holder = await b.engine.acquire('k');
+    const waiting = b.engine.acquire('k');
+    b.engine.beginShutdown();
+    const error = await rejection(waiting);
+    expect(error).toBeInstanceOf(LockShuttingDownError);
+    expect(error).toMatchObject({ key: 'k', status: 503 });
+    expect(await b.store.waiting('k')).toBe(0);
+    expect(holder.state).toBe('held');
+    await holder.release();
+  });
+
+  it('refuses new requests from outside a hold, before the store hears of them', async () => {
+    b.engine.beginShutdown();
+    for (const asked of [
+      b.engine.acquire('k'),
+      b.engine.tryAcquire('k'),
+      b.engine.withLock('k', () => undefined),
+      b.engine.acquire(['k', 'l']),
+      b.engine.acquire('k', { owner: 'A' }),
+    ]) {
+      expect(await rejection(asked)).toBeInstanceOf(LockShuttingDownError);
+    }
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it('lets a flow that holds still nest, wait for other keys, and wait for its own branches', async () => {
+    const other = await b.engine.acquire('other');
+    const result = b.engine.withLock('k', async () => {
+      const waitingAlready = b.engine.acquire('other');
+      b.engine.beginShutdown();
+      const branches = [b.engine.withLock('k', settle), b.engine.withLock('k', settle)];
+      await other.release();
+      await (await waitingAlready).release();
+      await b.engine.withLock('third', () => undefined);
+      await Promise.all(branches);
+      return 'finished';
+    });
+    expect(await result).toBe('finished');
+  });
+
+  it('lets an owner that holds still ask for more', async () => {
+    const first = await b.engine.acquire('k', { owner: 'A' });
+    b.engine.beginShutdown();
+    const second = await b.engine.acquire('l', { owner: 'A' });
+    await second.release();
+    await first.release();
+    expect(await rejection(b.engine.acquire('l', { owner: 'A' }))).toBeInstanceOf(LockShuttingDownError);
+  });
+
+  it('counts as outside who waits for what was begun inside a hold that has ended', async () => {
+    const holder = await b.engine.acquire('other');
+    let waiting: Promise<Error> | undefined;
+    await b.engine.withLock('k', () => {
+      waiting = rejection(b.engine.acquire('other'));
+    });
+    b.engine.beginShutdown();
+    expect(await waiting).toBeInstanceOf(LockShuttingDownError);
+    await holder.release();
+  });
+
+  it('gives back the first of several keys when the flow leaves the line of the second', async () => {
+    const holder = await b.engine.acquire('b');
+    const both = rejection(b.engine.acquire(['a', 'b']));
+    await settle();
+    expect(await b.store.held('a')).toBe(true);
+    b.engine.beginShutdown();
+    expect(await both).toBeInstanceOf(LockShuttingDownError);
+    expect(await b.store.held('a')).toBe(false);
+    await holder.release();
+  });
+});
+
+describe('the end of the drain time', () => {
+  it('aborts the signals of the remaining holds, which stay held until they are released', async () => {
+    b = bench({ drainTimeout: 10 });
+    const lock = await b.engine.acquire('k');
+    const aborted = deferred<unknown>();
+    lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
+    b.engine.beginShutdown();
+    expect(lock.signal.aborted).toBe(false);
+    const reason = await aborted.promise;
+    expect(reason).toBeInstanceOf(LockShuttingDownError);
+    expect(reason).toMatchObject({ key: 'k' });
+    expect(lock.state).toBe('held');
+    lock.assertHeld();
+    await lock.release();
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('ends the waits inside holds too, and admits no new ones; nesting without a wait still works', async () => {
+    b = bench({ drainTimeout: 10 });
+    const other = await b.engine.acquire('other');
+    await b.engine.withLock('k', async (lock) => {
+      const branch = await b.engine.acquire('k');
+      const inStore = rejection(b.engine.acquire('other'));
+      const inBranch = rejection(b.engine.acquire('k'));
+      b.engine.beginShutdown();
+      expect(await inStore).toBeInstanceOf(LockShuttingDownError);
+      expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
+      expect(lock.signal.aborted).toBe(true);
+      await branch.release();
+      expect(await rejection(b.engine.acquire('third'))).toBeInstanceOf(LockShuttingDownError);
+      await b.engine.withLock('k', () => undefined);
+    });
+    await other.release();
+  });
+
+  it('is counted from the first beginShutdown', async () => {
+    b = bench({ drainTimeout: 50 });
+    const lock = await b.engine.acquire('k');
+    const started = performance.now();
+    b.engine.beginShutdown();
+    const again = setInterval(() => b.engine.beginShutdown(), 5);
+    await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    clearInterval(again);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(49);
+    await lock.release();
+  });
+});
+
+describe('close', () => {
+  it('aborts the signals of the remaining holds, gives them back, then closes the store', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    b.store.log.length = 0;
+    await b.engine.close();
+    expect(signal.reason).toBeInstanceOf(LockShuttingDownError);
+    expect(b.store.log).toEqual(['release k', 'close']);
+    expect(lock.state).toBe('released');
+    expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ code: 'NOT_HELD' }));
+    await lock.release();
+  });
+
+  it('refuses whoever waits and whoever comes, inside a hold or not', async () => {
+    const waits: Promise<Error>[] = [];
+    const end = deferred();
+    const section = b.engine.withLock('k', async () => {
+      await b.engine.acquire('k');
+      waits.push(rejection(b.engine.acquire('k')));
+      await end.promise;
+      waits.push(rejection(b.engine.acquire('k')));
+      return 'own result';
+    });
+    waits.push(rejection(b.engine.acquire('k')));
+    await settle();
+    await b.engine.close();
+    end.resolve();
+    expect(await section).toBe('own result');
+    waits.push(rejection(b.engine.acquire('k')));
+    expect((await Promise.all(waits)).map((error) => error.constructor)).toEqual(
+      waits.map(() => LockShuttingDownError),
+    );
+  });
+
+  it('hands back a grant that comes too late', async () => {
+    const late = deferred();
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire({ ...request, signal: new AbortController().signal });
+      await late.promise;
+      return grant;
+    };
+    b.store.close = () => Promise.resolve();
+    const asked = rejection(b.engine.acquire('k'));
+    await b.engine.close();
+    late.resolve();
+    expect(await asked).toBeInstanceOf(LockShuttingDownError);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('is one and the same however often it is called, and never rejects', async () => {
+    b.store.close = () => Promise.reject(new Error('no'));
+    const first = b.engine.close();
+    expect(b.engine.close()).toBe(first);
+    await first;
+    expect(b.warnings).toEqual(['The lock store failed to close.']);
+  });
+
+  it('leaves no timer behind', async () => {
+    const timers = (): string[] => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout');
+    const before = timers().length;
+    b = bench({ drainTimeout: 60_000, maxHold: 60_000 });
+    const locks: FairLock[] = [await b.engine.acquire('a', { leaseTime: 60_000 })];
+    const waiting = rejection(b.engine.acquire('a'));
+    let inBranch: Promise<Error> | undefined;
+    await b.engine.withLock('k', async () => {
+      locks.push(await b.engine.acquire('k'));
+      inBranch = rejection(b.engine.acquire('k', { waitTime: 60_000 }));
+      await settle();
+      b.engine.beginShutdown();
+      await b.engine.close();
+    });
+    await Promise.all([waiting, inBranch]);
+    expect(timers()).toHaveLength(before);
+  });
+});

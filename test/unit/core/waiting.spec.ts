@@ -1,0 +1,188 @@
+import { LockAbortedError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { runWithRequestSignal } from '../../../lib/core/request-scope.js';
+import { bench, outcome, rejection, settle, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('a wait', () => {
+  it('ends with a LockTimeoutError that says how long the caller was willing to wait, and who holds', async () => {
+    const holder = await b.engine.acquire('k', { label: 'Orders.pay' });
+    const error = await rejection(b.engine.acquire('k', { waitTime: 20 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({ waitTime: 20, blockedBy: { ahead: 0 } });
+    expect(error.message).toContain('after 20 ms');
+    expect(error.message).toContain('Orders.pay');
+    await holder.release();
+  });
+
+  it('ends with a LockAbortedError when its signal aborts, and leaves the line', async () => {
+    const holder = await b.engine.acquire('k');
+    const controller = new AbortController();
+    const waiting = b.engine.acquire('k', { signal: controller.signal });
+    await settle();
+    expect(await b.store.waiting('k')).toBe(1);
+    controller.abort('enough');
+    const error = await rejection(waiting);
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(error.cause).toBe('enough');
+    expect(await b.store.waiting('k')).toBe(0);
+    await holder.release();
+  });
+
+  it('with the signal of another hold ends with the reason for which that was lost', async () => {
+    const holder = await b.engine.acquire('k');
+    const other = await b.engine.acquire('other');
+    const waiting = rejection(b.engine.acquire('k', { signal: other.signal }));
+    b.store.lose('other');
+    expect(await waiting).toBeInstanceOf(LockLostError);
+    await other.release();
+    await holder.release();
+  });
+
+  it('does not begin when its signal has aborted already, not even to nest', async () => {
+    const signal = AbortSignal.abort();
+    expect(await rejection(b.engine.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
+    expect(b.store.acquires).toBe(0);
+    await b.engine.withLock('k', async () => {
+      expect(await rejection(b.engine.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
+    });
+  });
+
+  it('is not affected by its signal once it has ended', async () => {
+    const controller = new AbortController();
+    const lock = await b.engine.acquire('k', { signal: controller.signal });
+    controller.abort();
+    expect(lock.state).toBe('held');
+    expect(lock.signal.aborted).toBe(false);
+    await lock.release();
+  });
+
+  it('keeps its place when onQueued throws; a warning is given', async () => {
+    const holder = await b.engine.acquire('k');
+    const places: number[] = [];
+    const onQueued = (position: number): void => {
+      places.push(position);
+      throw new Error('callback');
+    };
+    const waiting = b.engine.acquire('k', { onQueued });
+    const second = b.engine.acquire('k', { onQueued });
+    await settle();
+    expect(places).toEqual([0, 1]);
+    await holder.release();
+    await (await waiting).release();
+    await (await second).release();
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const branch = b.engine.acquire('k', { onQueued });
+      await first.release();
+      await (await branch).release();
+    });
+    expect(b.warnings).toHaveLength(3);
+  });
+
+  it('may be ended by its own onQueued', async () => {
+    const holder = await b.engine.acquire('k');
+    const ask = (): Promise<Error> => {
+      const controller = new AbortController();
+      return rejection(
+        b.engine.acquire('k', { signal: controller.signal, onQueued: () => controller.abort() }),
+      );
+    };
+    expect(await ask()).toBeInstanceOf(LockAbortedError);
+    await holder.release();
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      expect(await ask()).toBeInstanceOf(LockAbortedError);
+      await first.release();
+    });
+  });
+
+  it('shares its signal with any number of others without a listener-leak warning', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const controller = new AbortController();
+    const holder = await b.engine.acquire('k');
+    const waiting = Array.from({ length: 50 }, () =>
+      rejection(b.engine.acquire('k', { signal: controller.signal })),
+    );
+    await settle();
+    controller.abort();
+    for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(LockAbortedError);
+    await holder.release();
+    await settle();
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a request that goes away', () => {
+  const pay = (): Promise<void> => b.engine.withLock('k', () => undefined);
+  const handler = async (): Promise<void> => {
+    await settle();
+    await pay();
+  };
+
+  it('leaves the line, from a service two levels down', async () => {
+    const holder = await b.engine.acquire('k');
+    const request = new AbortController();
+    const handled = rejection(runWithRequestSignal(request.signal, handler));
+    const stays = runWithRequestSignal(new AbortController().signal, handler);
+    await settle();
+    await settle();
+    expect(await b.store.waiting('k')).toBe(2);
+    request.abort(new Error('client closed'));
+    const error = await handled;
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(error.cause).toEqual(new Error('client closed'));
+    expect(await b.store.waiting('k')).toBe(1);
+    await holder.release();
+    await stays;
+  });
+
+  it('does not join a line any more', async () => {
+    const error = await rejection(runWithRequestSignal(AbortSignal.abort(), pay));
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it('leaves the line of its own flow too', async () => {
+    const request = new AbortController();
+    await runWithRequestSignal(request.signal, () =>
+      b.engine.withLock('k', async () => {
+        const first = await b.engine.acquire('k');
+        const second = rejection(b.engine.acquire('k'));
+        await settle();
+        request.abort();
+        expect(await second).toBeInstanceOf(LockAbortedError);
+        await first.release();
+      }),
+    );
+  });
+
+  it('does not disturb a section that has begun, nor nesting that needs no wait', async () => {
+    const request = new AbortController();
+    const result = runWithRequestSignal(request.signal, () =>
+      b.engine.withLock('k', async (lock) => {
+        request.abort();
+        expect(lock.signal.aborted).toBe(false);
+        return await b.engine.withLock('k', () => 'finished');
+      }),
+    );
+    expect(await result).toBe('finished');
+  });
+
+  it('may give its own signal besides', async () => {
+    const holder = await b.engine.acquire('k');
+    const own = new AbortController();
+    const request = new AbortController();
+    const ask = (): Promise<Error> => rejection(b.engine.acquire('k', { signal: own.signal }));
+    const waiting = runWithRequestSignal(request.signal, ask);
+    expect(await outcome(waiting)).toBe('pending');
+    own.abort('own');
+    expect((await waiting).cause).toBe('own');
+    await holder.release();
+  });
+});
