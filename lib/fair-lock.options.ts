@@ -150,13 +150,14 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
  */
 export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOptions {
   refuseUnknown(given);
-  const watchdogTimeout = given.lockWatchdogTimeout ?? given.watchdogTimeout ?? DEFAULTS.watchdogTimeout;
+  const chosen = withoutUndefined(given);
+  const { watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
   const options: ResolvedFairLockOptions = {
     redis: process.env['REDIS_URL'] || 'redis://localhost:6379',
     ...DEFAULTS,
-    ...withoutUndefined(given),
-    watchdogTimeout,
-    lockWatchdogTimeout: watchdogTimeout,
+    ...chosen,
+    watchdogTimeout: lockWatchdogTimeout,
+    lockWatchdogTimeout,
   };
   for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {
     const expected = CHECKS[name](options[name]);
@@ -184,7 +185,7 @@ function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
     refuse(`The options must be an object; they are ${inspect(given, { depth: 0 })}.`);
   }
   for (const name of Object.keys(given)) {
-    if (name in CHECKS) continue;
+    if (Object.hasOwn(CHECKS, name)) continue;
     if (name === 'name' || name === 'isGlobal') {
       refuse(
         `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { isObservable, Observable } from 'rxjs';
+import { isObservable } from 'rxjs';
 import { LockConfigurationError } from './core/errors.js';
 
 /** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
@@ -70,15 +70,16 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
   }
 }
 
-/** A written return type leaves its class in the metadata; `Object` stands for all that has no class of its own. */
+/**
+ * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
+ * that has no class of its own: they tell nothing.
+ */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
-  if (!Reflect.hasMetadata('design:returntype', target, property)) return undefined;
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);
-  if (written === undefined) return 'synchronous'; // void
   if (typeof written !== 'function' || written === Object) return undefined;
   const prototype = written.prototype as object | undefined;
   if (prototype === undefined) return undefined;
-  if (written === Observable || 'subscribe' in prototype) return 'observable';
+  if ('subscribe' in prototype) return 'observable';
   if ('then' in prototype) return 'promise';
   return Symbol.asyncIterator in prototype ? undefined : 'synchronous';
 }

@@ -12,7 +12,8 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 export class HeldLock implements ScopedLock, LockInScope {
   private readonly first: Hold;
   private joinedSignals: AbortController | undefined;
-  private releasing: Promise<void> | undefined;
+  private isOpen = true;
+  private givenBack = Promise.resolve();
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 
@@ -42,11 +43,11 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   get open(): boolean {
-    return !this.releasing;
+    return this.isOpen;
   }
 
   get state(): LeaseState {
-    if (this.releasing) return this.lostBeforeRelease ? 'lost' : 'released';
+    if (!this.isOpen) return this.lostBeforeRelease ? 'lost' : 'released';
     let worst = 0;
     for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
     return STATES[worst] ?? 'lost';
@@ -57,7 +58,7 @@ export class HeldLock implements ScopedLock, LockInScope {
     if (!this.joinedSignals) {
       this.joinedSignals = new AbortController();
       for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
-      if (this.releasing) this.unfollowAll();
+      if (!this.isOpen) this.unfollowAll();
     }
     return this.joinedSignals.signal;
   }
@@ -68,7 +69,7 @@ export class HeldLock implements ScopedLock, LockInScope {
 
   /** The first of its keys' losses that is found; undefined while all are held. */
   get lostError(): LockLostError | undefined {
-    if (this.releasing) return this.lostBeforeRelease;
+    if (!this.isOpen) return this.lostBeforeRelease;
     for (const { held } of this.holds) {
       const lost = held.lease.lostError;
       if (lost) return lost;
@@ -77,7 +78,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   remaining(): number {
-    return this.releasing ? 0 : Math.min(...this.holds.map(({ held }) => held.lease.remaining()));
+    return this.isOpen ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
   }
 
   assertHeld(): void {
@@ -87,7 +88,13 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   release(): Promise<void> {
-    return (this.releasing ??= this.giveBack());
+    // To look may tell that it is lost to listeners, which may release it.
+    const lost = this.lostError;
+    if (!this.isOpen) return this.givenBack;
+    this.isOpen = false;
+    this.lostBeforeRelease = lost;
+    this.unfollowAll();
+    return (this.givenBack = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
   run<T>(code: () => T): T {
@@ -96,12 +103,6 @@ export class HeldLock implements ScopedLock, LockInScope {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
-  }
-
-  private giveBack(): Promise<void> {
-    this.lostBeforeRelease = this.lostError;
-    this.unfollowAll();
-    return this.holds.length === 1 ? this.first.end() : endInReverse(this.holds);
   }
 
   private unfollowAll(): void {

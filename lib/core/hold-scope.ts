@@ -23,7 +23,8 @@ const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope', () => new AsyncL
 /** Runs `code`, and everything it starts, inside `lock`. */
 export function runInScope<T>(lock: LockInScope, code: () => T): T {
   const outer = currentScope();
-  if (outer) outerOpen(outer);
+  // Ended scopes are forgotten, else a loop that starts each round from inside the last would keep them all.
+  if (outer) outer.outer = innermostOpen(outer.outer);
   return scopes.run({ lock, outer }, code);
 }
 
@@ -34,14 +35,14 @@ export function currentScope(): Scope | undefined {
 
 /** `scope` and those around it, as far as they are open. */
 export function* openScopes(scope: Scope | undefined): Iterable<Scope> {
-  for (let open = innermostOpen(scope); open; open = outerOpen(open)) yield open;
+  for (let open = innermostOpen(scope); open; open = innermostOpen(open.outer)) yield open;
 }
 
 /** The hold on a key, of those `keeper` keeps, that a request made in `scope` nests in: the nearest that is open. */
 export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
-  for (let open = innermostOpen(scope); open; open = outerOpen(open)) {
+  for (let open = innermostOpen(scope); open; open = innermostOpen(open.outer)) {
     for (const hold of open.lock.holds) {
-      if (hold.open && hold.held.keeper === keeper && hold.held.encoded === encoded) return hold;
+      if (hold.held.keeper === keeper && hold.held.encoded === encoded) return hold;
     }
   }
   return undefined;
@@ -51,9 +52,4 @@ export function nearestHold(scope: Scope | undefined, keeper: object, encoded: s
 export function innermostOpen(scope: Scope | undefined): Scope | undefined {
   while (scope && !scope.lock.open) scope = scope.outer;
   return scope;
-}
-
-/** Forgets ended scopes on the way, else a loop that starts each round from inside the last would keep them all. */
-function outerOpen(scope: Scope): Scope | undefined {
-  return (scope.outer = innermostOpen(scope.outer));
 }

@@ -75,10 +75,6 @@ export class Hold {
     held.openHolds += 1;
   }
 
-  get open(): boolean {
-    return this.isOpen;
-  }
-
   /** Whether a nested request is served at once. */
   get free(): boolean {
     return !this.child;
@@ -99,9 +95,8 @@ export class Hold {
     return this.line.join(wait);
   }
 
-  /** The section has ended, or the handle was released. Idempotent; resolves when what that gives back is given back. */
+  /** The section has ended, or the handle was released. Once; resolves when what that gives back is given back. */
   end(): Promise<void> {
-    if (!this.isOpen) return DONE;
     this.isOpen = false;
     this.held.openHolds -= 1;
     this.line?.dissolve();
@@ -120,11 +115,8 @@ export class Hold {
   private childDone(): Promise<void> {
     this.child = undefined;
     if (!this.isOpen) return this.done();
-    if (this.line && this.line.length > 0) {
-      const lost = this.held.lease.lostError;
-      if (lost) this.line.fail(lost);
-      else this.line.serve((wait) => this.nest(wait.ask.label));
-    }
+    // If the lease ran out unnoticed, the look at its state refuses all who wait.
+    if (this.line && this.held.lease.state !== 'lost') this.line.serve((wait) => this.nest(wait.ask.label));
     return DONE;
   }
 }

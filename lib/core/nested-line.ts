@@ -17,10 +17,6 @@ export class NestedLine<T> {
     private readonly blocker: () => Blocker,
   ) {}
 
-  get length(): number {
-    return this.waiters.size;
-  }
-
   /**
    * Resolves with what `serve` makes when it is this request's turn, or with undefined when the line is dissolved.
    *

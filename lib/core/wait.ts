@@ -9,13 +9,12 @@ export class Wait {
   takenAlong: Hold | undefined;
   private readonly controller = new AbortController();
 
-  /** @throws LockAbortedError if a signal of the caller has aborted already */
+  /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
     readonly key: string,
     readonly ask: Ask,
   ) {
     const { signal, requestSignal } = ask;
-    throwIfAborted(key, signal);
     throwIfAborted(key, requestSignal);
     if (signal) follow(signal, this.controller);
     if (requestSignal) follow(requestSignal, this.controller);

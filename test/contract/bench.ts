@@ -70,6 +70,11 @@ export class Bench {
     return key;
   }
 
+  /** Begins anew: what a failed run of a property left behind is not held against the next. */
+  forgetKeys(): void {
+    this.keys = [];
+  }
+
   /** Every test must leave its locks free: what is left is a grant or a waiter that nobody owns. */
   async expectNothingLeft(): Promise<void> {
     const keys = this.keys;

@@ -31,6 +31,7 @@ export function describeModel(
       'does and shows what the reference does, step by step',
       async () => {
         const property = fc.asyncProperty(steps(), async (sequence) => {
+          bench.forgetKeys();
           const model = new Reference();
           const subjects = model.locks.map(() => new Subject(bench));
           await fc.asyncModelRun(() => ({ model, real: subjects }), sequence);
@@ -46,6 +47,7 @@ export function describeModel(
       'keeps its promises in a storm of requests that come, abort, time out and are forced at any moment',
       async () => {
         const property = fc.asyncProperty(storms(), async (storm) => {
+          bench.forgetKeys();
           const history = new History();
           const keys = [bench.key(), bench.key()];
           const all = storm.map((request, i) =>

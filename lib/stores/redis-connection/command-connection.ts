@@ -21,10 +21,11 @@ export class CommandConnection {
   private readonly readyWaiters = new Set<() => void>();
   private lastAnswer = 0;
 
-  /** Called after each connect with the server's run id, `undefined` where INFO is not permitted. */
+  /** Called after each connect, when `serverRunId` is known, and after each loss of the connection. */
   onConnected: (() => void) | undefined;
+  onClosed: (() => void) | undefined;
 
-  /** Identity of the server process that answers, for comparing with the subscriber's. */
+  /** Identity of the server process that answers, for comparing with the subscriber's; undefined where INFO is not permitted. */
   serverRunId: string | undefined;
 
   constructor(
@@ -33,7 +34,10 @@ export class CommandConnection {
     private readonly timeout: number,
   ) {
     connection.client.on('ready', () => this.onReady());
-    connection.client.on('close', () => (this.serverRunId = undefined));
+    connection.client.on('close', () => {
+      this.serverRunId = undefined;
+      this.onClosed?.();
+    });
   }
 
   get client(): Redis | Cluster {
@@ -47,6 +51,7 @@ export class CommandConnection {
   /** Begins to connect, if nobody did; failing is not an error here, the client goes on trying. */
   connect(): void {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
+    else if (this.ready) this.onReady();
   }
 
   /** Resolves when commands can be sent, or after `limit` ms. */

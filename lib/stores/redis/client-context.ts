@@ -6,8 +6,8 @@ import type { LineCommands } from './line-commands.js';
 import type { SubscriptionCheck } from './subscription-check.js';
 import type { Timing } from './timing.js';
 
-/** Longest description of a holder that is kept in Redis. */
-const LONGEST_LABEL = 160;
+/** How much of a label is kept in Redis. */
+const LONGEST_LABEL = 128;
 
 /** What all lines of one client share. */
 export class ClientContext {
@@ -26,7 +26,7 @@ export class ClientContext {
 
   /** Who holds, for people: `web-1/4711/OrdersService.pay`. */
   describe(label: string): string {
-    return `${this.where}/${label}`.replace(/[\p{C}]/gu, ' ').slice(0, LONGEST_LABEL);
+    return `${this.where}/${label.slice(0, LONGEST_LABEL)}`;
   }
 
   /** See `insist`; gives up early when the client closes. */

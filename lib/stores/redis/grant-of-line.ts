@@ -26,6 +26,8 @@ export class GrantOfLine {
   /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
   late: PresentGrant | undefined;
 
+  /** A grant that was lost while its section still runs. */
+  private lapsing: HeldRun | undefined;
   /** Grants up to this first token are over for this client (M8). */
   private finished = 0;
   /** The last release that was sent, and how many are not yet acknowledged. */
@@ -41,7 +43,7 @@ export class GrantOfLine {
   answered(grant: PresentGrant, order: number): void {
     if (grant.first > this.finished) return this.present(grant);
     // From before its release, or while that is still under way: nothing new.
-    if (this.releasing > 0 || order < this.releaseOrder) return;
+    if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.first) return;
     // M8: over for us, so it is released again; who still waits in it asks anew behind that.
     void this.sendRelease(grant.first, 0);
     for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
@@ -110,12 +112,16 @@ export class GrantOfLine {
   }
 
   private leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
-    if (this.run !== run || run.current?.waiter !== waiter) return Promise.resolve();
-    const { lease } = run.current;
-    // By the clocks the lease may have run out this very moment; looking loses it, and `lost` gives it back.
-    if (lease.state === 'lost') return Promise.resolve();
-    lease.end();
+    // By the clocks the lease may have run out this very moment; looking loses it.
+    if (run.current?.waiter !== waiter || run.current.lease.state === 'lost') return this.giveBackLost(run);
+    run.current.lease.end();
     return this.enterNext(run);
+  }
+
+  private giveBackLost(run: HeldRun): Promise<void> {
+    if (this.lapsing !== run) return Promise.resolve();
+    this.lapsing = undefined;
+    return this.sendRelease(run.first, run.head);
   }
 
   private lose(run: HeldRun, why: string): void {
@@ -123,9 +129,20 @@ export class GrantOfLine {
     else this.lost(run);
   }
 
-  /** The one who was inside has been told; nobody else of the run had begun. */
+  /**
+   * The one who was inside has been told. What the margin leaves of the lease is his to stop in, so the grant is not
+   * given back before he does, or the lease ends; but others of the run have waited long enough, and ask anew (M7).
+   */
   private lost(run: HeldRun): void {
-    if (this.run === run) void this.over(run);
+    if (this.run !== run) return;
+    if (run.unserved().length > 0) {
+      void this.over(run);
+      return;
+    }
+    this.run = undefined;
+    this.finished = Math.max(this.finished, run.first);
+    this.lapsing = run;
+    this.line.schedule();
   }
 
   /** The grant ends here, and then on the server; members that had no turn ask anew, with their tickets (M7). */

@@ -35,7 +35,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     readonly keys: LineKeys,
     private readonly context: ClientContext,
     /** Called when neither a request nor a grant nor a command is left. */
-    private readonly onIdle: () => void,
+    private readonly onIdle: (line: LockLine) => void,
   ) {
     this.requests = new RequestsInLine(this, context);
     this.grant = new GrantOfLine(this, context);
@@ -81,10 +81,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       return await work();
     } finally {
       this.working -= 1;
-      if (this.working === 0 && this.requests.size === 0 && !this.grant.run && !this.owed) {
-        this.context.watchdog.cancel(this);
-        this.onIdle();
-      }
+      if (this.working === 0) this.schedule();
     }
   }
 
@@ -113,8 +110,12 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     }
     // Looking at the lease then is what makes it lost (R12).
     if (run) due = Math.min(due, time + Math.max(0, run.remaining()));
-    if (due === Infinity) watchdog.cancel(this);
-    else watchdog.schedule(this, due);
+    if (due !== Infinity) {
+      watchdog.schedule(this, due);
+    } else {
+      watchdog.cancel(this);
+      if (this.working === 0) this.onIdle(this);
+    }
   }
 
   onDue(): void {

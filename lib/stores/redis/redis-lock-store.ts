@@ -91,10 +91,9 @@ export class RedisLockStore implements LockStore {
     };
     // Whatever was missed is found by asking (M6); the answer tells grants and generations.
     this.subscriber.onUp = () => this.lookAtAll();
-    this.connection.onConnected = () => {
-      this.clock.reset();
-      this.lookAtAll();
-    };
+    this.connection.onConnected = () => this.lookAtAll();
+    // Another server may answer next, with another clock.
+    this.connection.onClosed = () => this.clock.reset();
     this.connection.connect();
     this.subscriber.connect();
   }
@@ -151,7 +150,9 @@ export class RedisLockStore implements LockStore {
     const name = encodeName(key);
     let line = this.lines.get(name);
     if (!line) {
-      line = new LockLine(key, this.keysOf(key), this.context, () => this.lines.delete(name));
+      line = new LockLine(key, this.keysOf(key), this.context, (idle) => {
+        if (this.lines.get(name) === idle) this.lines.delete(name);
+      });
       this.lines.set(name, line);
     }
     return line;

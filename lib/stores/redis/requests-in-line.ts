@@ -134,7 +134,7 @@ export class RequestsInLine {
       case 'QUEUED':
         this.line.queuedBehind(Number(second));
         if (!waiter.settled) waiter.queued(Number(first), answer, Number(second));
-        else if (answer.order > waiter.leftOrder) void this.leave(waiter);
+        else if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
         break;
       case 'BUSY':
         this.reject(waiter, new LockTimeoutError(key, 0, blocker(first, second)));
@@ -171,6 +171,7 @@ export class RequestsInLine {
   /** The wait time ended or the caller aborted: from here on the request takes no grant (M4). */
   private giveUp(waiter: Waiter, error: FairLockError): void {
     if (!waiter.settle()) return;
+    waiter.gaveUp = true;
     this.waiters.delete(waiter.sequence);
     const left = this.leave(waiter);
     if (!(error instanceof LockTimeoutError)) {
@@ -188,6 +189,7 @@ export class RequestsInLine {
 
   private reject(waiter: Waiter, error: unknown): void {
     this.waiters.delete(waiter.sequence);
+    waiter.gaveUp = true;
     waiter.fail(error);
   }
 

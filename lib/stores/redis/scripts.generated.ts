@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '95446969cc7d2ecd7dc23cbcf702993200798f11',
+  sha1: 'f6ee9416fe13093c0525000c7cf39aa83fbf0d1b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -222,24 +222,29 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease = { sequence }, 1, LEASE
+local ids, count, lease, behind = { sequence }, 1, LEASE, {}
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-for i = 2, #members do
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
 break
 end
-count = i
-ids[i] = id
+count = count + 1
+ids[count] = id
+behind[#behind + 1] = members[i + 1]
+behind[#behind + 1] = members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if count > 1 then
+redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
 end
@@ -367,7 +372,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '8ca41b930c6e9e48d952c5781dda921d4830be74',
+  sha1: 'b5886883862d7345b28d1744ef3fd8aeb2de5460',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -563,24 +568,29 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease = { sequence }, 1, LEASE
+local ids, count, lease, behind = { sequence }, 1, LEASE, {}
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-for i = 2, #members do
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
 break
 end
-count = i
-ids[i] = id
+count = count + 1
+ids[count] = id
+behind[#behind + 1] = members[i + 1]
+behind[#behind + 1] = members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if count > 1 then
+redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
 end
@@ -670,6 +680,13 @@ local status = 'FREE'
 if held() and leaseEnd > now then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
+local named, rest = string.match(redis.call('HGET', hash, 'behind') or '', '^(%d+) (.*)$')
+if named == int(first) then
+for ticket, member in string.gmatch(rest, '(%d+) (%S+)') do
+redis.call('ZADD', queue, ticket, member)
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 lapse()
 end
 settle()
@@ -679,7 +696,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '952578da95f56c8b80f2d862a13f532395465b6b',
+  sha1: 'b96f48d5a99505ef79ac468417182ac7c9d2e2d1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -879,24 +896,29 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease = { sequence }, 1, LEASE
+local ids, count, lease, behind = { sequence }, 1, LEASE, {}
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-for i = 2, #members do
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
 break
 end
-count = i
-ids[i] = id
+count = count + 1
+ids[count] = id
+behind[#behind + 1] = members[i + 1]
+behind[#behind + 1] = members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if count > 1 then
+redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
 end
@@ -1087,7 +1109,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '044a0859b1ebb97220725857721812fa2b3a3496',
+  sha1: '36fa4b8a4212cc50968d2340dc29f5a630a63dc6',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1283,24 +1305,29 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease = { sequence }, 1, LEASE
+local ids, count, lease, behind = { sequence }, 1, LEASE, {}
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-for i = 2, #members do
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
 break
 end
-count = i
-ids[i] = id
+count = count + 1
+ids[count] = id
+behind[#behind + 1] = members[i + 1]
+behind[#behind + 1] = members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if count > 1 then
+redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
 end
@@ -1401,7 +1428,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '884e11b36a71a14c36a9bd9aefd3b98767e3dca1',
+  sha1: '51527428df118de0332e1c39e5813d8747a41e4b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1608,24 +1635,29 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease = { sequence }, 1, LEASE
+local ids, count, lease, behind = { sequence }, 1, LEASE, {}
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-for i = 2, #members do
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
 break
 end
-count = i
-ids[i] = id
+count = count + 1
+ids[count] = id
+behind[#behind + 1] = members[i + 1]
+behind[#behind + 1] = members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+if count > 1 then
+redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
 end

@@ -21,6 +21,8 @@ export class Waiter implements Asking {
   /** Its command may still run, or have run twice (R13): monotonic time of its last deadline. */
   unsureUntil = 0;
   settled = false;
+  /** Settled without the lock. */
+  gaveUp = false;
   readonly joinedAt = performance.now();
 
   private resolve!: (grant: Grant) => void;

@@ -1,11 +1,14 @@
 import { LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
-import { deferred, eventually } from '../../support/waiting.js';
-import { bench, rejection, type Bench } from './support.js';
+import { block, deferred, eventually } from '../../support/waiting.js';
+import { bench, leftovers, NOTHING, rejection, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
-afterEach(() => b.engine.close());
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
 
 describe('the handle', () => {
   it('says what it holds', async () => {
@@ -67,10 +70,20 @@ describe('the handle', () => {
     await b.engine.withLock('k', async () => {
       const inner = await b.engine.acquire('k');
       await inner.release();
+      expect(inner.remaining()).toBe(0);
       b.store.lose('k');
       expect(inner.state).toBe('released');
       expect(() => inner.assertHeld()).toThrow(LockNotHeldError);
     });
+  });
+
+  it('may be released by the listener that learns, at the release, that it was lost', async () => {
+    const lock = await b.engine.acquire('k', { leaseTime: 10 });
+    lock.signal.addEventListener('abort', () => void lock.release());
+    block(20);
+    await lock.release();
+    expect(lock).toMatchObject({ state: 'lost', holdCount: 0 });
+    expect(b.store.log.filter((entry) => entry === 'release k')).toHaveLength(1);
   });
 
   it('passes assertHeld while uncertain', async () => {

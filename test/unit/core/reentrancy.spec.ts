@@ -8,12 +8,15 @@ import {
 } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { currentScope } from '../../../lib/core/hold-scope.js';
-import { deferred } from '../../support/waiting.js';
-import { bench, outcome, rejection, settle, type Bench } from './support.js';
+import { block, deferred } from '../../support/waiting.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
-afterEach(() => b.engine.close());
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
 
 describe('a nested request of the same flow', () => {
   it('does not wait for itself, across async functions', async () => {
@@ -158,7 +161,11 @@ describe('branches of one flow', () => {
     await b.engine.withLock('k', async () => {
       const first = await b.engine.tryAcquire('k');
       expect(first).toBeDefined();
-      expect(await b.engine.tryAcquire('k')).toBeUndefined();
+      const onQueued = (): void => {
+        throw new Error('a try is never in line');
+      };
+      expect(await b.engine.tryAcquire('k', { onQueued })).toBeUndefined();
+      expect(b.warnings).toEqual([]);
       await first?.release();
       const third = await b.engine.tryAcquire('k');
       expect(third).toBeDefined();
@@ -223,11 +230,29 @@ describe('branches of one flow', () => {
   it('are refused in the line of a nested hold too when the lock is lost', async () => {
     await b.engine.withLock('k', () =>
       b.engine.withLock('k', async () => {
-        await b.engine.acquire('k');
+        const first = await b.engine.acquire('k');
         const waiting = b.engine.acquire('k');
         b.store.lose('k');
         expect(await rejection(waiting)).toBeInstanceOf(LockLostError);
+        expect(leftovers(b.engine)).toMatchObject({ waits: 0, timed: 0 });
+        await first.release();
       }),
+    );
+  });
+});
+
+describe('a branch in line', () => {
+  it('is refused, not served, when the lease ran out unnoticed in a blocked event loop', async () => {
+    await b.engine.withLock(
+      'k',
+      async () => {
+        const first = await b.engine.acquire('k');
+        const second = rejection(b.engine.acquire('k'));
+        block(20);
+        await first.release();
+        expect(await second).toBeInstanceOf(LockLostError);
+      },
+      { leaseTime: 10 },
     );
   });
 });

@@ -1,11 +1,14 @@
 import { LockDeadlockError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { deferred, pause } from '../../support/waiting.js';
-import { bench, outcome, rejection, settle, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
-afterEach(() => b.engine.close());
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
 
 describe('several keys', () => {
   it('are taken one after the other in the order of their encoded names, whatever the order asked', async () => {
@@ -144,6 +147,8 @@ describe('several keys', () => {
       b.store.grants.get('b')?.lease.doubt();
       expect(lock.state).toBe('uncertain');
       lock.assertHeld();
+      b.store.lose('a');
+      expect(lock.state).toBe('lost');
     });
   });
 

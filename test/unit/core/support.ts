@@ -74,6 +74,24 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
   return { store, engine, warnings };
 }
 
+/** What an engine still keeps: after everything has ended, nothing. */
+export function leftovers(engine: LockEngine): object {
+  const inside = engine as unknown as {
+    grants: { all: Set<unknown> };
+    shutdown: { waits: Set<unknown> };
+    acquirer: { owners: { places: Map<string, unknown> } };
+    watchdog: { size: number };
+  };
+  return {
+    grants: inside.grants.all.size,
+    waits: inside.shutdown.waits.size,
+    owners: inside.acquirer.owners.places.size,
+    timed: inside.watchdog.size,
+  };
+}
+
+export const NOTHING = { grants: 0, waits: 0, owners: 0, timed: 0 };
+
 /** Lets everything happen that can happen without time passing. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve));

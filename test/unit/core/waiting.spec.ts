@@ -1,10 +1,14 @@
+import { getEventListeners } from 'node:events';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
 import { runWithRequestSignal } from '../../../lib/core/request-scope.js';
-import { bench, outcome, rejection, settle, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
-afterEach(() => b.engine.close());
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
 
 describe('a wait', () => {
   it('ends with a LockTimeoutError that says how long the caller was willing to wait, and who holds', async () => {
@@ -57,6 +61,20 @@ describe('a wait', () => {
     expect(lock.state).toBe('held');
     expect(lock.signal.aborted).toBe(false);
     await lock.release();
+  });
+
+  it('leaves no listener behind on its signal, nor on that of its request, however it ends', async () => {
+    const [own, request] = [new AbortController(), new AbortController()];
+    await runWithRequestSignal(request.signal, async () => {
+      const options = { signal: own.signal };
+      const lock = await b.engine.acquire('k', options);
+      await rejection(b.engine.acquire('k', { ...options, waitTime: 5 }));
+      await rejection(b.engine.acquire('k', { ...options, waitTime: 0 }));
+      await lock.release();
+      await b.engine.withLock(['k', 'l'], () => b.engine.withLock('k', () => undefined, options), options);
+    });
+    expect(getEventListeners(own.signal, 'abort')).toEqual([]);
+    expect(getEventListeners(request.signal, 'abort')).toEqual([]);
   });
 
   it('keeps its place when onQueued throws; a warning is given', async () => {

@@ -165,18 +165,20 @@ end
 -- Hands the lock to the run of `name` that begins at `rank` of the queue (its first members are known).
 local function give(name, rank, known)
   local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-  local ids, count, lease = { sequence }, 1, LEASE
+  local ids, count, lease, behind = { sequence }, 1, LEASE, {}
   if fixed ~= '' then
     lease = tonumber(fixed)
   elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
-    local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1)
-    for i = 2, #members do
+    local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+    for i = 3, #members, 2 do
       local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
       if owner ~= name then
         break
       end
-      count = i
-      ids[i] = id
+      count = count + 1
+      ids[count] = id
+      behind[#behind + 1] = members[i + 1]
+      behind[#behind + 1] = members[i]
     end
   end
   redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
@@ -184,6 +186,9 @@ local function give(name, rank, known)
   -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
   lease = math.min(WINDOW, lease)
   grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+  if count > 1 then
+    redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+  end
   if redis.call('ZCARD', queue) == 0 then
     redis.call('PEXPIRE', clients, REST)
   end

@@ -1,0 +1,83 @@
+import { FairLockError, LockAbortedError, LockTimeoutError } from '../../core/errors.js';
+import type { Grant, LockRequest } from '../../core/lock-store.js';
+
+/** Node's largest timer delay. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** One request, from the call until it is granted or given up: settled exactly once. */
+export class PendingRequest {
+  readonly promise: Promise<Grant>;
+  settled = false;
+
+  private readonly askedAt = performance.now();
+  private resolve!: (grant: Grant) => void;
+  private reject!: (error: unknown) => void;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly onAbort: (() => void) | undefined;
+
+  constructor(
+    readonly request: LockRequest,
+    /** Called when the wait time ends or the caller aborts, with the error to reject with. */
+    private readonly onGiveUp: (error: FairLockError) => void,
+  ) {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    const { key, signal, waitTime } = request;
+    if (signal) {
+      this.onAbort = () => this.onGiveUp(abortError(key, signal));
+      signal.addEventListener('abort', this.onAbort, { once: true });
+    }
+    if (waitTime > 0 && waitTime !== Infinity) this.armTimer();
+  }
+
+  /** It wants the lock now or not at all. */
+  get tries(): boolean {
+    return this.request.waitTime === 0;
+  }
+
+  /** Milliseconds since the call. */
+  get waited(): number {
+    return performance.now() - this.askedAt;
+  }
+
+  grant(grant: Grant): void {
+    if (this.settle()) this.resolve(grant);
+  }
+
+  fail(error: unknown): void {
+    if (this.settle()) this.reject(error);
+  }
+
+  /** No longer to be granted; false if it was settled already. `rejectSettled` follows, once the last words are known. */
+  settle(): boolean {
+    if (this.settled) return false;
+    this.settled = true;
+    clearTimeout(this.timer);
+    if (this.onAbort) this.request.signal?.removeEventListener('abort', this.onAbort);
+    return true;
+  }
+
+  rejectSettled(error: unknown): void {
+    this.reject(error);
+  }
+
+  private armTimer(): void {
+    const { key, waitTime } = this.request;
+    const left = Math.ceil(waitTime - this.waited);
+    this.timer = setTimeout(
+      () => {
+        if (this.waited < waitTime) this.armTimer();
+        else this.onGiveUp(new LockTimeoutError(key, waitTime));
+      },
+      Math.min(Math.max(left, 0), LONGEST_TIMER),
+    );
+  }
+}
+
+/** The typed error for an aborted wait; a FairLockError given as reason is thrown as it is. */
+export function abortError(key: string, signal: AbortSignal): FairLockError {
+  const reason: unknown = signal.reason;
+  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
+}

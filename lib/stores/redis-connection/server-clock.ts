@@ -1,0 +1,61 @@
+/** A sample is used for a minute; clocks drift little in that time. */
+const SAMPLE_LIFE = 60_000;
+/** Drift allowed for between the two clocks, ms of error for each ms of age (200 ppm). */
+const DRIFT = 0.0002;
+
+interface Sample {
+  /** Bounds of (Redis time − monotonic time). */
+  readonly low: number;
+  readonly high: number;
+  readonly takenAt: number;
+}
+
+/**
+ * Redis time as seen from this process (R11).
+ *
+ * Each reply carries the server's time T, sent at a and received at b on the monotonic clock, so that the offset lies
+ * between T − b and T + 1 − a. The narrowest sample of the last minute counts.
+ */
+export class ServerClock {
+  private best: Sample | undefined;
+
+  /** @param onStep the server's clock was set: by at least so many ms (negative: back) */
+  constructor(private readonly onStep: (step: number) => void = () => undefined) {}
+
+  /** A reply with server time `serverTime` (ms) to a command sent and received at these monotonic times. */
+  observe(sentAt: number, receivedAt: number, serverTime: number): void {
+    const sample = { low: serverTime - receivedAt, high: serverTime + 1 - sentAt, takenAt: receivedAt };
+    const best = this.best;
+    if (!best) {
+      this.best = sample;
+      return;
+    }
+    const age = receivedAt - best.takenAt;
+    const error = age * DRIFT;
+    if (sample.low > best.high + error || sample.high < best.low - error) {
+      // No offset fits both: one of the clocks was set.
+      this.best = sample;
+      this.onStep(sample.low > best.high ? sample.low - best.high : sample.high - best.low);
+    } else if (age > SAMPLE_LIFE || sample.high - sample.low <= best.high - best.low + 2 * error) {
+      this.best = sample;
+    }
+  }
+
+  /** Forgets what it knows: another server answers from now on. */
+  reset(): void {
+    this.best = undefined;
+  }
+
+  /** The Redis time (ms) that is surely not later than the monotonic time `instant`; 0 while nothing is known. */
+  atMost(instant: number): number {
+    if (!this.best) return 0;
+    return Math.floor(instant + this.best.low - (instant - this.best.takenAt) * DRIFT);
+  }
+
+  /** The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known. */
+  ageAtMost(stamp: number): number {
+    if (!this.best) return Infinity;
+    const instant = performance.now();
+    return Math.max(0, instant + this.best.high + (instant - this.best.takenAt) * DRIFT - stamp);
+  }
+}

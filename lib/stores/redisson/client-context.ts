@@ -1,0 +1,18 @@
+import type { Watchdog } from '../../core/watchdog.js';
+import type { Patience } from '../redis-connection/patience.js';
+import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { LineCommands } from './line-commands.js';
+import type { Timing } from './timing.js';
+
+/** What all lines of one client share. */
+export interface ClientContext {
+  readonly commands: LineCommands;
+  readonly subscriber: Subscriber;
+  readonly patience: Patience;
+  readonly watchdog: Watchdog;
+  readonly timing: Timing;
+  /** The uuid by which Redisson knows this client. */
+  readonly uuid: string;
+  readonly where: string;
+  readonly onWarning: (message: string) => void;
+}

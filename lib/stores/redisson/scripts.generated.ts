@@ -1,0 +1,318 @@
+// Made from scripts/*.lua by `npm run lua`. Do not edit.
+
+export const acquire = {
+  name: 'acquire',
+  numberOfKeys: 3,
+  sha1: '20dfda9eecb14c11bf0c53727169c7171b56b3b8',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+local wait, lease = tonumber(ARGV[5]), ARGV[6]
+if time > tonumber(ARGV[9]) then
+return { 'EXPIRED', time }
+end
+if holds() then
+return { 'HELD', time, redis.call('PTTL', lock) }
+end
+local head, headDeadline = dropStale()
+if not holder and (not head or head == request) then
+if head then
+redis.call('LPOP', queue)
+end
+redis.call('ZREM', deadlines, request)
+for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
+redis.call('ZINCRBY', deadlines, -wait, waiter)
+end
+redis.call('HSET', lock, request, 1)
+redis.call('PEXPIRE', lock, lease)
+return { 'HELD', time, tonumber(lease) }
+end
+if ARGV[7] == 'try' then
+return { 'BUSY', time, holder or head }
+end
+local left = redis.call('PTTL', lock)
+local again = holder and left or headDeadline - now
+local place = redis.call('LPOS', queue, request)
+if place and redis.call('ZSCORE', deadlines, request) then
+return { 'WAITS', time, place, 'kept', again, holder or '' }
+end
+local length = redis.call('LLEN', queue)
+if tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
+return { 'FULL', time }
+end
+local last = redis.call('LINDEX', queue, -1)
+local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
+local turn = lastDeadline and tonumber(lastDeadline) or left + now
+redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
+redis.call('RPUSH', queue, request)
+return { 'WAITS', time, length, 'new', again, holder or '' }`,
+} as const;
+
+export const forceRelease = {
+  name: 'forceRelease',
+  numberOfKeys: 3,
+  sha1: 'f88225472feb7f8f31f76066b74c88692a52a6ae',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+local held = holder
+free()
+local head = dropStale()
+wake(head)
+return { held and 'FORCED' or 'FREE', time, head or '', held or '' }`,
+} as const;
+
+export const inspect = {
+  name: 'inspect',
+  numberOfKeys: 3,
+  sha1: '7c0f1f4772b2b3f2a603ac267436a3b096735fe9',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
+for _, waiter in ipairs(redis.call('LRANGE', queue, 0, ARGV[5] - 1)) do
+reply[#reply + 1] = waiter
+reply[#reply + 1] = math.floor(tonumber(redis.call('ZSCORE', deadlines, waiter) or 0) - now)
+end
+return reply`,
+} as const;
+
+export const leave = {
+  name: 'leave',
+  numberOfKeys: 3,
+  sha1: '39f9002a32b8d4d9f80c3bde081e843f5ba9254e',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+local place = redis.call('LPOS', queue, request)
+local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
+redis.call('LREM', queue, 0, request)
+redis.call('ZREM', deadlines, request)
+for _, waiter in ipairs(behind) do
+if redis.call('ZSCORE', deadlines, waiter) then
+redis.call('ZINCRBY', deadlines, -ARGV[5], waiter)
+end
+end
+if holds() then
+free()
+end
+local head
+if not holder then
+head = dropStale()
+wake(head)
+end
+return { 'LEFT', time, head or '', holder or '', place or -1 }`,
+} as const;
+
+export const release = {
+  name: 'release',
+  numberOfKeys: 3,
+  sha1: '57aa2e6896fa4f4ae4adf971ff93dcff5cff8e61',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+if holder and not holds() then
+return { 'LOST', time, '' }
+end
+free()
+local head = dropStale()
+wake(head)
+return { 'RELEASED', time, head or '' }`,
+} as const;
+
+export const renew = {
+  name: 'renew',
+  numberOfKeys: 3,
+  sha1: '999c7fc38d704675c3f0cb4a3a7fb6d3c296edeb',
+  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+local request, now = ARGV[1], tonumber(ARGV[2])
+local parts = redis.call('TIME')
+local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
+local holder = redis.call('HKEYS', lock)[1]
+local function holds()
+return holder == request
+end
+local function free()
+redis.call('DEL', lock)
+holder = nil
+end
+local function dropStale()
+while true do
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return nil
+end
+local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
+if deadline > now then
+return head, deadline
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', deadlines, head)
+end
+end
+local function wake(head)
+if head then
+for command in string.gmatch(ARGV[4], '%a+') do
+redis.pcall(command, ARGV[3] .. ':' .. head, '0')
+end
+end
+end
+if time > tonumber(ARGV[6]) then
+return { 'EXPIRED', time }
+end
+if not holds() then
+return { 'GONE', time }
+end
+redis.call('PEXPIRE', lock, ARGV[5])
+return { 'RENEWED', time }`,
+} as const;

@@ -1,0 +1,63 @@
+-- Takes the lock, or a place in line. Repeating it changes nothing: who holds already is told so, and not counted twice.
+-- Writes nothing after its deadline (R2).
+--
+-- KEYS  [1] lock  [2] queue  [3] deadlines
+-- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
+--       [5] ms that the request may wait, by which deadlines are reckoned  [6] lease in ms
+--       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number  [9] Redis ms after which nothing is written
+-- Returns status, Redis time, and for
+--       EXPIRED  nothing: too late
+--       HELD     ms left of the lease (M1)
+--       BUSY     the holder, or the head of the queue if it is its turn
+--       FULL     nothing
+--       WAITS    how many are ahead, 'new' or 'kept': its place, ms after which asking again makes sense (-1: never by
+--                itself), the holder or ''
+--- include: lock
+local wait, lease = tonumber(ARGV[5]), ARGV[6]
+if time > tonumber(ARGV[9]) then
+  return { 'EXPIRED', time }
+end
+if holds() then
+  return { 'HELD', time, redis.call('PTTL', lock) }
+end
+
+local head, headDeadline = dropStale()
+if not holder and (not head or head == request) then
+  if head then
+    redis.call('LPOP', queue)
+  end
+  redis.call('ZREM', deadlines, request)
+  -- One wait is over, so everyone is reckoned to be served one wait earlier.
+  for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
+    redis.call('ZINCRBY', deadlines, -wait, waiter)
+  end
+  redis.call('HSET', lock, request, 1)
+  redis.call('PEXPIRE', lock, lease)
+  return { 'HELD', time, tonumber(lease) }
+end
+if ARGV[7] == 'try' then
+  return { 'BUSY', time, holder or head }
+end
+
+local left = redis.call('PTTL', lock)
+-- A free lock is the head's, who may be dead: then it is time when its deadline has passed.
+local again = holder and left or headDeadline - now
+local place = redis.call('LPOS', queue, request)
+if place and redis.call('ZSCORE', deadlines, request) then
+  return { 'WAITS', time, place, 'kept', again, holder or '' }
+end
+
+local length = redis.call('LLEN', queue)
+if place then
+  -- Its deadline was lost: it begins anew.
+  length = length - redis.call('LREM', queue, 0, request)
+elseif tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
+  return { 'FULL', time }
+end
+-- Its turn is reckoned from that of the last in line, or from the end of the lease.
+local last = redis.call('LINDEX', queue, -1)
+local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
+local turn = lastDeadline and tonumber(lastDeadline) or left + now
+redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
+redis.call('RPUSH', queue, request)
+return { 'WAITS', time, length, 'new', again, holder or '' }

@@ -1,0 +1,26 @@
+-- Takes a request out of the line, and ends its grant if it has one that nobody waits for any more (R10). Repeating it
+-- changes nothing; carries no deadline (R2), and works when memory is full (R3).
+--
+-- KEYS  [1] lock  [2] queue  [3] deadlines
+-- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] ms that the request would have waited
+-- Returns 'LEFT', Redis time, the head that was woken or '', the holder or '', how many were ahead (-1: was not in line)
+--- include: lock
+local place = redis.call('LPOS', queue, request)
+local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
+redis.call('LREM', queue, 0, request)
+redis.call('ZREM', deadlines, request)
+for _, waiter in ipairs(behind) do
+  if redis.call('ZSCORE', deadlines, waiter) then
+    redis.call('ZINCRBY', deadlines, -ARGV[5], waiter)
+  end
+end
+if holds() then
+  free()
+end
+local head
+if not holder then
+  -- It may have been told that it is its turn: then it is the next one's.
+  head = dropStale()
+  wake(head)
+end
+return { 'LEFT', time, head or '', holder or '', place or -1 }

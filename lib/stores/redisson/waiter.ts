@@ -1,0 +1,54 @@
+import type { FairLockError } from '../../core/errors.js';
+import type { LockRequest } from '../../core/lock-store.js';
+import { PendingRequest } from '../redis-connection/pending-request.js';
+import type { Asking } from './line-commands.js';
+import type { Timing } from './timing.js';
+
+/** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */
+const LONGEST = 2 ** 40;
+
+/** One request on its way to the lock, and what is known of its place in line. */
+export class Waiter extends PendingRequest implements Asking {
+  readonly wait: number;
+  readonly leaseTime: number;
+  readonly maxQueue: number;
+  /** Acknowledged in line at least once. */
+  placed = false;
+  /** Whether its channel is, or will be, subscribed. */
+  listening = false;
+  /** Whether an acquire is under way, and whether something happened since that calls for another. */
+  asking = false;
+  askAgain = false;
+  /** The last acquire and the last leave that were sent for it. */
+  askedOrder = 0;
+  leftOrder = 0;
+  /** Its acquire may still run, or have run twice (R13): monotonic time of its last deadline. */
+  unsureUntil = 0;
+
+  constructor(
+    request: LockRequest,
+    /** Its thread number, to Redisson. */
+    readonly thread: number,
+    readonly id: string,
+    /** For people: `web-1/4711/OrdersService.pay`. */
+    readonly who: string,
+    timing: Timing,
+    onGiveUp: (waiter: Waiter, error: FairLockError) => void,
+  ) {
+    super(request, (error) => onGiveUp(this, error));
+    const { waitTime, leaseTime, maxQueue } = request;
+    this.wait = waitTime === 0 || waitTime === Infinity ? timing.waitTimeout : whole(waitTime);
+    this.leaseTime = whole(leaseTime ?? timing.lease);
+    this.maxQueue = maxQueue;
+  }
+
+  /** Whether its grant is to be renewed. */
+  get renewed(): boolean {
+    return this.request.leaseTime === undefined;
+  }
+}
+
+/** Redisson counts whole milliseconds. */
+function whole(ms: number): number {
+  return Math.min(Math.max(1, Math.ceil(ms)), LONGEST);
+}

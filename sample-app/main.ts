@@ -1,0 +1,15 @@
+import { ConsoleLogger } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+import { Journal } from './journal.js';
+import { Settings } from './settings.js';
+
+const app = await NestFactory.create(AppModule, {
+  logger: new ConsoleLogger({ json: process.env['LOG'] === 'json' }),
+});
+// On SIGTERM: whoever waits for a lock leaves the line, whoever holds one may finish.
+app.enableShutdownHooks();
+
+const { host, port } = app.get(Settings);
+await app.listen(port, host);
+app.get(Journal).note('open', { url: await app.getUrl() });

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConflictException, Injectable } from '@nestjs/common';
+import { FairLocked, FairLockService } from 'nestjs-fair-lock';
+import { ShopData } from '../data/shop-data.js';
+import { Settings } from '../settings.js';
+
+@Injectable()
+export class StockService {
+  constructor(
+    private readonly data: ShopData,
+    private readonly settings: Settings,
+    private readonly locks: FairLockService,
+  ) {}
+
+  /**
+   * Reads, packs, writes: two of these at once would sell the same article twice.
+   *
+   * Who orders holds this lock already: then taking it again neither waits nor costs a command.
+   *
+   * @returns how many are left
+   */
+  @FairLocked('product:<0>')
+  async take(productId: string, quantity: number): Promise<number> {
+    const stock = await this.of(productId);
+    if (stock < quantity) throw new ConflictException(`Only ${stock} of ${productId} left.`);
+    await sleep(quantity * this.settings.packingTime);
+    // A process that was stopped for longer than its lease wakes up here without the lock.
+    this.locks.current(`product:${productId}`)?.assertHeld();
+    await this.data.write(`stock:${productId}`, stock - quantity);
+    return stock - quantity;
+  }
+
+  /** @returns how many there are now */
+  @FairLocked('product:<0>')
+  async add(productId: string, quantity: number): Promise<number> {
+    const stock = (await this.of(productId)) + quantity;
+    await this.data.write(`stock:${productId}`, stock);
+    return stock;
+  }
+
+  /** Fills the shelf up to `level`, unless it is fuller. */
+  @FairLocked('product:<0>')
+  async fillUp(productId: string, level: number): Promise<void> {
+    const missing = level - (await this.of(productId));
+    if (missing > 0) await this.add(productId, missing);
+  }
+
+  /** Just looking needs no lock; what it says may have changed when you read it. */
+  of(productId: string): Promise<number> {
+    return this.data.read(`stock:${productId}`);
+  }
+}

@@ -1,0 +1,270 @@
+import {
+  Body,
+  type CanActivate,
+  ConflictException,
+  Controller,
+  Get,
+  HttpCode,
+  Injectable,
+  Param,
+  ParseIntPipe,
+  Post,
+  Query,
+  UseGuards,
+} from '@nestjs/common';
+import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
+import { deferred } from '../support/waiting.js';
+import { held, leavingClient, PLATFORMS, SOON, waiting, webApp, type WebApp } from './web-app.js';
+import { eventually } from '../support/waiting.js';
+
+let gate = deferred();
+const log: string[] = [];
+
+@Injectable()
+class Never implements CanActivate {
+  canActivate(): boolean {
+    return false;
+  }
+}
+
+@Injectable()
+class Deepest {
+  @FairLocked('deep:<0>')
+  async work(id: string): Promise<string> {
+    log.push(`deep ${id}`);
+    return id;
+  }
+}
+
+@Injectable()
+class Middle {
+  constructor(private readonly deepest: Deepest) {}
+  async work(id: string): Promise<string> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.deepest.work(id);
+  }
+}
+
+@Controller('orders')
+class OrdersController {
+  constructor(
+    private readonly locks: FairLockService,
+    private readonly middle: Middle,
+  ) {}
+
+  @FairLocked('order:<0>')
+  @Get('above/:id')
+  async above(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
+    return { id, key: this.locks.current()?.key };
+  }
+
+  @Get('below/:id')
+  @FairLocked('order:<0>')
+  async below(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
+    return { id, key: this.locks.current()?.key };
+  }
+
+  @Post('body')
+  @HttpCode(202)
+  @FairLocked('order:<0.id>')
+  async body(@Body() order: { id: string }): Promise<unknown> {
+    return { key: this.locks.current()?.key, token: this.locks.current()?.token };
+  }
+
+  @Get('slow/:id')
+  @FairLocked('order:<0>')
+  async slow(@Param('id') id: string, @Query('by') by: string): Promise<string> {
+    log.push(`${by} in`);
+    await gate.promise;
+    log.push(`${by} out`);
+    return id;
+  }
+
+  @Get('conflict')
+  @FairLocked()
+  async conflict(): Promise<never> {
+    throw new ConflictException('its own');
+  }
+
+  @Get('busy')
+  @FairLocked('busy', { waitTime: 0 })
+  async busy(): Promise<string> {
+    return 'done';
+  }
+
+  @Get('full')
+  @FairLocked('busy', { maxQueue: 0 })
+  async full(): Promise<string> {
+    return 'done';
+  }
+
+  @Get('guarded')
+  @UseGuards(Never)
+  @FairLocked('guarded')
+  async guarded(): Promise<string> {
+    return 'done';
+  }
+
+  @Post('deep/:id')
+  async deep(@Param('id') id: string, @Body() _body: unknown): Promise<string> {
+    return this.middle.work(id);
+  }
+}
+
+describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
+  let web: WebApp;
+  const get = (path: string) => fetch(`${web.url}/orders/${path}`);
+
+  beforeAll(async () => {
+    web = await webApp(platform, { controllers: [OrdersController], providers: [Deepest, Middle, Never] });
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    gate = deferred();
+    log.length = 0;
+  });
+
+  test.each(['above', 'below'])('has its route and its pipes with the lock %s them', async (where) => {
+    const answer = await get(`${where}/7`);
+    expect([answer.status, await answer.json()]).toEqual([200, { id: 7, key: 'order:7' }]);
+    expect((await get(`${where}/seven`)).status).toBe(400);
+    expect(await web.locks.isLocked('order:NaN')).toBe(false);
+  });
+
+  test('takes a key from its body, and keeps its status code', async () => {
+    const answer = await fetch(`${web.url}/orders/body`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: 'a' }),
+    });
+    expect(answer.status).toBe(202);
+    expect(await answer.json()).toEqual({ key: 'order:a', token: expect.any(Number) });
+  });
+
+  test('serves requests in the order of their coming', async () => {
+    const answers: Promise<Response>[] = [];
+    for (const [ahead, by] of ['a', 'b', 'c'].entries()) {
+      answers.push(get(`slow/1?by=${by}`));
+      if (ahead === 0) await held(web.locks, 'order:1');
+      else await waiting(web.locks, 'order:1', ahead);
+    }
+    gate.resolve();
+    expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([200, 200, 200]);
+    expect(log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
+  });
+
+  test('answers with its own errors as ever', async () => {
+    const answer = await get('conflict');
+    expect([answer.status, await answer.json()]).toEqual([
+      409,
+      { statusCode: 409, message: 'its own', error: 'Conflict' },
+    ]);
+    expect(await web.locks.isLocked('OrdersController.conflict')).toBe(false);
+  });
+
+  test('answers 423 when the wait is over and 503 when the line is full, without any filter', async () => {
+    await using _lock = await web.locks.acquire('busy');
+    expect((await get('busy')).status).toBe(423);
+    expect((await get('full')).status).toBe(503);
+  });
+
+  test('is guarded before it locks', async () => {
+    await using _lock = await web.locks.acquire('guarded');
+    expect((await get('guarded')).status).toBe(403);
+  });
+
+  test('has no other routes than before', async () => {
+    expect((await get('nowhere')).status).toBe(404);
+  });
+
+  test('whose client goes away in line leaves the line', async () => {
+    const lock = await web.locks.acquire('order:1');
+    const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
+    const stays = get('slow/1?by=stays');
+    await waiting(web.locks, 'order:1', 2);
+    client.leave();
+    await waiting(web.locks, 'order:1', 1);
+    gate.resolve();
+    await lock.release();
+    expect((await stays).status).toBe(200);
+    await client.gone;
+    expect(log).toEqual(['stays in', 'stays out']);
+  });
+
+  test('whose client goes away leaves a line two services down, also after a body was read', async () => {
+    await using lock = await web.locks.acquire('deep:1');
+    const client = leavingClient(`${web.url}/orders/deep/1`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ padding: 'x'.repeat(50_000) }),
+    });
+    await waiting(web.locks, 'deep:1', 1);
+    client.leave();
+    await waiting(web.locks, 'deep:1', 0);
+    await client.gone;
+    await lock.release();
+    expect(log).toEqual([]);
+  });
+
+  test('whose client goes away while it holds runs to its end', async () => {
+    const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
+    await held(web.locks, 'order:1');
+    client.leave();
+    await client.gone;
+    expect(await web.locks.isLocked('order:1')).toBe(true);
+    gate.resolve();
+    await eventually(() => log.includes('gone out'), SOON, 'the handler to end');
+  });
+});
+
+describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {
+  test('a request stays in line when its client has gone', async () => {
+    gate = deferred();
+    log.length = 0;
+    const providers = [Deepest, Middle, Never];
+    const web = await webApp(
+      platform,
+      { controllers: [OrdersController], providers },
+      { requestScope: false },
+    );
+    const lock = await web.locks.acquire('order:1');
+    const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
+    await waiting(web.locks, 'order:1', 1);
+    client.leave();
+    await client.gone;
+    gate.resolve();
+    await lock.release();
+    await eventually(() => log.includes('gone out'), SOON, 'the handler to run all the same');
+    await web.app.close();
+  });
+});
+
+describe.each(PLATFORMS)('the filter on %s', (platform) => {
+  let web: WebApp;
+  beforeAll(async () => {
+    const providers = [Deepest, Middle, Never];
+    web = await webApp(platform, { controllers: [OrdersController], providers }, {}, (app) =>
+      app.useGlobalFilters(new FairLockFilter()),
+    );
+  });
+  afterAll(() => web.app.close());
+
+  test('adds Retry-After and a code, and names no host, process or key', async () => {
+    await using _lock = await web.locks.acquire('busy', { label: 'SecretService.secret' });
+    const answer = await fetch(`${web.url}/orders/busy`);
+    expect(answer.status).toBe(423);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(await answer.json()).toEqual({
+      statusCode: 423,
+      code: 'WAIT_TIMEOUT',
+      error: 'Locked',
+      message: 'Somebody else is at work on this. Try again in a moment.',
+      retryAfter: 1,
+    });
+  });
+
+  test('leaves other errors alone', async () => {
+    const answer = await fetch(`${web.url}/orders/conflict`);
+    expect(await answer.json()).toEqual({ statusCode: 409, message: 'its own', error: 'Conflict' });
+  });
+});

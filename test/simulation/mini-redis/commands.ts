@@ -1,0 +1,241 @@
+import type { Keyspace } from './keyspace.js';
+import {
+  formatNumber,
+  NOT_A_FLOAT,
+  NOT_AN_INTEGER,
+  OK,
+  RedisError,
+  SYNTAX_ERROR,
+  WRONG_TYPE,
+  type Reply,
+} from './reply.js';
+import { SortedSet } from './sorted-set.js';
+
+/** What a command may use. */
+export interface CommandContext {
+  readonly keys: Keyspace;
+  /** Server time, µs. */
+  readonly micros: number;
+  readonly runId: string;
+  publish(channel: string, message: string): number;
+  listeners(channel: string): number;
+}
+
+export interface Command {
+  /** Fewest arguments. */
+  readonly fewest: number;
+  readonly writes: boolean;
+  /** Refused while memory is full. */
+  readonly grows: boolean;
+  run(context: CommandContext, args: string[]): Reply;
+}
+
+const reading = (fewest: number, run: Command['run']): Command => ({ fewest, writes: false, grows: false, run });
+const writing = (fewest: number, run: Command['run']): Command => ({ fewest, writes: true, grows: false, run });
+const growing = (fewest: number, run: Command['run']): Command => ({ fewest, writes: true, grows: true, run });
+
+function hashAt(keys: Keyspace, key: string): Map<string, string> | undefined {
+  const content = keys.get(key)?.content;
+  if (content instanceof SortedSet) throw WRONG_TYPE;
+  return content;
+}
+
+function setAt(keys: Keyspace, key: string): SortedSet | undefined {
+  const content = keys.get(key)?.content;
+  if (content instanceof Map) throw WRONG_TYPE;
+  return content;
+}
+
+function integer(text: string | undefined): number {
+  if (text === undefined || !/^-?(0|[1-9]\d*)$/.test(text) || text === '-0') throw NOT_AN_INTEGER;
+  return Number(text);
+}
+
+function float(text: string | undefined): number {
+  if (text === '-inf') return -Infinity;
+  if (text === 'inf' || text === '+inf') return Infinity;
+  if (text === undefined || text === '' || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text)) throw NOT_A_FLOAT;
+  return Number(text);
+}
+
+function bound(text: string): { value: number; exclusive: boolean } {
+  const exclusive = text.startsWith('(');
+  try {
+    return { value: float(exclusive ? text.slice(1) : text), exclusive };
+  } catch {
+    throw new RedisError('ERR min or max is not a float');
+  }
+}
+
+function withScores(set: SortedSet, members: string[], wanted: boolean): Reply {
+  if (!wanted) return members;
+  return members.flatMap((member) => [member, formatNumber(set.score(member) as number)]);
+}
+
+/** Whether the only option after the fixed arguments is WITHSCORES. */
+function wantsScores(options: string[]): boolean {
+  if (options.length === 0) return false;
+  if (options.length > 1 || options[0]?.toUpperCase() !== 'WITHSCORES') throw SYNTAX_ERROR;
+  return true;
+}
+
+const ZADD_OPTIONS = new Set(['XX', 'NX']);
+
+/** The commands that the scripts use, as Redis 7.0 answers them. Options that nobody uses are refused. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  TIME: reading(0, ({ micros }) => [String(Math.floor(micros / 1e6)), String(Math.floor(micros % 1e6))]),
+
+  HGET: reading(2, ({ keys }, [key = '', field = '']) => hashAt(keys, key)?.get(field) ?? null),
+
+  HMGET: reading(2, ({ keys }, [key = '', ...fields]) => {
+    const hash = hashAt(keys, key);
+    return fields.map((field) => hash?.get(field) ?? null);
+  }),
+
+  HGETALL: reading(1, ({ keys }, [key = '']) => [...(hashAt(keys, key) ?? [])].flat()),
+
+  HLEN: reading(1, ({ keys }, [key = '']) => hashAt(keys, key)?.size ?? 0),
+
+  HEXISTS: reading(2, ({ keys }, [key = '', field = '']) => (hashAt(keys, key)?.has(field) ? 1 : 0)),
+
+  HSET: growing(3, ({ keys }, [key = '', ...pairs]) => {
+    if (pairs.length % 2 !== 0) throw new RedisError("ERR wrong number of arguments for 'hset' command");
+    let hash = hashAt(keys, key);
+    if (!hash) keys.create(key, (hash = new Map<string, string>()));
+    const before = hash.size;
+    for (let i = 0; i < pairs.length; i += 2) hash.set(pairs[i] as string, pairs[i + 1] as string);
+    return hash.size - before;
+  }),
+
+  HDEL: writing(2, ({ keys }, [key = '', ...fields]) => {
+    const hash = hashAt(keys, key);
+    const deleted = fields.filter((field) => hash?.delete(field)).length;
+    keys.deleteIfEmpty(key);
+    return deleted;
+  }),
+
+  ZADD: growing(3, ({ keys }, [key = '', ...rest]) => {
+    const options = new Set<string>();
+    while (ZADD_OPTIONS.has(rest[0]?.toUpperCase() ?? '')) options.add((rest.shift() as string).toUpperCase());
+    if (rest.length === 0 || rest.length % 2 !== 0) throw SYNTAX_ERROR;
+    if (options.size === 2) throw new RedisError('ERR XX and NX options at the same time are not compatible');
+    const scores = rest.map((text, i) => (i % 2 === 0 ? float(text) : 0));
+    let set = setAt(keys, key);
+    if (!set && options.has('XX')) return 0;
+    if (!set) keys.create(key, (set = new SortedSet()));
+    let added = 0;
+    for (let i = 0; i < rest.length; i += 2) {
+      const member = rest[i + 1] as string;
+      const known = set.score(member) !== undefined;
+      if (options.has('XX') ? !known : options.has('NX') && known) continue;
+      if (set.set(member, scores[i] as number)) added += 1;
+    }
+    return added;
+  }),
+
+  ZREM: writing(2, ({ keys }, [key = '', ...members]) => {
+    const set = setAt(keys, key);
+    const removed = members.filter((member) => set?.delete(member)).length;
+    keys.deleteIfEmpty(key);
+    return removed;
+  }),
+
+  ZCARD: reading(1, ({ keys }, [key = '']) => setAt(keys, key)?.size ?? 0),
+
+  ZSCORE: reading(2, ({ keys }, [key = '', member = '']) => {
+    const score = setAt(keys, key)?.score(member);
+    return score === undefined ? null : formatNumber(score);
+  }),
+
+  ZRANK: reading(2, ({ keys }, [key = '', member = '']) => setAt(keys, key)?.rank(member) ?? null),
+
+  ZRANGE: reading(3, ({ keys }, [key = '', start, stop, ...options]) => {
+    const [from, to, scores] = [integer(start), integer(stop), wantsScores(options)];
+    const set = setAt(keys, key);
+    return set ? withScores(set, set.range(from, to), scores) : [];
+  }),
+
+  ZREVRANGE: reading(3, ({ keys }, [key = '', start, stop, ...options]) => {
+    const [from, to, scores] = [integer(start), integer(stop), wantsScores(options)];
+    const set = setAt(keys, key);
+    if (!set) return [];
+    const first = Math.max(0, from < 0 ? set.size + from : from);
+    const last = to < 0 ? set.size + to : to;
+    return withScores(set, set.reversed().slice(first, Math.max(first, last + 1)), scores);
+  }),
+
+  ZRANGEBYSCORE: reading(3, ({ keys }, [key = '', min = '', max = '', ...options]) => {
+    const [low, high] = [bound(min), bound(max)];
+    let [offset, count] = [0, Infinity];
+    if (options.length > 0) {
+      if (options.length !== 3 || options[0]?.toUpperCase() !== 'LIMIT') throw SYNTAX_ERROR;
+      [offset, count] = [integer(options[1]), integer(options[2])];
+    }
+    const found = (setAt(keys, key)?.entries() ?? []).filter(
+      ([, score]) =>
+        (low.exclusive ? score > low.value : score >= low.value) &&
+        (high.exclusive ? score < high.value : score <= high.value),
+    );
+    if (offset < 0) return [];
+    return found.slice(offset, count < 0 ? undefined : offset + count).map(([member]) => member);
+  }),
+
+  ZREMRANGEBYRANK: writing(3, ({ keys }, [key = '', start, stop]) => {
+    const [from, to] = [integer(start), integer(stop)];
+    const set = setAt(keys, key);
+    const gone = set?.range(from, to) ?? [];
+    for (const member of gone) set?.delete(member);
+    keys.deleteIfEmpty(key);
+    return gone.length;
+  }),
+
+  DEL: writing(1, ({ keys }, names) => names.filter((key) => keys.delete(key)).length),
+
+  EXISTS: reading(1, ({ keys }, names) => names.filter((key) => keys.get(key)).length),
+
+  PEXPIRE: writing(2, ({ keys, micros }, [key = '', ms, ...options]) => {
+    const left = integer(ms);
+    if (options.length > 0) throw new RedisError(`ERR Unsupported option ${options[0]}`);
+    const value = keys.get(key);
+    if (!value) return 0;
+    if (left <= 0) keys.delete(key);
+    else value.expireAt = Math.floor(micros / 1000) + left;
+    return 1;
+  }),
+
+  PTTL: reading(1, ({ keys, micros }, [key = '']) => {
+    const value = keys.get(key);
+    if (!value) return -2;
+    return value.expireAt === undefined ? -1 : Math.max(0, value.expireAt - Math.floor(micros / 1000));
+  }),
+
+  PUBLISH: reading(2, (context, [channel = '', message = '']) => context.publish(channel, message)),
+
+  PUBSUB: reading(1, (context, [what = '', ...channels]) => {
+    if (what.toUpperCase() !== 'NUMSUB') throw new RedisError(`ERR Unknown PUBSUB subcommand ${what}`);
+    return channels.flatMap((channel) => [channel, context.listeners(channel)]);
+  }),
+
+  INFO: reading(0, ({ runId }) => `# Server\r\nredis_version:7.0.15\r\nrun_id:${runId}\r\n`),
+
+  FLUSHALL: writing(0, ({ keys }) => {
+    keys.flush();
+    return OK;
+  }),
+
+};
+
+/** Runs one command. Errors are replies. */
+export function runCommand(context: CommandContext, name: string, args: string[]): Reply {
+  const command = COMMANDS[name.toUpperCase()];
+  if (!command) return new RedisError(`ERR unknown command '${name}' (this simulator does not have it)`);
+  if (args.length < command.fewest) {
+    return new RedisError(`ERR wrong number of arguments for '${name.toLowerCase()}' command`);
+  }
+  try {
+    return command.run(context, args);
+  } catch (error) {
+    if (error instanceof RedisError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { COMMANDS, runCommand, type CommandContext } from './commands.js';
+import { Keyspace, type Value } from './keyspace.js';
+import { LuaRuntime } from './lua-runtime.js';
+import { RedisError, type Reply } from './reply.js';
+
+/** One for the whole process: scripts are compiled once. */
+let lua: LuaRuntime | undefined;
+
+const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory > 'maxmemory'.");
+const NO_SCRIPT = new RedisError('NOSCRIPT No matching script. Please use EVAL.');
+
+/** Somebody who listens. */
+export interface Listener {
+  deliver(channel: string, message: string): void;
+}
+
+export interface MiniRedisOptions {
+  /** The wall clock of the server, µs. */
+  readonly clock: () => number;
+  readonly runId: string;
+}
+
+/**
+ * The Redis that a simulation runs on: the commands of the scripts, Lua, messages and expiry, in this process.
+ *
+ * `npm run sim` trusts it because `mini-redis.spec.ts` compares it with a real server.
+ */
+export class MiniRedis {
+  readonly keys: Keyspace;
+  runId: string;
+  memoryFull = false;
+  /** Called after each script with the first of its keys. */
+  onScript: ((key: string) => void) | undefined;
+
+  private readonly channels = new Map<string, Set<Listener>>();
+  private readonly scripts = new Map<string, string>();
+  private readonly context: CommandContext;
+  /** The time is taken once for a command; a script sees the same. */
+  private micros = 0;
+
+  constructor(private readonly options: MiniRedisOptions) {
+    lua ??= new LuaRuntime();
+    this.runId = options.runId;
+    this.keys = new Keyspace(() => this.micros / 1000);
+    const now = (): number => this.micros;
+    const runId = (): string => this.runId;
+    this.context = {
+      keys: this.keys,
+      get micros() {
+        return now();
+      },
+      get runId() {
+        return runId();
+      },
+      publish: (channel, message) => this.publish(channel, message),
+      listeners: (channel) => this.channels.get(channel)?.size ?? 0,
+    };
+  }
+
+  execute(name: string, args: string[]): Reply {
+    this.micros = this.options.clock();
+    switch (name.toUpperCase()) {
+      case 'EVAL': {
+        const [source = '', ...rest] = args;
+        this.scripts.set(createHash('sha1').update(source).digest('hex'), source);
+        return this.runScript(source, rest);
+      }
+      case 'EVALSHA': {
+        const [sha = '', ...rest] = args;
+        const source = this.scripts.get(sha.toLowerCase());
+        return source === undefined ? NO_SCRIPT : this.runScript(source, rest);
+      }
+      default:
+        if (this.memoryFull && COMMANDS[name.toUpperCase()]?.grows) return OUT_OF_MEMORY;
+        return runCommand(this.context, name, args);
+    }
+  }
+
+  subscribe(channel: string, listener: Listener): void {
+    const listeners = this.channels.get(channel) ?? new Set();
+    this.channels.set(channel, listeners.add(listener));
+  }
+
+  unsubscribe(channel: string, listener: Listener): void {
+    this.channels.get(channel)?.delete(listener);
+  }
+
+  unsubscribeAll(listener: Listener): void {
+    for (const listeners of this.channels.values()) listeners.delete(listener);
+  }
+
+  flushScripts(): void {
+    this.scripts.clear();
+  }
+
+  /** Another process serves from now on, with these data. */
+  restart(runId: string, data: Map<string, Value> | undefined): void {
+    this.runId = runId;
+    this.scripts.clear();
+    this.channels.clear();
+    if (data) this.keys.restore(data);
+    else this.keys.flush();
+  }
+
+  /** Keys that will never expire by themselves. */
+  keysWithoutExpiry(): string[] {
+    this.micros = this.options.clock();
+    return this.keys.keys().filter((key) => this.keys.get(key)?.expireAt === undefined);
+  }
+
+  presentKeys(): string[] {
+    this.micros = this.options.clock();
+    return this.keys.keys();
+  }
+
+  private runScript(source: string, [count = '0', ...rest]: string[]): Reply {
+    const keys = rest.slice(0, Number(count));
+    let wrote = false;
+    const reply = (lua as LuaRuntime).run(source, keys, rest.slice(Number(count)), (name, args) => {
+      const command = COMMANDS[name.toUpperCase()];
+      // Redis refuses what needs memory only until the script has written.
+      if (this.memoryFull && command?.grows && !wrote) return OUT_OF_MEMORY;
+      if (command?.writes) wrote = true;
+      return runCommand(this.context, name, args);
+    });
+    this.onScript?.(keys[0] ?? '');
+    return reply;
+  }
+
+  private publish(channel: string, message: string): number {
+    const listeners = this.channels.get(channel);
+    for (const listener of listeners ?? []) listener.deliver(channel, message);
+    return listeners?.size ?? 0;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Happening } from './event-heap.js';
+import type { Random } from './random.js';
+import type { World } from './world.js';
+
+/** Node's largest timer delay. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+/** The wall clock at the beginning of every run. */
+export const EPOCH = 1_760_000_000_000;
+
+/** What a process sees of its surroundings, in place of the globals of Node. */
+export interface ProcessGlobals {
+  readonly setTimeout: (task: (...args: unknown[]) => void, delay?: number, ...args: unknown[]) => SimTimer;
+  readonly clearTimeout: (timer: SimTimer | undefined | null) => void;
+  readonly setImmediate: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
+  readonly performance: { now(): number };
+  readonly Date: { now(): number };
+  readonly process: { readonly pid: number };
+}
+
+export class SimTimer {
+  constructor(readonly happening: Happening) {}
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return false;
+  }
+}
+
+/** A simulated process: its clocks, its timers, and whether it runs at all. */
+export class SimProcess {
+  alive = true;
+  paused = false;
+  private readonly backlog: Happening[] = [];
+  private wallStep = 0;
+
+  constructor(
+    readonly world: World,
+    readonly name: string,
+    private readonly terms: {
+      /** The monotonic clock at world time 0, ms. */
+      readonly monotonicStart: number;
+      /** The wall clock's error at world time 0, ms. */
+      readonly wallError: number;
+      /** Local milliseconds that pass in a millisecond of world time. */
+      readonly rate: number;
+    },
+  ) {}
+
+  readonly performance = { now: (): number => this.terms.monotonicStart + this.world.now * this.terms.rate };
+
+  readonly globals: ProcessGlobals = {
+    setTimeout: (task, delay = 1, ...args) => this.setTimer(() => task(...args), delay),
+    clearTimeout: (timer) => {
+      if (timer) timer.happening.run = undefined;
+    },
+    setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, true),
+    performance: this.performance,
+    Date: { now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate) },
+    process: { pid: 1 },
+  };
+
+  /** The wall clock is set. */
+  stepWallClock(by: number): void {
+    this.wallStep += by;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.setTimer(resolve, ms));
+  }
+
+  /** Neither timers nor input until `resume`. */
+  pause(): void {
+    this.paused = true;
+  }
+
+  /** What was due meanwhile happens now, in its order; timers or input first, as it may be on a real machine. */
+  resume(random: Random): void {
+    if (!this.paused || !this.alive) return;
+    this.paused = false;
+    const timersFirst = random.chance(0.5);
+    const waiting = this.backlog.splice(0);
+    const first = waiting.filter(({ timer }) => timer === timersFirst);
+    const second = waiting.filter(({ timer }) => timer !== timersFirst);
+    for (const happening of [...first, ...second]) {
+      // A timer that an earlier one clears must not run.
+      this.world.schedule(0, () => happening.run?.(), this, happening.timer);
+    }
+  }
+
+  /** Never speaks again. */
+  kill(): void {
+    this.alive = false;
+    this.backlog.length = 0;
+  }
+
+  /** Whether the process lets it happen now. */
+  takes(happening: Happening): boolean {
+    if (!this.alive) return false;
+    if (this.paused) this.backlog.push(happening);
+    return !this.paused;
+  }
+
+  /**
+   * As Node does: whole milliseconds, counted from the time at which the loop's turn began (whole milliseconds too), so
+   * that a timer may fire up to 1 ms early against `performance.now()`.
+   */
+  private setTimer(task: () => void, delay: number): SimTimer {
+    const whole = delay >= 1 && delay <= LONGEST_TIMER ? Math.trunc(delay) : 1;
+    const local = this.performance.now();
+    const wait = (Math.floor(local) + whole - local) / this.terms.rate;
+    return new SimTimer(this.world.schedule(wait, task, this, true));
+  }
+}

@@ -1,0 +1,163 @@
+import { MiniRedis } from '../mini-redis/mini-redis.js';
+import type { Value } from '../mini-redis/keyspace.js';
+import { RedisError } from '../mini-redis/reply.js';
+import type { Link, ServerEnd } from './link.js';
+import type { Random } from './random.js';
+import { EPOCH } from './sim-process.js';
+import type { World } from './world.js';
+
+interface Arrived {
+  readonly link: Link;
+  readonly name: string;
+  readonly args: string[];
+  readonly answer: (reply: unknown) => void;
+}
+
+/** A Redis server process: mini-redis with a clock, connections, and the ways in which a server fails. */
+export class SimServer implements ServerEnd {
+  readonly redis: MiniRedis;
+  readonly links = new Set<Link>();
+  down = false;
+  /** How many commands it ran. */
+  executed = 0;
+  /** Probability that a command is run once more later, by a connection that nobody reads. */
+  duplicates = 0;
+  /** Probability that a message is lost on its way. */
+  messageLoss: (process: string) => number = () => 0;
+  /** The next so many subscriptions are refused. */
+  refusedSubscriptions = 0;
+  lease = 3_000;
+
+  private stalled = false;
+  private waiting: Arrived[] = [];
+  private readonly subscribed = new Map<Link, { deliver(channel: string, message: string): void }>();
+  private clockStep = 0;
+  private readonly rate: number;
+
+  constructor(
+    readonly world: World,
+    private readonly random: Random,
+  ) {
+    this.rate = 1 + random.between(-5e-5, 5e-5);
+    this.redis = new MiniRedis({ clock: () => this.micros(), runId: random.hex(20) });
+  }
+
+  /** The server's wall clock, µs. */
+  micros(): number {
+    return Math.floor((EPOCH + this.clockStep + this.world.now * this.rate) * 1000);
+  }
+
+  stepClock(ms: number): void {
+    this.clockStep += ms;
+  }
+
+  connected(link: Link): void {
+    this.links.add(link);
+  }
+
+  hungUp(link: Link): void {
+    this.links.delete(link);
+    const listener = this.subscribed.get(link);
+    if (listener) this.redis.unsubscribeAll(listener);
+    this.subscribed.delete(link);
+  }
+
+  command(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
+    if (this.down) return;
+    if (this.stalled) this.waiting.push({ link, name, args, answer });
+    else this.run(link, name, args, answer);
+  }
+
+  /** Takes commands but does not run them (a stopped process, CLIENT PAUSE). */
+  stall(): void {
+    this.stalled = true;
+  }
+
+  goOn(): void {
+    this.stalled = false;
+    for (const { link, name, args, answer } of this.waiting.splice(0)) {
+      if (link.openAtServer) this.run(link, name, args, answer);
+    }
+  }
+
+  die(): void {
+    this.down = true;
+    this.waiting = [];
+    for (const link of [...this.links]) link.serverDied();
+    this.links.clear();
+  }
+
+  /** Comes back with `data`; without, empty. */
+  revive(data: Map<string, Value> | undefined): void {
+    this.down = false;
+    this.redis.restart(this.random.hex(20), data);
+  }
+
+  private run(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
+    const { world } = this;
+    if (name === 'subscribe') {
+      if (this.refusedSubscriptions > 0) {
+        this.refusedSubscriptions -= 1;
+        answer(new RedisError("NOPERM this user has no permissions to access one of the channels used as arguments"));
+        return;
+      }
+      const listener = this.subscribed.get(link) ?? {
+        deliver: (channel: string, message: string) => this.deliver(link, channel, message),
+      };
+      this.subscribed.set(link, listener);
+      for (const channel of args) this.redis.subscribe(channel, listener);
+      answer(args.length);
+      return;
+    }
+    if (name === 'quit') {
+      answer('OK');
+      link.closeAtServer();
+      return;
+    }
+    this.executed += 1;
+    const reply = this.redis.execute(name, args);
+    world.trace(() => `        server: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
+    answer(reply);
+    if (this.duplicates > 0 && name.startsWith('eval') && this.random.chance(this.duplicates)) {
+      const delay = this.random.pick([1, 20, 100, 600, 2_000, this.lease, 1.5 * this.lease]);
+      world.schedule(delay, () => this.runLateCopy(link, name, args));
+    }
+  }
+
+  private runLateCopy(link: Link, name: string, args: string[]): void {
+    if (this.down || this.stalled) return;
+    const reply = this.redis.execute(name, args);
+    this.world.trace(() => `        server: LATE COPY ${link.name} ${describe(name, args)} -> ${show(reply)}`);
+  }
+
+  private deliver(link: Link, channel: string, message: string): void {
+    const lost = this.random.chance(this.messageLoss(link.process.name));
+    this.world.trace(() => `        message to ${link.process.name}${lost ? ' (LOST)' : ''}: ${message}`);
+    if (!lost) link.deliverMessage(channel, message);
+  }
+}
+
+let scriptNames = new Map<string, string>();
+
+/** So that a trace can name a script by its digest. */
+export function nameScripts(names: Map<string, string>): void {
+  scriptNames = names;
+}
+
+function describe(name: string, args: string[]): string {
+  if (!name.startsWith('eval')) return `${name} ${args.join(' ')}`;
+  const [script = '', , key = ''] = args;
+  const [client = '', ...rest] = args.slice(5);
+  const known = scriptNames.get(script) ?? (name === 'eval' ? 'eval' : '?');
+  return `${known} ${key} ${client.slice(0, 4)} | ${rest.map(shorten).join(' ')}`;
+}
+
+function shorten(text: string): string {
+  return text === '' ? "''" : text.replace(/[0-9a-f]{32,40}/g, (id) => id.slice(0, 4)).replace(/ /g, '_');
+}
+
+function show(reply: unknown): string {
+  if (reply instanceof RedisError) return `ERROR ${reply.text}`;
+  if (Array.isArray(reply)) return `[${reply.map((item) => show(item)).join(' ')}]`;
+  return reply === '' ? "''" : shorten(String(reply));
+}

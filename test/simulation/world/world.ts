@@ -1,0 +1,83 @@
+import { EventHeap, type Happening } from './event-heap.js';
+import type { SimProcess } from './sim-process.js';
+
+/** More happenings than this without time going on is a loop. */
+const MOST_AT_ONE_INSTANT = 20_000;
+
+/** Virtual time (ms) and everything that is yet to happen in it. */
+export class World {
+  now = 0;
+  /** How many happenings there were. */
+  count = 0;
+  /** Called after each happening in a process, when its promises have settled. */
+  afterEach: (() => void) | undefined;
+  /** Something went wrong that ends the run: an error thrown into the event loop, a rejection nobody handles. */
+  crash: unknown;
+  lines: string[] | undefined;
+
+  private readonly heap = new EventHeap();
+  private order = 0;
+
+  schedule(delay: number, run: () => void, process?: SimProcess, timer = false): Happening {
+    const happening = { at: this.now + Math.max(0, delay), order: ++this.order, process, timer, run };
+    this.heap.push(happening);
+    return happening;
+  }
+
+  trace(line: () => string): void {
+    this.lines?.push(`${this.now.toFixed(3).padStart(11)}  ${line()}`);
+  }
+
+  /** Whether a timer of a process that lives is still to come. */
+  hasTimers(): boolean {
+    return this.heap.some(({ run, timer, process }) => run !== undefined && timer && process?.alive === true);
+  }
+
+  /**
+   * Lets time go on until `end` or until nothing is left to happen.
+   *
+   * Between two happenings the real event loop gets a turn, so that promises settle as they would between two
+   * callbacks of Node.
+   */
+  run(end: number, stop: () => boolean = () => false): Promise<void> {
+    return new Promise((resolve) => {
+      let sameInstant = 0;
+      const step = (): void => {
+        this.afterEach?.();
+        for (;;) {
+          const next = this.heap.peek();
+          if (this.crash !== undefined || !next || next.at > end || stop()) {
+            if (this.crash === undefined && !stop()) this.now = Math.max(this.now, end);
+            resolve();
+            return;
+          }
+          this.heap.pop();
+          const { run, process } = next;
+          if (!run) continue;
+          sameInstant = next.at > this.now ? 0 : sameInstant + 1;
+          if (sameInstant > MOST_AT_ONE_INSTANT) {
+            this.crash = new Error('livelock: time does not go on');
+            continue;
+          }
+          this.now = next.at;
+          this.count += 1;
+          if (!process) {
+            run();
+            continue;
+          }
+          if (process.takes(next)) {
+            next.run = undefined;
+            try {
+              run();
+            } catch (error) {
+              this.crash = error;
+            }
+            setImmediate(step);
+            return;
+          }
+        }
+      };
+      setImmediate(step);
+    });
+  }
+}

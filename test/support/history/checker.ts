@@ -1,0 +1,53 @@
+import { leaks, notExactlyOnce, unhandled } from './bookkeeping.js';
+import type { HistoryEvent } from './events.js';
+import { lateHolders, overlaps } from './exclusion.js';
+import { Faults } from './faults.js';
+import { highestTokens, tokenRegressions } from './fencing.js';
+import { livesOf, type Life } from './lives.js';
+import { inversions } from './order.js';
+import { badNesting } from './reentrancy.js';
+import type { Report } from './report.js';
+import type { Terms } from './terms.js';
+import { lostWakeUps } from './wake-ups.js';
+
+/**
+ * Judges a history by the invariants of the test design. It knows nothing of how the lock is made: neither tickets nor
+ * keys nor messages, only what its users saw and what was done to the system.
+ */
+export function check(events: readonly HistoryEvent[], terms: Terms): Report {
+  const faults = new Faults(events);
+  const lives = [...livesOf(events, faults).values()];
+  const order = inversions(lives, faults, terms);
+  const wakeUps = lostWakeUps(lives, events, faults, terms);
+  return {
+    violations: [
+      ...overlaps(lives, faults, terms),
+      ...tokenRegressions(lives, faults, terms.highestTokens),
+      ...order.violations,
+      ...wakeUps.violations,
+      ...notExactlyOnce(lives, terms),
+      ...leaks(events),
+      ...lateHolders(lives, events, faults, terms),
+      ...unhandled(events),
+      ...badNesting(lives, faults),
+    ],
+    requests: lives.length,
+    grants: sum(lives, (life) => life.grants.length),
+    timeouts: sum(lives, (life) => refusals(life, 'timeout')),
+    aborted: sum(lives, (life) => refusals(life, 'aborted')),
+    errors: sum(lives, (life) => refusals(life, 'error')),
+    lost: lives.filter((life) => life.lost).length,
+    nested: sum(lives, (life) => life.children.size),
+    excused: order.excused,
+    worstWakeUp: wakeUps.worst,
+    highestTokens: highestTokens(lives, terms.highestTokens),
+  };
+}
+
+function refusals(life: Life, type: 'timeout' | 'aborted' | 'error'): number {
+  return life.refusals.filter((refusal) => refusal.type === type).length;
+}
+
+function sum(lives: readonly Life[], of: (life: Life) => number): number {
+  return lives.reduce((total, life) => total + of(life), 0);
+}

@@ -1,0 +1,136 @@
+/**
+ * What a history is made of.
+ *
+ * Stamps are nanoseconds of the host's monotonic clock (`process.hrtime.bigint()`), which all processes of one host
+ * share. Each event is stamped on the side that makes it useful to a judge: "sent" before sending, "acked" and
+ * "granted" after hearing, `assertHeld` before looking.
+ */
+export interface Stamped {
+  readonly at: number;
+  /** The process that recorded it. */
+  readonly worker: string;
+}
+
+/** The life of one request, in the order in which its events can happen. */
+export type RequestEvent = Stamped & { readonly request: string } & (
+    | { readonly type: 'sent'; readonly key: string; readonly waitTime: number | null }
+    /** It has a place in line, with so many before it. A request that is served at once has none. */
+    | { readonly type: 'acked'; readonly ahead: number }
+    | { readonly type: 'granted'; readonly token: number | null }
+    | { readonly type: 'assertHeld'; readonly held: boolean }
+    /** It is about to write, with its token, to what the lock guards. */
+    | { readonly type: 'op'; readonly resource: string; readonly token: number | null }
+    /** A nested section began (`child` names it) or ended; `parent` is a request or another child. */
+    | {
+        readonly type: 'nested';
+        readonly child: string;
+        readonly parent: string;
+        readonly token: number | null;
+      }
+    | { readonly type: 'nestedEnd'; readonly child: string }
+    /** How many holds are open, compared with what the section knows of itself. */
+    | { readonly type: 'holds'; readonly expected: number; readonly actual: number }
+    | { readonly type: 'lost' }
+    | { readonly type: 'releaseSent' }
+    | { readonly type: 'releaseAcked' }
+    | { readonly type: 'abortSent' }
+    // How a request ends that was not granted.
+    | { readonly type: 'timeout' }
+    | { readonly type: 'aborted' }
+    | { readonly type: 'error'; readonly code: string; readonly message: string }
+  );
+
+/** What happens to a process as a whole. */
+export type WorkerEvent = Stamped &
+  (
+    | { readonly type: 'ready' }
+    | { readonly type: 'loadDone' }
+    /** From here on its waiters may leave with an error. */
+    | { readonly type: 'closing' }
+    | { readonly type: 'closed' }
+    /** It has gone; `expected` says whether somebody wanted that. */
+    | { readonly type: 'exited'; readonly expected: boolean; readonly how: string }
+    /** An unhandled rejection, an uncaught exception, or a warning of Node. */
+    | { readonly type: 'unhandled'; readonly message: string }
+    /** Something that a closed worker still had: it did not end by itself. */
+    | { readonly type: 'leftOpen'; readonly what: string }
+    /** The process got no turn for so long. */
+    | { readonly type: 'stall'; readonly ms: number }
+  );
+
+/** What somebody saw on the server. */
+export type ServerEvent = Stamped &
+  (
+    /** The grant with this token was over on the server, at the latest when this was stamped. */
+    | { readonly type: 'ended'; readonly key: string; readonly token: number }
+    | { readonly type: 'keyWithoutTtl'; readonly name: string }
+    /** Still there although everything that keeps it has been at rest for long enough. */
+    | { readonly type: 'leftover'; readonly name: string }
+  );
+
+/**
+ * What was done to the system, from `at` until it was healed.
+ *
+ * - `killed`, `stopped`, `cut`: a process was killed, stood still, or could not reach the server or be reached
+ * - `serverDown`: the same for everybody
+ * - `dataLost`: the server lost what it knew
+ * - `forced`: a lock was taken from its holder by force
+ * - `clockStepped`: the server's clock was set
+ */
+export type FaultKind =
+  | 'killed'
+  | 'stopped'
+  | 'cut'
+  | 'serverDown'
+  | 'dataLost'
+  | 'forced'
+  | 'clockStepped';
+
+export interface Fault extends Stamped {
+  readonly type: 'fault';
+  readonly kind: FaultKind;
+  /** Infinity until it is healed. */
+  until: number;
+  /** The process it was done to; absent: everybody. */
+  readonly victim?: string;
+  /** The lock it was done to; absent: all. */
+  readonly key?: string;
+}
+
+export type HistoryEvent = RequestEvent | WorkerEvent | ServerEvent | Fault;
+
+const REQUEST_EVENTS: ReadonlySet<string> = new Set<RequestEvent['type']>([
+  'sent',
+  'acked',
+  'granted',
+  'assertHeld',
+  'op',
+  'nested',
+  'nestedEnd',
+  'holds',
+  'lost',
+  'releaseSent',
+  'releaseAcked',
+  'abortSent',
+  'timeout',
+  'aborted',
+  'error',
+]);
+
+export function isRequestEvent(event: HistoryEvent): event is RequestEvent {
+  return REQUEST_EVENTS.has(event.type);
+}
+
+/** Now, as events are stamped. */
+export function stamp(): number {
+  return Number(process.hrtime.bigint());
+}
+
+export const NS_PER_MS = 1e6;
+
+/** An event as people read it. */
+export function describe(event: HistoryEvent): string {
+  const { at, worker, type, ...rest } = event;
+  const details = Object.entries(rest).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return `${(at / NS_PER_MS).toFixed(3)} ms ${worker} ${type} ${details.join(' ')}`;
+}

@@ -1,0 +1,84 @@
+import { NS_PER_MS, type HistoryEvent, type ServerEvent } from './events.js';
+import type { Faults } from './faults.js';
+import { grantedByKey, type Life } from './lives.js';
+import type { Violation } from './report.js';
+import { SLACK, type Terms } from './terms.js';
+
+/**
+ * Invariant 1: sections of one lock, from the first to the last look that found it held, never overlap.
+ * Where a fault took the lock away they may, for as long as a holder needs to notice, and with a higher token behind.
+ */
+export function overlaps(lives: Iterable<Life>, faults: Faults, terms: Terms): Violation[] {
+  const found: Violation[] = [];
+  for (const [key, granted] of grantedByKey(lives)) {
+    const sections = granted
+      .filter((life) => life.heldFrom)
+      .sort((one, other) => at(one.heldFrom) - at(other.heldFrom));
+    let longest: Life | undefined;
+    for (const section of sections) {
+      if (longest && at(longest.heldTo) > at(section.heldFrom)) {
+        if (!excepted(longest, section, at(longest.heldTo) - at(section.heldFrom), faults, terms)) {
+          found.push({
+            invariant: 1,
+            sentence: `${longest.name} and ${section.name} hold ${key} at the same time`,
+            events: [longest.heldFrom, longest.heldTo, section.heldFrom, section.heldTo].filter(defined),
+          });
+        }
+      }
+      if (!longest || at(section.heldTo) > at(longest.heldTo)) longest = section;
+    }
+  }
+  return found;
+}
+
+/** Invariant 7: nobody finds the lock held after it went to another, or after it was seen that the server had ended it. */
+export function lateHolders(
+  lives: Iterable<Life>,
+  events: readonly HistoryEvent[],
+  faults: Faults,
+  terms: Terms,
+): Violation[] {
+  const found: Violation[] = [];
+  const ended = new Map<string, ServerEvent & { type: 'ended' }>();
+  for (const event of events) if (event.type === 'ended') ended.set(`${event.token} ${event.key}`, event);
+  for (const [key, granted] of grantedByKey(lives)) {
+    for (const [i, life] of granted.entries()) {
+      const last = life.heldTo;
+      if (!last) continue;
+      const next = granted[i + 1];
+      if (next && last.at > next.grantedAt) {
+        if (!excepted(life, next, last.at - next.grantedAt, faults, terms)) {
+          found.push({
+            invariant: 7,
+            sentence: `${life.name} finds itself holding ${key} after ${next.name} was granted it`,
+            events: [life.granted, next.granted, last].filter(defined),
+          });
+        }
+      }
+      const end = ended.get(`${life.token} ${key}`);
+      if (end && last.at > end.at && !faults.taking(key, life.grantedAt, end.at)) {
+        found.push({
+          invariant: 7,
+          sentence: `${life.name} finds itself holding ${key} after the server had ended its grant`,
+          events: [life.granted, end, last].filter(defined),
+        });
+      }
+    }
+  }
+  return found;
+}
+
+/** The lock was taken from `before` while it held, which it notices at its next renewal. */
+function excepted(before: Life, after: Life, overlap: number, faults: Faults, terms: Terms): boolean {
+  const taken = faults.taking(before.key, before.sent.at, after.grantedAt);
+  if (!taken || overlap > (terms.renewal + SLACK) * NS_PER_MS) return false;
+  return before.token === null || after.token === null || after.token > before.token;
+}
+
+function at(event: { at: number } | undefined): number {
+  return event?.at ?? Infinity;
+}
+
+function defined<T>(value: T | undefined): value is T {
+  return value !== undefined;
+}

@@ -1,0 +1,57 @@
+import type { Faults } from './faults.js';
+import { grantedByKey, type Life } from './lives.js';
+import type { Violation } from './report.js';
+
+/**
+ * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away,
+ * the order of two grants is only known if the second was asked for when the first had been given.
+ */
+export function tokenRegressions(
+  lives: Iterable<Life>,
+  faults: Faults,
+  before: ReadonlyMap<string, number> = new Map(),
+): Violation[] {
+  const found: Violation[] = [];
+  for (const [key, granted] of grantedByKey(lives)) {
+    const fenced = granted.filter((life) => life.token !== null);
+    let highest: Life | undefined;
+    for (const life of fenced) {
+      const earlier = before.get(key);
+      if (earlier !== undefined && tokenOf(life) <= earlier) {
+        found.push({
+          invariant: 2,
+          sentence: `the token of ${life.name} for ${key} is not above ${earlier}, which was given out long before`,
+          events: life.grants,
+        });
+      }
+      if (highest && tokenOf(life) <= tokenOf(highest)) {
+        const orderIsKnown = highest.grantedAt < life.sent.at;
+        const same = tokenOf(life) === tokenOf(highest);
+        if (same || orderIsKnown || !faults.taking(key, highest.sent.at, life.grantedAt)) {
+          found.push({
+            invariant: 2,
+            sentence: `the token of ${life.name} for ${key} is not above that of ${highest.name}, which was granted before`,
+            events: [...highest.grants, ...life.grants],
+          });
+        }
+      }
+      if (!highest || tokenOf(life) > tokenOf(highest)) highest = life;
+    }
+  }
+  return found;
+}
+
+export function highestTokens(
+  lives: Iterable<Life>,
+  before: ReadonlyMap<string, number> = new Map(),
+): Map<string, number> {
+  const highest = new Map(before);
+  for (const { key, token } of lives) {
+    if (token !== null) highest.set(key, Math.max(token, highest.get(key) ?? 0));
+  }
+  return highest;
+}
+
+function tokenOf(life: Life): number {
+  return life.token ?? NaN;
+}

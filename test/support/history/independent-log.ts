@@ -1,0 +1,48 @@
+import type { HistoryEvent } from './events.js';
+import { livesOf, type Life } from './lives.js';
+import { Faults } from './faults.js';
+import type { Violation } from './report.js';
+
+/** Begin or end of a section, as it appended it itself. */
+type Line = readonly [what: 'B' | 'E', key: string, request: string, token: number | null];
+
+/**
+ * Judges the file to which every section appends at its begin and at its end; the order of the lines is the order of
+ * the writes, whatever the clocks say (invariants 1 and 2). A section that found itself lost, at its end or in between,
+ * does not count: its writes are what fencing tokens are for.
+ */
+export function judgeLog(text: string, events: readonly HistoryEvent[]): Violation[] {
+  const lives = livesOf(events, new Faults(events));
+  const lines = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+  const found: Violation[] = [];
+  const inside = new Map<string, string>();
+  const ends = new Set(lines.filter(([what]) => what === 'E').map(([, , request]) => request));
+  const highest = new Map<string, number>();
+  for (const [what, key, request, token] of lines) {
+    const life = lives.get(request);
+    if (!life || life.foundLost) continue;
+    if (token !== null) {
+      // The guarded data remembers the highest token.
+      if (token < (highest.get(key) ?? 0)) {
+        found.push(violation(2, `${request} writes to ${key} with a token below one that was there before`, life));
+      }
+      highest.set(key, Math.max(token, highest.get(key) ?? 0));
+    }
+    const other = inside.get(key);
+    if (other !== undefined && other !== request) {
+      const events = lives.get(other);
+      found.push(violation(1, `in the log, ${request} writes to ${key} between begin and end of ${other}`, life, events));
+    }
+    // One that never wrote its end was killed: from then on nothing of it comes any more.
+    if (what === 'B' && ends.has(request)) inside.set(key, request);
+    if (what === 'E' && other === request) inside.delete(key);
+  }
+  return found;
+}
+
+function violation(invariant: 1 | 2, sentence: string, ...lives: (Life | undefined)[]): Violation {
+  return { invariant, sentence, events: lives.flatMap((life) => life?.events ?? []) };
+}

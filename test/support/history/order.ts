@@ -1,0 +1,53 @@
+import type { Faults } from './faults.js';
+import { livesByKey, type Life } from './lives.js';
+import type { Violation } from './report.js';
+import { SLACK, type Terms } from './terms.js';
+
+/**
+ * Invariant 3: if A's place in line was acknowledged before B asked, A is granted first, unless it gave up before.
+ * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached.
+ */
+export function inversions(
+  lives: Iterable<Life>,
+  faults: Faults,
+  terms: Terms,
+): { violations: Violation[]; excused: number } {
+  const violations: Violation[] = [];
+  let excused = 0;
+  for (const [key, ofKey] of livesByKey(lives)) {
+    const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
+    for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
+      // When the lock went to the later one it had asked, and whoever was granted before was no longer the last.
+      const from = Math.max(late.sent.at, lastGrant);
+      if (faults.felt(from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
+        excused += 1;
+        continue;
+      }
+      violations.push({
+        invariant: 3,
+        sentence: `${late.name} asked for ${key} when ${early.name} was in line already, and was granted it before`,
+        events: [...early.events.slice(0, 3), ...late.events.slice(0, 3)],
+      });
+    }
+  }
+  return { violations, excused };
+}
+
+/** Pairs of one that was granted, one that it passed over, and when the lock was given to somebody before. */
+function* passedOver(ofKey: readonly Life[], granted: readonly Life[]): Iterable<[Life, Life, number]> {
+  const inLine = ofKey.filter((life) => life.inLineAt < Infinity).sort((a, b) => a.inLineAt - b.inLineAt);
+  const bySending = granted.map((life, i) => ({ life, before: granted[i - 1] }));
+  bySending.sort((a, b) => a.life.sent.at - b.life.sent.at);
+  // Among those in line before a sending, one that waits longest shows whether anybody was passed over at all.
+  let known = 0;
+  let longest = -Infinity;
+  for (const { life, before } of bySending) {
+    for (let next = inLine[known]; next && next.inLineAt < life.sent.at; next = inLine[++known]) {
+      longest = Math.max(longest, next.waitsUntil);
+    }
+    if (longest <= life.grantedAt) continue;
+    for (const early of inLine.slice(0, known)) {
+      if (early !== life && early.waitsUntil > life.grantedAt) yield [life, early, before?.grantedAt ?? 0];
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { describe, type HistoryEvent } from './events.js';
+
+/** The number under which test design lists what must hold of every history. */
+export type Invariant = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+
+/** What a history broke, and the events that show it. */
+export interface Violation {
+  readonly invariant: Invariant;
+  readonly sentence: string;
+  readonly events: readonly HistoryEvent[];
+}
+
+/** What the judges found, and how much there was to judge. */
+export interface Report {
+  readonly violations: readonly Violation[];
+  readonly requests: number;
+  readonly grants: number;
+  readonly timeouts: number;
+  readonly aborted: number;
+  readonly errors: number;
+  readonly lost: number;
+  readonly nested: number;
+  /** Passed over, but only while a fault kept its client from being reached; no violations. */
+  readonly excused: number;
+  /** The longest time, in ms, for which a live waiter waited for a lock that nobody held. */
+  readonly worstWakeUp: number;
+  /** By key; the next history of the same locks is judged against them. */
+  readonly highestTokens: ReadonlyMap<string, number>;
+}
+
+const MOST_SHOWN = 10;
+
+/** For a failing test: what was broken, by which events. */
+export function explain(report: Report): string {
+  const shown = report.violations.slice(0, MOST_SHOWN).map(({ invariant, sentence, events }) => {
+    const lines = events.map((event) => `    ${describe(event)}`);
+    return [`invariant ${invariant}: ${sentence}`, ...lines].join('\n');
+  });
+  const hidden = report.violations.length - shown.length;
+  return [...shown, ...(hidden > 0 ? [`… and ${hidden} more`] : [])].join('\n');
+}
+
+export function count(report: Report, invariant: Invariant): number {
+  return report.violations.filter((violation) => violation.invariant === invariant).length;
+}

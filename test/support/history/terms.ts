@@ -1,0 +1,41 @@
+import type { Fault } from './events.js';
+
+/** What the judges must know of the lock besides the history; ms. */
+export interface Terms {
+  /** The longest lease in use. */
+  readonly lease: number;
+  /** How long a waiting client may be silent. */
+  readonly window: number;
+  /** How often a holder looks whether it still holds. */
+  readonly renewal: number;
+  /** Within what time a free lock has to be given to a live waiter. */
+  readonly wakeUp: (gap: Gap) => number;
+  /** From histories of the same locks before this one. */
+  readonly highestTokens?: ReadonlyMap<string, number>;
+  /** The run goes on: what has not ended yet is not held against it. */
+  readonly unfinished?: boolean;
+}
+
+/** A time in which a lock was free and somebody waited for it. */
+export interface Gap {
+  readonly key: string;
+  readonly from: number;
+  readonly to: number;
+  /** Those that may have been felt meanwhile, by anybody. */
+  readonly faults: readonly Fault[];
+  /** For so long, ms, processes of this machine got no turn meanwhile. */
+  readonly stalled: number;
+}
+
+/** ε: what two busy cores may need for what should happen at once, ms. */
+export const SLACK = 250;
+
+/** The usual terms: at once without a fault; faults at different times add a window each. */
+export function usualTerms(lease: number, window: number): Terms {
+  return {
+    lease,
+    window,
+    renewal: Math.min(lease, window) / 3,
+    wakeUp: ({ faults, stalled }) => SLACK + stalled + faults.length * window,
+  };
+}

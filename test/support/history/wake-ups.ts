@@ -1,0 +1,92 @@
+import { NS_PER_MS, type HistoryEvent, type Stamped } from './events.js';
+import type { Faults } from './faults.js';
+import { livesByKey, type Life } from './lives.js';
+import type { Violation } from './report.js';
+import type { Terms } from './terms.js';
+
+type Stall = Stamped & { readonly type: 'stall'; readonly ms: number };
+
+/**
+ * Invariant 4: each release or expiry with a live waiter is followed by a grant within the bound.
+ *
+ * A killed holder's lease, and that of one who found it lost, is over at the latest a whole lease later.
+ */
+export function lostWakeUps(
+  lives: Iterable<Life>,
+  events: readonly HistoryEvent[],
+  faults: Faults,
+  terms: Terms,
+): { violations: Violation[]; worst: number } {
+  const violations: Violation[] = [];
+  const stalls = events.filter((event): event is Stall => event.type === 'stall');
+  const over = events.reduce((latest, event) => Math.max(latest, event.at), 0);
+  let worst = 0;
+  for (const [key, ofKey] of livesByKey(lives)) {
+    const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
+    for (const [before, freeAt, next] of gaps(granted, terms)) {
+      const until = next?.grantedAt ?? over;
+      if (until <= freeAt) continue;
+      for (const waiter of ofKey) {
+        const from = Math.max(freeAt, waiter.inLineAt);
+        const to = Math.min(until, waiter.waitsUntil);
+        if (to <= from || felt(waiter, from, to, faults, terms)) continue;
+        const waited = (to - from) / NS_PER_MS;
+        const bound = terms.wakeUp({
+          key,
+          from,
+          to,
+          faults: faults.felt(from, to, terms.window),
+          stalled: stalledFor(stalls, from, to),
+        });
+        if (waited > worst) worst = waited;
+        if (waited <= bound) continue;
+        violations.push({
+          invariant: 4,
+          sentence:
+            `${key} was free and ${waiter.name} in line for ${waited.toFixed(0)} ms ` +
+            `(${bound.toFixed(0)} ms allowed)${next ? '' : ', and nobody was granted it'}`,
+          events: [before?.releaseSent ?? before?.granted, waiter.acked, next?.granted].filter(
+            (event) => event !== undefined,
+          ),
+        });
+        break; // one waiter is enough to show it
+      }
+    }
+  }
+  return { violations, worst };
+}
+
+/** Each time between two grants: who had it before, when that was surely over, and who had it next. */
+function* gaps(
+  granted: readonly Life[],
+  terms: Terms,
+): Iterable<[Life | undefined, number, Life | undefined]> {
+  let freeAt = 0;
+  let before: Life | undefined;
+  for (const life of granted) {
+    yield [before, freeAt, life];
+    freeAt = Math.max(freeAt, surelyOver(life, terms));
+    before = life;
+  }
+  yield [before, freeAt, undefined];
+}
+
+function surelyOver(life: Life, terms: Terms): number {
+  const lease = terms.lease * NS_PER_MS;
+  const lost = life.lost ?? life.looks.find((look) => !look.held);
+  return Math.min(life.endsAt, life.workerKilled + lease, (lost?.at ?? Infinity) + lease);
+}
+
+/** Something that only this waiter felt kept it from being served: that is no lost wake-up. */
+function felt(waiter: Life, from: number, to: number, faults: Faults, terms: Terms): boolean {
+  return faults.felt(from, to, terms.window, waiter.worker).some(({ victim }) => victim !== undefined);
+}
+
+function stalledFor(stalls: readonly Stall[], from: number, to: number): number {
+  let sum = 0;
+  for (const { at, ms } of stalls) {
+    const overlap = Math.min(at, to) - Math.max(at - ms * NS_PER_MS, from);
+    if (overlap > 0) sum += overlap / NS_PER_MS;
+  }
+  return sum;
+}

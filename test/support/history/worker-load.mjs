@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Many requests of one process, all that happens decided by a seed: which lock, how long inside, who gives up, who
+ * nests and how.
+ *
+ * @param {import('./worker-process.js').Load} load
+ * @param name begins the names of the requests
+ */
+export async function runLoad(load, requests, clients, name) {
+  const random = seededRandom(load.seed);
+  let begun = 0;
+  const flow = async (client) => {
+    while (begun < load.requests) {
+      begun += 1;
+      await oneRequest(load, random, requests, client, `${name}#${begun}`);
+    }
+  };
+  await Promise.all(Array.from({ length: load.concurrency }, (_, i) => flow(i % clients)));
+  await requests.idle();
+}
+
+async function oneRequest(load, random, requests, client, request) {
+  const key = `${load.keyPrefix}${Math.floor(random() * load.locks)}`;
+  const hold = load.longestHold * random();
+  const wait = random() < load.timeoutShare ? load.waitTime * random() * 0.1 : load.waitTime;
+  const nesting = random() < load.nestedShare ? pick(NESTINGS, random) : undefined;
+  const section = async (inside) => {
+    await (hold > 0 ? sleep(hold) : new Promise(setImmediate));
+    await nesting?.({ ...inside, requests, client, random });
+  };
+  const life = requests.live(request, client, key, { waitTime: Math.ceil(wait) }, section);
+  if (random() < load.abortShare) {
+    await sleep(load.longestHold * random());
+    requests.abort(request);
+  }
+  await life;
+}
+
+/** The ways in which sections nest; each is a promise of the reentrancy. */
+const NESTINGS = [
+  async function sameFlow(inside) {
+    await child(inside, 'a', inside.request);
+    inside.requests.countHolds(inside.request, inside.lock, 1);
+  },
+  async function siblings(inside) {
+    await Promise.all(['a', 'b', 'c'].map((name) => child(inside, name, inside.request)));
+    inside.requests.countHolds(inside.request, inside.lock, 1);
+  },
+  async function deeper(inside) {
+    await child(inside, 'a', inside.request, async () => {
+      await child(inside, 'b', `${inside.request}/a`);
+    });
+    inside.requests.countHolds(inside.request, inside.lock, 1);
+  },
+  async function innerThrow(inside) {
+    const failure = new Error('from inside');
+    const fail = async () => {
+      throw failure;
+    };
+    await child(inside, 'a', inside.request, fail).catch((error) => {
+      if (error !== failure) throw error;
+    });
+    inside.requests.countHolds(inside.request, inside.lock, 1);
+  },
+  /** Nobody awaits it, and it outlives its parent: the lock is kept until it has ended. */
+  async function forgotten(inside) {
+    const work = () => sleep(5 * inside.random());
+    child(inside, 'a', inside.request, work).catch(() => undefined); // refused, if the hold was lost meanwhile
+  },
+  /** Begins when its parent has ended: a stranger, who stands in line. */
+  async function detached({ request, key, lock, requests, client }) {
+    const ended = (async () => {
+      while (lock.state !== 'released' && lock.state !== 'lost') await sleep(1);
+    })();
+    void ended.then(() => requests.live(`${request}/detached`, client, key, {}, 0));
+  },
+];
+
+async function child({ request, key, engine, requests }, name, parent, work = () => new Promise(setImmediate)) {
+  const id = `${request}/${name}`;
+  await engine.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
+}
+
+function pick(list, random) {
+  return list[Math.floor(random() * list.length)];
+}
+
+/** mulberry32: small, and the same on every machine. */
+function seededRandom(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

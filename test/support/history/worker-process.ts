@@ -1,0 +1,192 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { within } from '../waiting.js';
+import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
+import type { History } from './history.js';
+import { RemoteRequest, type AskOptions, type HoldFor } from './remote-request.js';
+
+const PROGRAM = fileURLToPath(new URL('worker.mjs', import.meta.url));
+/** A cold start of Node on two busy cores takes a fraction of this. */
+const START_TIMEOUT = 10_000;
+/** Beyond the drain: closing connections, and what a worker still has open shows itself (see worker.mjs). */
+const CLOSE_TIMEOUT = 6_000;
+
+/** What a worker is told at its start. */
+export interface WorkerArguments {
+  readonly name: string;
+  /** Folder of the built package's ES modules. */
+  readonly dist: string;
+  readonly store: 'redis' | 'memory';
+  /** How many engines, each with a store and connections of its own. */
+  readonly clients: number;
+  readonly redisStore: {
+    readonly redis: string;
+    readonly keyPrefix: string;
+    readonly lease: number;
+    readonly livenessWindow: number;
+    readonly commandTimeout: number;
+  };
+  readonly engine: {
+    readonly waitTime: number;
+    readonly maxQueue: number;
+    readonly onLost: 'signal' | 'reject';
+    readonly drainTimeout: number;
+    readonly reentrant: boolean;
+  };
+  /** The independent log: a file to which every section appends. */
+  readonly log?: string;
+}
+
+/** Many requests, shaped by a seed. Shares are from 0 to 1, times in ms. */
+export interface Load {
+  readonly seed: number;
+  readonly requests: number;
+  /** How many of them at a time; they are spread over the worker's clients. */
+  readonly concurrency: number;
+  /** The locks are `${keyPrefix}0`, `${keyPrefix}1`, … */
+  readonly keyPrefix: string;
+  readonly locks: number;
+  readonly longestHold: number;
+  readonly waitTime: number;
+  /** Give up after less than a tenth of `waitTime`. */
+  readonly timeoutShare: number;
+  /** Abort after less than `longestHold`. */
+  readonly abortShare: number;
+  /** Nest in their own section: by the same flow, in branches, deeper, throwing, forgotten, detached. */
+  readonly nestedShare: number;
+}
+
+type Command =
+  | { type: 'ask'; request: string; client: number; key: string; options: AskOptions; holdFor: HoldFor }
+  | { type: 'abort' | 'release' | 'assertHeld'; request: string }
+  | { type: 'load'; load: Load }
+  | { type: 'block' | 'stepClock'; ms: number }
+  | { type: 'close' };
+
+/** A process on the built package, driven from here; what it does goes into the history. */
+export class WorkerProcess {
+  private readonly requests = new Map<string, RemoteRequest>();
+  private readonly gone: Promise<void>;
+  private asked = 0;
+  private expectedToEnd = false;
+
+  private constructor(
+    readonly name: string,
+    private readonly child: ChildProcess,
+    private readonly history: History,
+    private readonly drainTimeout: number,
+  ) {
+    const events = createInterface({ input: child.stdio[4] as Readable, crlfDelay: Infinity });
+    events.on('line', (line) => this.heard({ ...(JSON.parse(line) as HistoryEvent), worker: name }));
+    this.gone = Promise.all([once(child, 'close'), once(events, 'close')]).then(([[code, signal]]) => {
+      const how = `${signal ?? `exit ${code}`}`;
+      const event: WorkerEvent = {
+        at: stamp(),
+        worker: name,
+        type: 'exited',
+        expected: this.expectedToEnd && (signal !== null || code === 0),
+        how,
+      };
+      this.heard(event);
+    });
+  }
+
+  /** Resolves when it has started its clients. */
+  static async start(history: History, options: WorkerArguments): Promise<WorkerProcess> {
+    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
+    });
+    const worker = new WorkerProcess(options.name, child, history, options.engine.drainTimeout);
+    const ready = (event: HistoryEvent): event is WorkerEvent =>
+      event.worker === options.name && (event.type === 'ready' || event.type === 'exited');
+    const first = await history.first(ready, START_TIMEOUT, `the start of the worker ${options.name}`);
+    if (first.type === 'exited') throw new Error(`The worker ${options.name} did not start: ${first.how}.`);
+    return worker;
+  }
+
+  get pid(): number {
+    return this.child.pid ?? NaN;
+  }
+
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /**
+   * Begins a request; it stays in its section until `release()`, or for `holdFor` ms.
+   * @param client which of the worker's clients asks
+   */
+  ask(key: string, options: AskOptions & { client?: number; holdFor?: number } = {}): RemoteRequest {
+    const { client = 0, holdFor = 'told', ...rest } = options;
+    this.asked += 1;
+    const name = `${this.name}:${this.asked}`;
+    const request = new RemoteRequest(name, this.name, {
+      abort: () => this.tell({ type: 'abort', request: name }),
+      release: () => this.tell({ type: 'release', request: name }),
+      assertHeld: () => this.tell({ type: 'assertHeld', request: name }),
+    });
+    this.requests.set(name, request);
+    this.tell({ type: 'ask', request: name, client, key, options: rest, holdFor });
+    return request;
+  }
+
+  /** Does all of `load`; resolves when it is done, or the process has gone; rejects after `ms`. */
+  async load(load: Load, ms: number): Promise<void> {
+    const from = this.history.events.length;
+    const over = (event: HistoryEvent): event is WorkerEvent =>
+      event.worker === this.name && (event.type === 'loadDone' || event.type === 'exited');
+    this.tell({ type: 'load', load });
+    await this.history.first(over, ms, `the load of the worker ${this.name}`, from);
+  }
+
+  /** Its event loop does nothing else for so long. */
+  block(ms: number): void {
+    this.tell({ type: 'block', ms });
+  }
+
+  /** Its wall clock is set forward, or back, by so much. */
+  stepClock(ms: number): void {
+    this.tell({ type: 'stepClock', ms });
+  }
+
+  /** SIGKILL: resolves when it has gone and all that it recorded is in the history. */
+  async kill(): Promise<void> {
+    if (!this.running) return this.gone;
+    this.expectedToEnd = true;
+    this.history.fault('killed', { victim: this.name });
+    this.child.kill('SIGKILL');
+    await this.gone;
+  }
+
+  /** SIGSTOP; the result continues it. */
+  stop(): { resume(): void } {
+    const { heal } = this.history.fault('stopped', { victim: this.name });
+    this.child.kill('SIGSTOP');
+    return {
+      resume: () => {
+        this.child.kill('SIGCONT');
+        heal();
+      },
+    };
+  }
+
+  /** As an application is closed. Resolves when the process has ended by itself. */
+  async close(): Promise<void> {
+    if (!this.running) return this.gone;
+    this.expectedToEnd = true;
+    this.tell({ type: 'close' });
+    await within(this.gone, this.drainTimeout + CLOSE_TIMEOUT, `the end of the worker ${this.name}`);
+  }
+
+  private tell(command: Command): void {
+    if (this.child.connected) this.child.send(command);
+  }
+
+  private heard(event: HistoryEvent): void {
+    if (isRequestEvent(event)) this.requests.get(event.request)?.heard(event);
+    this.history.add(event);
+  }
+}

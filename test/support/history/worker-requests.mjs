@@ -1,0 +1,148 @@
+import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { now } from './worker-recorder.mjs';
+
+/** How a request ended that was not granted, by the code of the error. */
+const ENDINGS = { WAIT_TIMEOUT: 'timeout', ABORTED: 'aborted' };
+
+/** The requests of this process, and how each of them lives. */
+export class Requests {
+  #engines;
+  #recorder;
+  #log;
+  #running = new Map();
+  #all = new Set();
+
+  /** @param log descriptor of the file, opened for appending, to which each section writes; or undefined */
+  constructor(engines, recorder, log) {
+    this.#engines = engines;
+    this.#recorder = recorder;
+    this.#log = log;
+  }
+
+  /**
+   * Asks for the lock, works in it, gives it back; records all of that.
+   *
+   * @param holdFor ms to stay inside; 'told': until `release`; or a function that works inside
+   */
+  live(request, client, key, options, holdFor) {
+    const life = this.#live(request, client, key, options, holdFor);
+    this.#all.add(life);
+    void life.finally(() => this.#all.delete(life));
+    return life;
+  }
+
+  async #live(request, client, key, options, holdFor) {
+    const engine = this.#engines[client];
+    const abort = new AbortController();
+    const running = { abort, lock: undefined, release: undefined };
+    this.#running.set(request, running);
+    const record = (type, fields, at) => this.#recorder.record(type, { request, ...fields }, at);
+    const { waitTime } = options;
+    record('sent', { key, waitTime: waitTime === undefined || waitTime === Infinity ? null : waitTime });
+    try {
+      const onQueued = (ahead) => record('acked', { ahead });
+      const lock = await engine.open(key, { ...options, signal: abort.signal, onQueued });
+      record('granted', { token: lock.token ?? null });
+      running.lock = lock;
+      lock.signal.addEventListener('abort', () => {
+        if (lock.signal.reason?.code === 'LOST') record('lost', {});
+      });
+      await this.#section(request, key, lock, running, holdFor, engine).catch((error) => {
+        // A nested request inside a lost hold is refused with that; anything else should not have happened.
+        if (error.code !== 'LOST') record('error', describe(error));
+      });
+      record('releaseSent', {});
+      await lock.release();
+      record('releaseAcked', {});
+    } catch (error) {
+      if (ENDINGS[error.code]) record(ENDINGS[error.code], {});
+      else record('error', describe(error));
+    } finally {
+      this.#running.delete(request);
+    }
+  }
+
+  async #section(request, key, lock, running, holdFor, engine) {
+    this.#look(request, lock);
+    this.#write('B', request, key, lock);
+    await lock.run(async () => {
+      if (typeof holdFor === 'function') await holdFor({ request, key, lock, engine });
+      else if (holdFor === 'told') await new Promise((resolve) => (running.release = resolve));
+      else if (holdFor > 0) await sleep(holdFor);
+      else await new Promise(setImmediate);
+    });
+    // Who has lost the lock does not write any more. Who writes looks once more: only then was it surely held meanwhile.
+    if (!this.#look(request, lock)) return;
+    this.#write('E', request, key, lock);
+    this.#look(request, lock);
+  }
+
+  /** Works in a nested section, by the same flow or by a branch of it. */
+  async nested(outer, child, parent, lock, work) {
+    this.#recorder.record('nested', { request: outer, child, parent, token: lock.token ?? null });
+    try {
+      this.#look(outer, lock);
+      await work();
+      this.#look(outer, lock);
+    } finally {
+      this.#recorder.record('nestedEnd', { request: outer, child });
+    }
+  }
+
+  /** Records how many holds are open, and how many should be. */
+  countHolds(request, lock, expected) {
+    this.#recorder.record('holds', { request, expected, actual: lock.holdCount });
+  }
+
+  /** Without effect on one that is over. */
+  abort(request) {
+    const running = this.#running.get(request);
+    if (!running) return;
+    this.#recorder.record('abortSent', { request });
+    running.abort.abort();
+  }
+
+  release(request) {
+    this.#running.get(request)?.release?.();
+  }
+
+  assertHeld(request) {
+    const lock = this.#running.get(request)?.lock;
+    if (lock) this.#look(request, lock);
+  }
+
+  /** Those who stay inside until told are told. */
+  releaseAll() {
+    for (const { release } of this.#running.values()) release?.();
+  }
+
+  /** Resolves when all requests are over. */
+  async idle() {
+    while (this.#all.size > 0) await Promise.all(this.#all);
+  }
+
+  #look(request, lock) {
+    const at = now();
+    let held = true;
+    try {
+      lock.assertHeld();
+    } catch {
+      held = false;
+    }
+    this.#recorder.record('assertHeld', { request, held }, at);
+    return held;
+  }
+
+  /** One line of the independent log, which knows no order but that of the writes. */
+  #write(what, request, key, lock) {
+    this.#recorder.record('op', { request, resource: key, token: lock.token ?? null });
+    if (this.#log !== undefined) {
+      writeSync(this.#log, `${JSON.stringify([what, key, request, lock.token ?? null])}\n`);
+    }
+  }
+}
+
+function describe(error) {
+  return { code: error.code ?? 'UNTYPED', message: String(error.message) };
+}

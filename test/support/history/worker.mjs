@@ -1,0 +1,101 @@
+/**
+ * A process that uses the built package as an application would, and records what happens (see events.ts).
+ *
+ * It is driven by messages of worker-process.ts over the IPC channel. Events leave by a pipe, each written before the
+ * next thing happens, so that SIGKILL loses none.
+ */
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { runLoad } from './worker-load.mjs';
+import { Recorder } from './worker-recorder.mjs';
+import { Requests } from './worker-requests.mjs';
+
+const EVENTS_FD = 4;
+/** How long what is left open may take to go after a close, ms. */
+const EXIT_PATIENCE = 2_000;
+
+/** @type {import('./worker-process.js').WorkerArguments} */
+const options = JSON.parse(process.argv[2] ?? '{}');
+const recorder = new Recorder(EVENTS_FD);
+// A handler for uncaught exceptions lets the process live on: the history shall show what comes of it.
+process.on('unhandledRejection', (reason) => recorder.record('unhandled', { message: text(reason) }));
+process.on('uncaughtException', (error) => recorder.record('unhandled', { message: text(error) }));
+process.on('warning', (warning) => recorder.record('unhandled', { message: text(warning) }));
+// Whoever started this is gone.
+process.on('disconnect', () => closing ?? process.exit(1));
+
+const engines = await makeEngines();
+const log = options.log === undefined ? undefined : openSync(options.log, 'a');
+const requests = new Requests(engines, recorder, log);
+let closing;
+
+const commands = {
+  ask: ({ request, client, key, options: ask, holdFor }) => requests.live(request, client, key, ask, holdFor),
+  abort: ({ request }) => requests.abort(request),
+  release: ({ request }) => requests.release(request),
+  assertHeld: ({ request }) => requests.assertHeld(request),
+  load: async ({ load }) => {
+    await runLoad(load, requests, engines.length, options.name);
+    recorder.record('loadDone', {});
+  },
+  block: ({ ms }) => block(ms),
+  stepClock: ({ ms }) => stepClock(ms),
+  close: () => (closing ??= close()),
+};
+
+process.on('message', (message) => void commands[message.type](message));
+recorder.record('ready', {});
+
+async function makeEngines() {
+  const from = (path) => import(pathToFileURL(join(options.dist, path)).href);
+  const { LockEngine } = await from('core/lock-engine.js');
+  const makeStore = options.store === 'memory' ? await memoryStores(from) : await redisStores(from);
+  const made = [];
+  for (let i = 0; i < options.clients; i += 1) {
+    const store = makeStore();
+    await store.start();
+    made.push(new LockEngine(store, { ...options.engine, maxHold: Infinity, onWarning: () => undefined }));
+  }
+  return made;
+}
+
+async function redisStores(from) {
+  const { RedisLockStore } = await from('stores/redis/redis-lock-store.js');
+  return () => new RedisLockStore({ ...options.redisStore, onWarning: () => undefined });
+}
+
+async function memoryStores(from) {
+  const { MemoryLockStore } = await from('stores/memory/memory-lock-store.js');
+  return () => new MemoryLockStore();
+}
+
+/** As an application closes: first nobody comes in any more, then what is held has to end. Then nothing is left. */
+async function close() {
+  recorder.record('closing', {});
+  for (const engine of engines) engine.beginShutdown();
+  requests.releaseAll();
+  await Promise.race([requests.idle(), sleep(options.engine.drainTimeout, undefined, { ref: false })]);
+  await Promise.all(engines.map((engine) => engine.close()));
+  recorder.record('closed', {});
+  process.disconnect();
+  setTimeout(() => {
+    recorder.record('leftOpen', { what: process.getActiveResourcesInfo().join(' ') });
+    process.exit(1);
+  }, EXIT_PATIENCE).unref();
+}
+
+function block(ms) {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+/** The wall clock as this process sees it is set. */
+function stepClock(ms) {
+  const before = Date.now;
+  Date.now = () => before() + ms;
+}
+
+function text(error) {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

@@ -1,0 +1,274 @@
+import 'reflect-metadata';
+import { Controller, Get, Injectable, SetMetadata } from '@nestjs/common';
+import { type TestingModule } from '@nestjs/testing';
+import {
+  FairLocked,
+  FairLockService,
+  LockConfigurationError,
+  LockKeyError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
+import { Observable, of } from 'rxjs';
+import { nestWith } from './nest.js';
+
+/** For decorators that the compiler refuses, as they come from plain JavaScript. */
+const Locked = FairLocked as unknown as (key?: unknown, options?: object) => MethodDecorator;
+
+describe('@FairLocked', () => {
+  test('keeps name, length, own properties and metadata of the method, whatever is above or below', () => {
+    const Tag = (name: string): MethodDecorator => SetMetadata(name, `by ${name}`);
+    const Mark: MethodDecorator = (_target, _property, descriptor) => {
+      Object.assign(descriptor.value as object, { marked: true });
+    };
+    @Controller()
+    class Orders {
+      @Tag('above')
+      @Get('above')
+      @FairLocked('a:<0>')
+      @Mark
+      @Tag('below')
+      async pay(id: string, _by: string): Promise<string> {
+        return id;
+      }
+    }
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- looked at, not called
+    const { pay } = Orders.prototype;
+    expect([pay.name, pay.length]).toEqual(['pay', 2]);
+    expect(pay).toHaveProperty('marked', true);
+    expect(Reflect.getMetadata('above', pay)).toBe('by above');
+    expect(Reflect.getMetadata('below', pay)).toBe('by below');
+    expect(Reflect.getMetadata('path', pay)).toBe('above');
+    expect(Reflect.getMetadata('design:paramtypes', Orders.prototype, 'pay')).toEqual([String, String]);
+  });
+
+  test('stays out of the keys and the JSON of its instance', async () => {
+    @Injectable()
+    class Orders {
+      readonly shown = 1;
+      @FairLocked() async pay() {}
+    }
+    const { module } = await nestWith([Orders]);
+    const orders = module.get(Orders);
+    await orders.pay();
+    expect(Object.keys(orders)).toEqual(['shown']);
+    expect(JSON.stringify(orders)).toBe('{"shown":1}');
+    await module.close();
+  });
+
+  describe('under inheritance', () => {
+    abstract class Base {
+      readonly ran: string[] = [];
+      @FairLocked() async run(): Promise<void> {
+        this.ran.push('base');
+      }
+      @FairLocked('x') async both(): Promise<void> {
+        this.ran.push('base');
+      }
+    }
+    @Injectable()
+    class Inheriting extends Base {
+      @FairLocked('own') async own() {}
+      override async both(): Promise<void> {
+        await super.both();
+      }
+    }
+    @Injectable()
+    class Overriding extends Base {
+      @FairLocked('x') override async both(): Promise<void> {
+        this.ran.push('override');
+        await super.both();
+      }
+    }
+    let module: TestingModule;
+    let locks: FairLockService;
+    beforeAll(async () => {
+      ({ module, locks } = await nestWith([Inheriting, Overriding]));
+    });
+    afterAll(() => module.close());
+
+    test('an inherited method is locked, by the name of the class that declares it', async () => {
+      const lock = await locks.acquire('Base.run');
+      const wait = module.get(Inheriting).run();
+      const state = await Promise.race([wait, locks.inspect('Base.run')]);
+      expect(state).toMatchObject({ queueLength: 1 });
+      await lock.release();
+      await wait;
+      expect(module.get(Inheriting).ran).toEqual(['base']);
+    });
+
+    test('a locked override may call the locked method it overrides', async () => {
+      const overriding = module.get(Overriding);
+      await overriding.both();
+      expect(overriding.ran).toEqual(['override', 'base']);
+    });
+  });
+
+  test('twice on one method takes the outer lock first', async () => {
+    @Injectable()
+    class Orders {
+      constructor(readonly locks: FairLockService) {}
+      @FairLocked('outer')
+      @FairLocked('inner')
+      async pay(): Promise<unknown> {
+        return [await this.locks.isLocked('outer'), await this.locks.isLocked('inner')];
+      }
+    }
+    const { module, locks } = await nestWith([Orders], { waitTime: 10 });
+    expect(await module.get(Orders).pay()).toEqual([true, true]);
+    await using _outer = await locks.acquire('outer');
+    const blocked = module.get(Orders).pay();
+    await expect(blocked).rejects.toThrow(LockTimeoutError);
+    await expect(blocked).rejects.toMatchObject({ key: 'outer' });
+    await module.close();
+  });
+
+  describe('is refused when the class is defined', () => {
+    const refused = (
+      define: () => unknown,
+      kind: new (...args: never[]) => Error,
+      sentence: string | RegExp,
+    ) => {
+      expect(define).toThrow(kind);
+      expect(define).toThrow(sentence);
+    };
+
+    test('for a malformed template, naming the place', () => {
+      refused(
+        () => {
+          class Orders {
+            @Locked('order:<id>') async pay(_id: string) {}
+          }
+          return Orders;
+        },
+        LockKeyError,
+        'The lock key "order:<id>" of Orders.pay has the placeholder <id>, which names nothing.',
+      );
+    });
+
+    test('on a static method, an accessor or a property', () => {
+      const sentence = /only methods of instances can be locked/;
+      refused(
+        () => {
+          class Orders {
+            @Locked('x') static async pay() {}
+          }
+          return Orders;
+        },
+        LockConfigurationError,
+        sentence,
+      );
+      refused(
+        () => {
+          class Orders {
+            @Locked('x') get pay() {
+              return 1;
+            }
+          }
+          return Orders;
+        },
+        LockConfigurationError,
+        sentence,
+      );
+      refused(
+        () => Locked('x')(class {}.prototype, 'pay', undefined as never),
+        LockConfigurationError,
+        sentence,
+      );
+    });
+
+    test('without a key on a class without a name', () => {
+      refused(
+        () => Locked()(class {}.prototype, 'pay', { value: async () => {} }),
+        LockConfigurationError,
+        /give the lock a key/,
+      );
+    });
+
+    test('on a method that metadata show to be synchronous', () => {
+      for (const define of [
+        () => {
+          class Orders {
+            @Locked('x') pay(): string {
+              return '';
+            }
+          }
+          return Orders;
+        },
+        () => {
+          class Orders {
+            @Locked('x') pay(): Date {
+              return new Date();
+            }
+          }
+          return Orders;
+        },
+        () => {
+          class Orders {
+            @Locked('x') *pay() {
+              yield 1;
+            }
+          }
+          return Orders;
+        },
+      ]) {
+        refused(define, LockConfigurationError, '@FairLocked on Orders.pay: the method is synchronous');
+      }
+    });
+
+    test('where its options contradict the method', () => {
+      refused(
+        () => {
+          class Orders {
+            @Locked('x', { returns: 'observable' }) async pay() {}
+          }
+          return Orders;
+        },
+        LockConfigurationError,
+        "the options say returns: 'observable', but the method returns a promise.",
+      );
+      refused(
+        () => {
+          class Orders {
+            @Locked('x', { returns: 'promise' }) async *pay() {}
+          }
+          return Orders;
+        },
+        LockConfigurationError,
+        'but the method returns an async generator.',
+      );
+    });
+  });
+
+  describe('knows what a method returns without being told', () => {
+    @Injectable()
+    class Feeds {
+      @Locked('x') observable(): Observable<number> {
+        return of(1);
+      }
+      @Locked('x') async *generator() {
+        yield 1;
+      }
+      @Locked('x') promise(): Promise<number> {
+        return Promise.resolve(1);
+      }
+      @Locked('x') unwritten() {
+        return Promise.resolve(1);
+      }
+      @Locked('x') wide(): unknown {
+        return Promise.resolve(1);
+      }
+    }
+    test('by a written return type or the kind of the function, and else takes it for a promise', async () => {
+      const { module } = await nestWith([Feeds]);
+      const feeds = module.get(Feeds);
+      expect(feeds.observable()).toBeInstanceOf(Observable);
+      expect(feeds.generator()).toHaveProperty('next');
+      for (const name of ['promise', 'unwritten', 'wide'] as const) {
+        const result = feeds[name]();
+        expect(result).toBeInstanceOf(Promise);
+        expect(await result).toBe(1);
+      }
+      await module.close();
+    });
+  });
+});

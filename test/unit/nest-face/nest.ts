@@ -1,0 +1,31 @@
+/** A Nest application context with locks in memory, for tests of what needs no transport. */
+import { type Provider } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
+import { eventually } from '../../support/waiting.js';
+
+/** Long enough for whatever needs no waiting, on a busy machine. */
+export const SOON = 2_000;
+
+export async function nestWith(
+  providers: Provider[],
+  options: FairLockModuleOptions = {},
+): Promise<{ module: TestingModule; locks: FairLockService }> {
+  const module = await Test.createTestingModule({
+    imports: [FairLockModule.forRoot({ store: 'memory', ...options })],
+    providers,
+  }).compile();
+  await module.init();
+  return { module, locks: module.get(FairLockService) };
+}
+
+/** Resolves when `count` requests wait for `key`. */
+export async function waiting(locks: FairLockService, key: string, count: number): Promise<void> {
+  const isSo = async () => (await locks.inspect(key)).queueLength === count;
+  await eventually(isSo, SOON, `${count} in line for ${key}`);
+}
+
+/** Resolves when nobody holds `key`. */
+export async function free(locks: FairLockService, key: string): Promise<void> {
+  await eventually(async () => !(await locks.isLocked(key)), SOON, `${key} to be free`);
+}
