@@ -48,7 +48,11 @@ export class LockTimeoutError extends FairLockError {
     /** Milliseconds that the caller was willing to wait. */
     readonly waitTime: number,
     /** Who was in the way when it ended, as far as known. */
-    readonly blockedBy: { readonly holder?: string; readonly heldFor?: number; readonly ahead?: number } = {},
+    readonly blockedBy: {
+      readonly holder?: string;
+      readonly heldFor?: number | undefined;
+      readonly ahead?: number;
+    } = {},
   ) {
     super(
       waitTime === 0
@@ -193,7 +197,7 @@ function seconds(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
-function describeBlocker(blocker: { holder?: string; heldFor?: number; ahead?: number }): string {
+function describeBlocker(blocker: LockTimeoutError['blockedBy']): string {
   const holder = blocker.holder
     ? `, held by ${blocker.holder}${blocker.heldFor === undefined ? '' : ` for ${seconds(blocker.heldFor)}`}`
     : '';

@@ -89,16 +89,16 @@ export interface LockHolder {
   /** `host/pid` and the label: `web-1/4711/OrdersService.pay`. */
   readonly who: string;
   readonly token: number | undefined;
-  /** Held for this long. */
-  readonly heldFor: number;
+  /** Held for this long; undefined where the store does not know. */
+  readonly heldFor: number | undefined;
   /** Left of the lease. `Infinity` in the memory store without a fixed lease. */
   readonly leaseLeft: number;
 }
 
 export interface LockWaiter {
   readonly who: string;
-  /** Waiting for this long. */
-  readonly waitingFor: number;
+  /** Waiting for this long; undefined where the store does not know. */
+  readonly waitingFor: number | undefined;
   /** False while its client is not heard from; it is passed over then, without losing its place. */
   readonly live: boolean;
 }

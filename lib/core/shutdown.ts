@@ -58,7 +58,6 @@ export class Shutdown implements Watched {
 
   /** The drain time is over. */
   onDue(): void {
-    if (this.drained) return;
     this.phase = 'drained';
     for (const wait of this.waits) this.abandon(wait);
     this.grants.interrupt();

@@ -11,8 +11,16 @@ export interface Capabilities {
   readonly lease: number;
   /** Whether `inspect` names each waiter by its label too; otherwise by its process only. */
   readonly waiterLabels: boolean;
-  /** Whether neighbours in line of one client are granted as one: `inspect` then shows the first of them, and the others as served. */
+  /**
+   * Whether neighbours in line of one client are granted as one, and only that client knows who of them is inside. Then
+   * `inspect` shows the first of them as the holder and none of them as waiting, `maxQueue` does not count them, and
+   * `onQueued` may count some that were served already.
+   */
   readonly runs: boolean;
+  /** Whether a client can tell who the other clients' holders and waiters are, and since when; otherwise it shows their ids. */
+  readonly knowsOthers: boolean;
+  /** Names that the store cannot serve: asking for one is a LockKeyError. */
+  readonly refusedNames: RegExp | undefined;
 }
 
 /** Makes a client that has not been started. */
@@ -49,6 +57,11 @@ export class Bench {
     const store = this.stores[number % this.stores.length];
     if (!store) throw new Error('The bench is not open.');
     return store;
+  }
+
+  /** `other`, if it can tell who is behind what client `owner` holds and waits for, else `owner` itself. */
+  whoKnows(owner: number, other: number): number {
+    return this.capabilities.knowsOthers ? other : owner;
   }
 
   /** A client apart from those that the tests share, for tests that close it. */

@@ -10,6 +10,8 @@ describeModel(
     lease: Infinity,
     waiterLabels: true,
     runs: false,
+    knowsOthers: true,
+    refusedNames: undefined,
   },
   300,
 );

@@ -13,6 +13,8 @@ describeLockStore('memory', () => new MemoryLockStore(), {
   lease: Infinity,
   waiterLabels: true,
   runs: false,
+  knowsOthers: true,
+  refusedNames: undefined,
 });
 
 describe('the memory store, beyond the contract', () => {

@@ -10,6 +10,8 @@ export const capabilities: Capabilities = {
   lease: LEASE,
   waiterLabels: false,
   runs: true,
+  knowsOthers: true,
+  refusedNames: undefined,
 };
 
 /** Clients of one line that no other test file knows. */

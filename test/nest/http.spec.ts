@@ -13,9 +13,18 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
-import { deferred } from '../support/waiting.js';
-import { held, leavingClient, PLATFORMS, SOON, waiting, webApp, type WebApp } from './web-app.js';
-import { eventually } from '../support/waiting.js';
+import { deferred, eventually } from '../support/waiting.js';
+import {
+  type Answer,
+  ask,
+  held,
+  leavingClient,
+  PLATFORMS,
+  SOON,
+  waiting,
+  webApp,
+  type WebApp,
+} from './web-app.js';
 
 let gate = deferred();
 const log: string[] = [];
@@ -113,7 +122,7 @@ class OrdersController {
 
 describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
   let web: WebApp;
-  const get = (path: string) => fetch(`${web.url}/orders/${path}`);
+  const get = (path: string) => ask(`${web.url}/orders/${path}`);
 
   beforeAll(async () => {
     web = await webApp(platform, { controllers: [OrdersController], providers: [Deepest, Middle, Never] });
@@ -126,23 +135,19 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
 
   test.each(['above', 'below'])('has its route and its pipes with the lock %s them', async (where) => {
     const answer = await get(`${where}/7`);
-    expect([answer.status, await answer.json()]).toEqual([200, { id: 7, key: 'order:7' }]);
+    expect([answer.status, answer.body]).toEqual([200, { id: 7, key: 'order:7' }]);
     expect((await get(`${where}/seven`)).status).toBe(400);
     expect(await web.locks.isLocked('order:NaN')).toBe(false);
   });
 
   test('takes a key from its body, and keeps its status code', async () => {
-    const answer = await fetch(`${web.url}/orders/body`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id: 'a' }),
-    });
+    const answer = await ask(`${web.url}/orders/body`, { method: 'POST', body: { id: 'a' } });
     expect(answer.status).toBe(202);
-    expect(await answer.json()).toEqual({ key: 'order:a', token: expect.any(Number) });
+    expect(answer.body).toEqual({ key: 'order:a', token: expect.any(Number) });
   });
 
   test('serves requests in the order of their coming', async () => {
-    const answers: Promise<Response>[] = [];
+    const answers: Promise<Answer>[] = [];
     for (const [ahead, by] of ['a', 'b', 'c'].entries()) {
       answers.push(get(`slow/1?by=${by}`));
       if (ahead === 0) await held(web.locks, 'order:1');
@@ -155,7 +160,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
 
   test('answers with its own errors as ever', async () => {
     const answer = await get('conflict');
-    expect([answer.status, await answer.json()]).toEqual([
+    expect([answer.status, answer.body]).toEqual([
       409,
       { statusCode: 409, message: 'its own', error: 'Conflict' },
     ]);
@@ -187,7 +192,6 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     gate.resolve();
     await lock.release();
     expect((await stays).status).toBe(200);
-    await client.gone;
     expect(log).toEqual(['stays in', 'stays out']);
   });
 
@@ -195,22 +199,21 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     await using lock = await web.locks.acquire('deep:1');
     const client = leavingClient(`${web.url}/orders/deep/1`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ padding: 'x'.repeat(50_000) }),
+      body: { padding: 'x'.repeat(50_000) },
     });
     await waiting(web.locks, 'deep:1', 1);
     client.leave();
     await waiting(web.locks, 'deep:1', 0);
-    await client.gone;
     await lock.release();
     expect(log).toEqual([]);
   });
 
   test('whose client goes away while it holds runs to its end', async () => {
+    const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
     await held(web.locks, 'order:1');
     client.leave();
-    await client.gone;
+    await gone;
     expect(await web.locks.isLocked('order:1')).toBe(true);
     gate.resolve();
     await eventually(() => log.includes('gone out'), SOON, 'the handler to end');
@@ -228,10 +231,11 @@ describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {
       { requestScope: false },
     );
     const lock = await web.locks.acquire('order:1');
+    const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
     await waiting(web.locks, 'order:1', 1);
     client.leave();
-    await client.gone;
+    await gone;
     gate.resolve();
     await lock.release();
     await eventually(() => log.includes('gone out'), SOON, 'the handler to run all the same');
@@ -251,10 +255,10 @@ describe.each(PLATFORMS)('the filter on %s', (platform) => {
 
   test('adds Retry-After and a code, and names no host, process or key', async () => {
     await using _lock = await web.locks.acquire('busy', { label: 'SecretService.secret' });
-    const answer = await fetch(`${web.url}/orders/busy`);
+    const answer = await ask(`${web.url}/orders/busy`);
     expect(answer.status).toBe(423);
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(await answer.json()).toEqual({
+    expect(answer.headers['retry-after']).toBe('1');
+    expect(answer.body).toEqual({
       statusCode: 423,
       code: 'WAIT_TIMEOUT',
       error: 'Locked',
@@ -264,7 +268,7 @@ describe.each(PLATFORMS)('the filter on %s', (platform) => {
   });
 
   test('leaves other errors alone', async () => {
-    const answer = await fetch(`${web.url}/orders/conflict`);
-    expect(await answer.json()).toEqual({ statusCode: 409, message: 'its own', error: 'Conflict' });
+    const answer = await ask(`${web.url}/orders/conflict`);
+    expect(answer.body).toEqual({ statusCode: 409, message: 'its own', error: 'Conflict' });
   });
 });

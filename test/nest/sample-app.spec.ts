@@ -1,4 +1,4 @@
-import { type INestApplication, Logger } from '@nestjs/common';
+import { type INestApplication } from '@nestjs/common';
 import { jest } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -76,9 +76,11 @@ class Shop {
 async function firstEvent(stream: Response): Promise<unknown> {
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ''; ;) {
-    text += (await reader?.read())?.value ?? '';
+    const chunk = await reader?.read();
+    if (!chunk || chunk.done) throw new Error(`The stream ended after: ${text}`);
+    text += chunk.value;
     const data = /^data: (.*)$/m.exec(text)?.[1];
-    if (data !== undefined) return JSON.parse(data);
+    if (data !== undefined) return JSON.parse(data) as unknown;
   }
 }
 
@@ -96,7 +98,6 @@ describe('The sample app', () => {
     return Promise.all([open(settings), open(settings)]);
   };
 
-  beforeAll(() => Logger.overrideLogger(false));
   afterEach(async () => {
     await Promise.all(shops.splice(0).map(({ app }) => app.close()));
   });

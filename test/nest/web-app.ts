@@ -1,4 +1,14 @@
 /** Real Nest applications on a free port of the loopback, with locks in memory, on each HTTP platform. */
+import { once } from 'node:events';
+import {
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { text } from 'node:stream/consumers';
 import { type INestApplication, type ModuleMetadata } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -52,14 +62,45 @@ export async function held(locks: FairLockService, key: string): Promise<void> {
   await eventually(() => locks.isLocked(key), SOON, `${key} to be held`);
 }
 
-/** A request whose client goes away at `leave()`; `gone` resolves when it has. */
-export function leavingClient(url: string, init: RequestInit = {}): { leave(): void; gone: Promise<void> } {
-  const client = new AbortController();
-  const gone = fetch(url, { ...init, signal: client.signal }).then(
-    async (response) => {
-      await response.body?.cancel();
-    },
-    () => undefined,
-  );
-  return { leave: () => client.abort(), gone };
+/** Resolves when the server has noticed that the next client went away. */
+export async function noticed(app: INestApplication): Promise<void> {
+  const server = app.getHttpServer() as Server;
+  const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  await once(response, 'close');
+}
+
+export interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+}
+
+interface Ask {
+  readonly method?: string;
+  readonly body?: unknown;
+}
+
+/** One request on a connection of its own, which keeps no server from closing. The body is parsed where it is JSON. */
+export async function ask(url: string, how: Ask = {}): Promise<Answer> {
+  const [response] = (await once(send(url, how), 'response')) as [IncomingMessage];
+  const body = await text(response);
+  const isJson = response.headers['content-type']?.startsWith('application/json');
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: isJson ? (JSON.parse(body) as unknown) : body,
+  };
+}
+
+/** A request whose client goes away at `leave()`. */
+export function leavingClient(url: string, how: Ask = {}): { leave(): void } {
+  const request = send(url, how);
+  request.on('error', () => undefined);
+  return { leave: () => request.destroy() };
+}
+
+function send(url: string, { method = 'GET', body }: Ask): ClientRequest {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const headers = text === undefined ? {} : { 'content-type': 'application/json' };
+  return request(url, { method, headers, agent: false }).end(text);
 }

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'f6ee9416fe13093c0525000c7cf39aa83fbf0d1b',
+  sha1: 'a8ba2f5f5a6398b2ddd3c6a0539107fc72daac48',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -119,11 +119,32 @@ if name == client then
 record = false
 end
 end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
 local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
@@ -153,24 +174,6 @@ local info = redis.pcall('INFO', 'server')
 serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
 end
 return serverId == id
-end
-local graceUntil
-local function inGrace()
-if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-local newest = 0
-local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-for i = 1, #latest, 2 do
-if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
-end
-end
-if not callerWasInTouch and newest < now and newest > graceUntil then
-graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-end
-end
-return now <= graceUntil
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
@@ -372,7 +375,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'b5886883862d7345b28d1744ef3fd8aeb2de5460',
+  sha1: '7864ff0b87bc2d290efc4ed2b325e21f84c9934e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -465,11 +468,32 @@ if name == client then
 record = false
 end
 end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
 local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
@@ -499,24 +523,6 @@ local info = redis.pcall('INFO', 'server')
 serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
 end
 return serverId == id
-end
-local graceUntil
-local function inGrace()
-if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-local newest = 0
-local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-for i = 1, #latest, 2 do
-if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
-end
-end
-if not callerWasInTouch and newest < now and newest > graceUntil then
-graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-end
-end
-return now <= graceUntil
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
@@ -696,7 +702,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'b96f48d5a99505ef79ac468417182ac7c9d2e2d1',
+  sha1: '3c3f440b2cb5405c6b134379a948f53bd6a7ec38',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -793,11 +799,32 @@ if name == client then
 record = false
 end
 end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
 local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
@@ -827,24 +854,6 @@ local info = redis.pcall('INFO', 'server')
 serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
 end
 return serverId == id
-end
-local graceUntil
-local function inGrace()
-if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-local newest = 0
-local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-for i = 1, #latest, 2 do
-if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
-end
-end
-if not callerWasInTouch and newest < now and newest > graceUntil then
-graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-end
-end
-return now <= graceUntil
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
@@ -1109,7 +1118,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '36fa4b8a4212cc50968d2340dc29f5a630a63dc6',
+  sha1: 'de3a53de5c5db2d7f17f47abe2afe100c730b3c1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1202,11 +1211,32 @@ if name == client then
 record = false
 end
 end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
 local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
@@ -1236,24 +1266,6 @@ local info = redis.pcall('INFO', 'server')
 serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
 end
 return serverId == id
-end
-local graceUntil
-local function inGrace()
-if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-local newest = 0
-local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-for i = 1, #latest, 2 do
-if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
-end
-end
-if not callerWasInTouch and newest < now and newest > graceUntil then
-graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-end
-end
-return now <= graceUntil
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
@@ -1428,7 +1440,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '51527428df118de0332e1c39e5813d8747a41e4b',
+  sha1: 'f5669e01505d855a16ad60842c0fb6d4159ebe22',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1532,11 +1544,32 @@ if name == client then
 record = false
 end
 end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+end
+end
+return now <= graceUntil
+end
 local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
 callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
 if not generation or not deadline then
 generation = micros
@@ -1566,24 +1599,6 @@ local info = redis.pcall('INFO', 'server')
 serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
 end
 return serverId == id
-end
-local graceUntil
-local function inGrace()
-if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-local newest = 0
-local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-for i = 1, #latest, 2 do
-if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
-end
-end
-if not callerWasInTouch and newest < now and newest > graceUntil then
-graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-end
-end
-return now <= graceUntil
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)

@@ -40,13 +40,11 @@ export class LockLine implements Watched {
   ) {}
 
   /** Who this client has under that name in Redis, for people, and since when. */
-  describe(id: string): { who: string; since: number | undefined } | undefined {
+  describe(id: string): { readonly who: string; readonly since: number } | undefined {
     const grant = this.grants.get(id);
     if (grant) return grant;
-    for (const waiter of this.waiters.values()) {
-      if (waiter.id === id) return { who: waiter.who, since: performance.now() - waiter.waited };
-    }
-    return undefined;
+    const waiter = this.ours(id);
+    return waiter && { who: waiter.who, since: performance.now() - waiter.waited };
   }
 
   join(waiter: Waiter): void {
@@ -63,15 +61,13 @@ export class LockLine implements Watched {
   /** Something may have been missed: the grants and the first in line ask. */
   look(): void {
     for (const grant of this.grants.values()) grant.renewNow();
-    const [first] = this.waiters.values();
-    if (first) void this.ask(first);
+    this.askFirst();
   }
 
   onDue(): void {
     this.nextLook = Infinity;
-    const [first] = this.waiters.values();
-    if (first) void this.ask(first);
-    this.lookWithin(this.context.timing.heartbeat);
+    this.askFirst();
+    this.lookWithin(Infinity);
   }
 
   /** That grant was taken away. */
@@ -80,9 +76,9 @@ export class LockLine implements Watched {
   }
 
   /** The head of the queue that a command has woken: if it is of this client, the message need not be waited for. */
-  tell(head: string | undefined): void {
-    if (!head) return;
-    for (const waiter of this.waiters.values()) if (waiter.id === head) return void this.ask(waiter);
+  tell(head: string): void {
+    const waiter = this.ours(head);
+    if (waiter) void this.ask(waiter);
   }
 
   /** Everybody out: the client closes. Resolves when Redis knows. */
@@ -115,22 +111,24 @@ export class LockLine implements Watched {
         this.askingFailed(waiter, toCommandFailure(error));
       }
       if (waiter.askAgain) void this.ask(waiter);
+      if (waiter.settled) this.takeOutLateCopies(waiter);
     });
   }
 
   private async insistOnAnswer(waiter: Waiter): Promise<Answer> {
     const { commands, patience, timing } = this.context;
     const deadline = performance.now() + timing.commandTimeout;
-    let unanswered = waiter.unsureUntil > 0 ? 1 : 0;
     const say = async (): Promise<Answer> => {
-      unanswered += 1;
       const asked = commands.acquire(this.keys, waiter, deadline);
       waiter.askedOrder = commands.lastOrder;
-      const answer = await asked;
-      unanswered -= 1;
-      return answer;
+      try {
+        return await asked;
+      } catch (error) {
+        const failure = toCommandFailure(error);
+        if (failure.effect === 'unknown') waiter.unsureUntil = deadline;
+        throw failure;
+      }
     };
-    waiter.unsureUntil = deadline;
     let answer: Answer;
     do answer = await patience.insist(say, deadline, () => waiter.settled);
     while (
@@ -139,8 +137,6 @@ export class LockLine implements Watched {
       performance.now() < deadline &&
       !waiter.settled
     );
-    // If every command was answered, none is left that may still run (R13).
-    if (unanswered === 0) waiter.unsureUntil = 0;
     return answer;
   }
 
@@ -171,9 +167,8 @@ export class LockLine implements Watched {
   private granted(waiter: Waiter, answer: Answer): void {
     const grant = new HeldGrant(waiter, this.keys, this.context, answer, (over, woken) => {
       this.grants.delete(over.id);
-      this.tell(woken);
-      // After a loss nobody may have been woken.
-      if (woken === undefined) this.lookWithin(0);
+      if (woken !== undefined) this.tell(woken);
+      else this.lookWithin(0); // nobody may have been woken
       this.settleDown();
     });
     if (grant.lease.state === 'lost') {
@@ -186,21 +181,20 @@ export class LockLine implements Watched {
     this.grants.set(waiter.id, grant);
     grant.begin();
     waiter.grant(grant);
-    this.takeOutLateCopies(waiter);
     // What waits behind looks when the lease should end.
     this.lookWithin(waiter.leaseTime);
   }
 
   private queued(waiter: Waiter, { order, details }: Answer): void {
-    const [ahead, place, again, holder] = details;
+    const [ahead, place, again, next] = details;
     const joins = !waiter.placed;
     waiter.placed = true;
     if (joins) this.tellPlace(waiter, Number(ahead));
     else if (place === 'new') this.lostPlace(waiter, order);
     if (waiter.settled) return;
     void this.listen(waiter);
-    // A grant whose answer was lost is found here.
-    if (holder !== waiter.id) this.tell(String(holder));
+    // A grant whose answer was lost is found here, and a turn whose message was.
+    if (next !== waiter.id) this.tell(String(next));
     this.lookWithin(Number(again) < 0 ? Infinity : Number(again) + 1);
   }
 
@@ -232,8 +226,7 @@ export class LockLine implements Watched {
     waiter.listening = true;
     await this.context.subscriber.add(this.channelOf(waiter));
     // Only the first of this client's requests can have been woken: the others stand behind it.
-    const [first] = this.waiters.values();
-    if (first === waiter) void this.ask(waiter);
+    if (this.first() === waiter) void this.ask(waiter);
   }
 
   // ---- giving up -----------------------------------------------------------------------------------------------------
@@ -258,7 +251,6 @@ export class LockLine implements Watched {
   private reject(waiter: Waiter, error: unknown): void {
     this.remove(waiter);
     waiter.fail(error);
-    this.takeOutLateCopies(waiter);
   }
 
   /** Out of the line, and out of the lock if it was just given. Never rejects. */
@@ -273,8 +265,7 @@ export class LockLine implements Watched {
       const until = performance.now() + Math.max(timing.lease, timing.commandTimeout);
       // Without an answer its deadline in line ends it.
       const answer = await patience.insist(say, until).catch(() => undefined);
-      this.tell(answer && String(answer.details[0]));
-      this.takeOutLateCopies(waiter);
+      if (answer) this.tell(String(answer.details[0]));
       return answer;
     });
   }
@@ -301,22 +292,34 @@ export class LockLine implements Watched {
     return `${this.keys.channel}:${waiter.id}`;
   }
 
+  private first(): Waiter | undefined {
+    const [first] = this.waiters.values();
+    return first;
+  }
+
+  private askFirst(): void {
+    const first = this.first();
+    if (first) void this.ask(first);
+  }
+
+  /** The request of this client that Redis names so, if it is still in line. */
+  private ours(id: string): Waiter | undefined {
+    const [uuid, thread] = id.split(':');
+    return uuid === this.context.uuid ? this.waiters.get(Number(thread)) : undefined;
+  }
+
   /** Who holds, for people; Redisson's name for it where it is not of this client. */
   private blocker(id: string | number | undefined): { holder?: string; heldFor?: number } {
     if (id === undefined || id === '') return {};
     const known = this.describe(String(id));
-    if (!known) return { holder: String(id) };
-    return {
-      holder: known.who,
-      ...(known.since !== undefined && { heldFor: performance.now() - known.since }),
-    };
+    return known ? { holder: known.who, heldFor: performance.now() - known.since } : { holder: String(id) };
   }
 
   /** The first in line asks within `delay` ms, and within a heartbeat in any case. */
   private lookWithin(delay: number): void {
-    if (this.waiters.size === 0) return this.context.watchdog.cancel(this);
-    const { heartbeat } = this.context.timing;
-    this.nextLook = performance.now() + Math.min(delay, heartbeat);
+    if (this.waiters.size === 0) return;
+    const due = performance.now() + Math.min(delay, this.context.timing.heartbeat);
+    this.nextLook = Math.min(this.nextLook, due);
     this.context.watchdog.schedule(this, this.nextLook);
   }
 

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '20dfda9eecb14c11bf0c53727169c7171b56b3b8',
+  sha1: 'b0d3ab3ec8e46b122d1f643bdbe22321d7b67097',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -64,10 +64,12 @@ local left = redis.call('PTTL', lock)
 local again = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-return { 'WAITS', time, place, 'kept', again, holder or '' }
+return { 'WAITS', time, place, 'kept', again, holder or head }
 end
 local length = redis.call('LLEN', queue)
-if tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
+if place then
+length = length - redis.call('LREM', queue, 0, request)
+elseif tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
 return { 'FULL', time }
 end
 local last = redis.call('LINDEX', queue, -1)
@@ -75,7 +77,7 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', again, holder or '' }`,
+return { 'WAITS', time, length, 'new', again, holder or head }`,
 } as const;
 
 export const forceRelease = {

@@ -2,52 +2,86 @@ import type { Random } from './random.js';
 import type { SimProcess } from './sim-process.js';
 import type { World } from './world.js';
 
-/** What the weather of the network does to one direction of a link. */
-export interface Weather {
-  /** Fastest and slowest delivery in ms. */
-  low: number;
-  high: number;
+/** What the network does to one direction of a client's connections of one kind. */
+export class Weather {
+  private readonly holding = new Set<Lane>();
+  private blocks = 0;
+
+  constructor(
+    /** Fastest and slowest delivery in ms. */
+    public low: number,
+    public high: number,
+  ) {}
+
+  get blocked(): boolean {
+    return this.blocks > 0;
+  }
+
   /** Nothing gets through; it is kept and delivered when this ends, as TCP does. */
-  blocked: boolean;
+  block(): void {
+    this.blocks += 1;
+  }
+
+  unblock(): void {
+    this.blocks -= 1;
+    if (this.blocks > 0) return;
+    const lanes = [...this.holding];
+    this.holding.clear();
+    for (const lane of lanes) lane.cleared();
+  }
+
+  holds(lane: Lane): void {
+    this.holding.add(lane);
+  }
 }
 
 interface Packet {
   readonly deliver: () => void;
-  readonly toClient: boolean;
+  /** The end of the connection arrives also where its data got lost. */
+  readonly isEnd: boolean;
 }
 
-/** One direction of a connection: bytes arrive in order or not at all. */
-class Lane {
+/** One direction of a connection: what is sent arrives in order or not at all. */
+export class Lane {
+  /** Data under way, and what is sent from now on, is lost. */
+  losesData = false;
   private lastArrival = 0;
-  private held: Packet[] = [];
-  /** From this time on nothing that is sent arrives. */
-  closed = false;
+  private readonly underWay: Packet[] = [];
+  /** Arrivals that bad weather held up. */
+  private owed = 0;
 
   constructor(
     private readonly link: Link,
     readonly weather: Weather,
+    private readonly toClient: boolean,
   ) {}
 
-  send(packet: Packet, extra = 0): void {
+  send(deliver: () => void, isEnd = false, extra = 0): void {
     const { world, random } = this.link;
     const arrival = world.now + random.between(this.weather.low, this.weather.high) + extra;
     this.lastArrival = Math.max(this.lastArrival, arrival);
-    const process = packet.toClient ? this.link.process : undefined;
-    world.schedule(this.lastArrival - world.now, () => this.arrive(packet), process);
+    this.underWay.push({ deliver, isEnd });
+    this.arriveIn(this.lastArrival - world.now);
   }
 
-  /** The weather cleared: what was held comes after a retransmission. */
+  /** The weather cleared: what was held up comes with a retransmission. */
   cleared(): void {
-    const { held } = this;
-    this.held = [];
-    const pause = held.length > 0 ? this.link.random.between(0, 200) : 0;
-    for (const packet of held) this.send(packet, pause);
+    const pause = this.link.random.between(0, 200);
+    for (; this.owed > 0; this.owed -= 1) this.arriveIn(pause);
   }
 
-  private arrive(packet: Packet): void {
-    if (this.closed) return;
-    if (this.weather.blocked || this.held.length > 0) this.held.push(packet);
-    else packet.deliver();
+  private arriveIn(delay: number): void {
+    this.link.world.schedule(delay, () => this.arrive(), this.toClient ? this.link.process : undefined);
+  }
+
+  private arrive(): void {
+    if (this.weather.blocked) {
+      this.owed += 1;
+      this.weather.holds(this);
+      return;
+    }
+    const packet = this.underWay.shift();
+    if (packet && (packet.isEnd || !this.losesData)) packet.deliver();
   }
 }
 
@@ -81,8 +115,8 @@ export class Link {
     private readonly client: ClientEnd,
     private readonly server: ServerEnd,
   ) {
-    this.up = new Lane(this, weather.up);
-    this.down = new Lane(this, weather.down);
+    this.up = new Lane(this, weather.up, false);
+    this.down = new Lane(this, weather.down, true);
   }
 
   get openAtServer(): boolean {
@@ -95,21 +129,16 @@ export class Link {
 
   /** A command from the client; `answered` is called at the client with the reply. */
   command(name: string, args: string[], answered: (reply: unknown) => void): void {
-    this.up.send({
-      toClient: false,
-      deliver: () => {
-        if (!this.serverOpen) return;
-        this.server.command(this, name, args, (reply) => {
-          this.toClient(() => answered(reply));
-        });
-      },
+    this.up.send(() => {
+      if (!this.serverOpen) return;
+      this.server.command(this, name, args, (reply) => this.toClient(() => answered(reply)));
     });
   }
 
   /** From the server to the client. */
   toClient(deliver: () => void): void {
     if (!this.serverOpen) return;
-    this.down.send({ toClient: true, deliver: () => this.clientOpen && deliver() });
+    this.down.send(() => this.clientOpen && deliver());
   }
 
   deliverMessage(channel: string, message: string): void {
@@ -118,52 +147,51 @@ export class Link {
 
   /** The client says goodbye: the server closes when it hears it, and the client hears that. */
   endByClient(): void {
-    this.up.send({ toClient: false, deliver: () => this.closeAtServer() });
+    this.up.send(() => this.closeAtServer(), true);
   }
 
   /** The client forgets the connection at once; what it sent may still arrive. */
   destroyByClient(lateCommandsArrive: boolean): void {
     if (!this.clientOpen) return;
-    this.clientOpen = false;
-    if (!lateCommandsArrive) this.up.closed = true;
-    this.up.send({ toClient: false, deliver: () => this.dropAtServer() });
-    if (!lateCommandsArrive) this.world.schedule(this.up.weather.blocked ? 5_000 : 1, () => this.dropAtServer());
-    this.client.broken(this);
+    this.up.losesData ||= !lateCommandsArrive;
+    this.endAtServer();
+    this.breakAtClient();
   }
 
   /** The server closes: the client hears it after everything that was sent before. */
   closeAtServer(): void {
-    if (!this.serverOpen) return;
-    this.down.send({ toClient: true, deliver: () => this.breakAtClient() });
+    this.endAtClient();
     this.dropAtServer();
   }
 
-  /** The connection is torn: replies and messages under way are lost, commands under way may arrive. */
+  /** The connection is torn: replies and messages under way are lost, commands under way may arrive, even late. */
   cut(lateCommandsArrive: boolean): void {
-    this.down.closed = true;
+    this.down.losesData = true;
+    this.up.losesData ||= !lateCommandsArrive;
     this.world.schedule(this.random.between(0, 5), () => this.breakAtClient(), this.process);
-    if (!lateCommandsArrive) {
-      this.up.closed = true;
-      this.world.schedule(this.random.between(0, 5), () => this.dropAtServer());
-    } else {
-      this.up.send({ toClient: false, deliver: () => this.dropAtServer() }, this.random.between(0, 300));
-    }
+    this.up.send(() => this.dropAtServer(), true, lateCommandsArrive ? this.random.between(0, 300) : 0);
   }
 
   /** The process died: its kernel closes (the server hears it) or its machine is off (the server never does). */
   abandon(serverHears: boolean): void {
     this.clientOpen = false;
-    if (serverHears) this.up.send({ toClient: false, deliver: () => this.dropAtServer() });
+    if (serverHears) this.endAtServer();
   }
 
-  /** The server died. */
+  /** The server died, with everything that was under way. */
   serverDied(): void {
-    if (this.serverOpen) this.dropAtServer();
-    this.down.closed = true;
-    this.up.closed = true;
-    const { weather } = this.down;
-    if (weather.blocked) return;
-    this.world.schedule(this.random.between(weather.low, weather.high), () => this.breakAtClient(), this.process);
+    this.up.losesData = true;
+    this.down.losesData = true;
+    this.endAtClient();
+    this.serverOpen = false;
+  }
+
+  private endAtServer(): void {
+    this.up.send(() => this.dropAtServer(), true);
+  }
+
+  private endAtClient(): void {
+    this.down.send(() => this.breakAtClient(), true);
   }
 
   private breakAtClient(): void {

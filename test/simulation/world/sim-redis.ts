@@ -190,16 +190,13 @@ export class SimRedis extends EventEmitter implements ClientEnd {
   private dial(link: Link): void {
     const { globals } = this.process;
     const timer = globals.setTimeout(() => link.destroyByClient(false), this.options.connectTimeout);
-    link.up.send({
-      toClient: false,
-      deliver: () => {
-        if (this.weather.refused || this.server.down) return link.closeAtServer();
-        this.server.connected(link);
-        link.toClient(() => {
-          globals.clearTimeout(timer);
-          this.handshake(link);
-        });
-      },
+    link.up.send(() => {
+      if (this.weather.refused || this.server.down) return link.closeAtServer();
+      this.server.connected(link);
+      link.toClient(() => {
+        globals.clearTimeout(timer);
+        this.handshake(link);
+      });
     });
     this.once('close', () => globals.clearTimeout(timer));
   }

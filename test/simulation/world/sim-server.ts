@@ -51,6 +51,15 @@ export class SimServer implements ServerEnd {
     this.clockStep += ms;
   }
 
+  /** Neither answers nor refuses, or is not there at all. */
+  get away(): boolean {
+    return this.down || this.stalled;
+  }
+
+  isSubscribed(link: Link): boolean {
+    return this.subscribed.has(link);
+  }
+
   connected(link: Link): void {
     this.links.add(link);
   }
@@ -85,6 +94,7 @@ export class SimServer implements ServerEnd {
     this.waiting = [];
     for (const link of [...this.links]) link.serverDied();
     this.links.clear();
+    this.subscribed.clear();
   }
 
   /** Comes back with `data`; without, empty. */

@@ -1,7 +1,7 @@
 import { LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { block, deferred, eventually } from '../../support/waiting.js';
-import { bench, leftovers, NOTHING, rejection, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -114,10 +114,21 @@ describe('withLock', () => {
     expect(await b.store.held('k')).toBe(false);
   });
 
-  it('has given the lock back when its promise settles', async () => {
+  it('has given the lock back, by the acknowledgement of the store, when its promise settles', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire(request);
+      const release = async (): Promise<void> => {
+        await settle();
+        await grant.release();
+      };
+      return { ...grant, release };
+    };
     await b.engine.withLock('k', () => undefined);
     expect(await b.store.held('k')).toBe(false);
     await rejection(b.engine.withLock('k', () => Promise.reject(new Error('own'))));
+    expect(await b.store.held('k')).toBe(false);
+    await b.engine.withLock(['k', 'l'], () => undefined);
     expect(await b.store.held('k')).toBe(false);
   });
 
@@ -159,6 +170,7 @@ describe('withLock', () => {
     });
     expect(await rejection(result)).toBe(thrown);
     expect(await b.engine.withLock('k', () => 'held to the end')).toBe('held to the end');
+    expect(await rejection(b.engine.withLock('k', () => b.store.lose('k')))).toBeInstanceOf(LockLostError);
   });
 
   it('finds at the release a lease that ran out while the event loop was blocked', async () => {

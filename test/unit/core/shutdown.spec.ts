@@ -1,7 +1,6 @@
 import { LockNotHeldError, LockShuttingDownError } from '../../../lib/core/errors.js';
-import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { deferred } from '../../support/waiting.js';
-import { bench, rejection, settle, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -165,6 +164,20 @@ describe('close', () => {
     );
   });
 
+  it('ends nesting too, inside sections that are still running', async () => {
+    const end = deferred();
+    let nested: Promise<Error> | undefined;
+    const section = b.engine.withLock('k', async () => {
+      await end.promise;
+      nested = rejection(b.engine.acquire('k'));
+    });
+    await settle();
+    await b.engine.close();
+    end.resolve();
+    await section;
+    expect(await nested).toBeInstanceOf(LockShuttingDownError);
+  });
+
   it('hands back a grant that comes too late', async () => {
     const late = deferred();
     const acquire = b.store.acquire.bind(b.store);
@@ -190,20 +203,22 @@ describe('close', () => {
   });
 
   it('leaves no timer behind', async () => {
-    const timers = (): string[] => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout');
-    const before = timers().length;
     b = bench({ drainTimeout: 60_000, maxHold: 60_000 });
-    const locks: FairLock[] = [await b.engine.acquire('a', { leaseTime: 60_000 })];
-    const waiting = rejection(b.engine.acquire('a'));
+    const lock = await b.engine.acquire('a');
     let inBranch: Promise<Error> | undefined;
     await b.engine.withLock('k', async () => {
-      locks.push(await b.engine.acquire('k'));
-      inBranch = rejection(b.engine.acquire('k', { waitTime: 60_000 }));
+      const branch = await b.engine.acquire('k');
+      inBranch = rejection(b.engine.acquire('k'));
       await settle();
       b.engine.beginShutdown();
+      // Two holds, a wait and the drain time.
+      expect(leftovers(b.engine)).toMatchObject({ timed: 4 });
       await b.engine.close();
+      expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+      await branch.release();
     });
-    await Promise.all([waiting, inBranch]);
-    expect(timers()).toHaveLength(before);
+    expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
+    await lock.release();
+    expect(leftovers(b.engine)).toEqual(NOTHING);
   });
 });

@@ -11,7 +11,7 @@
 --       BUSY     the holder, or the head of the queue if it is its turn
 --       FULL     nothing
 --       WAITS    how many are ahead, 'new' or 'kept': its place, ms after which asking again makes sense (-1: never by
---                itself), the holder or ''
+--                itself), the holder, or the head if the lock is free
 --- include: lock
 local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
@@ -44,7 +44,7 @@ local left = redis.call('PTTL', lock)
 local again = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-  return { 'WAITS', time, place, 'kept', again, holder or '' }
+  return { 'WAITS', time, place, 'kept', again, holder or head }
 end
 
 local length = redis.call('LLEN', queue)
@@ -60,4 +60,4 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', again, holder or '' }
+return { 'WAITS', time, length, 'new', again, holder or head }

@@ -47,12 +47,36 @@ local function forget(name)
   end
 end
 
+-- R7: when all waiting clients are overdue at once, the server was away: one more window for all, once.
+local graceUntil
+local function inGrace()
+  if not graceUntil then
+    graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+    local newest = 0
+    local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+    for i = 1, #latest, 2 do
+      if latest[i] ~= client then
+        newest = math.max(newest, tonumber(latest[i + 1]))
+      end
+    end
+    -- A deadline beyond the last grace means that somebody spoke since it was given.
+    if not callerWasInTouch and newest < now and newest > graceUntil then
+      graceUntil = now + WINDOW
+      redis.call('HSET', hash, 'grace', graceUntil)
+    end
+  end
+  return now <= graceUntil
+end
+
 -- R5: marks the caller alive.
 local function speak()
   local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
   local since = now - tonumber(heardFor)
   local deadline = redis.call('ZSCORE', clients, client)
   callerWasInTouch = deadline and tonumber(deadline) >= now
+  if deadline and not callerWasInTouch then
+    inGrace()
+  end
   local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
   if not generation or not deadline then
     generation = micros
@@ -85,27 +109,6 @@ local function isThisServer(id)
     serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
   end
   return serverId == id
-end
-
--- R7: when all waiting clients are overdue at once, the server was away: one more window for all, once.
-local graceUntil
-local function inGrace()
-  if not graceUntil then
-    graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
-    local newest = 0
-    local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
-    for i = 1, #latest, 2 do
-      if latest[i] ~= client then
-        newest = math.max(newest, tonumber(latest[i + 1]))
-      end
-    end
-    -- A deadline beyond the last grace means that somebody spoke since it was given.
-    if not callerWasInTouch and newest < now and newest > graceUntil then
-      graceUntil = now + WINDOW
-      redis.call('HSET', hash, 'grace', graceUntil)
-    end
-  end
-  return now <= graceUntil
 end
 
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
+import { Watchdog } from '../../core/watchdog.js';
+import { CommandConnection } from '../redis-connection/command-connection.js';
+import { Patience } from '../redis-connection/patience.js';
+import { abortError } from '../redis-connection/pending-request.js';
+import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
+import { toCommandFailure } from '../redis-connection/server-failure.js';
+import { ServerClock } from '../redis-connection/server-clock.js';
+import { Subscriber } from '../redis-connection/subscriber.js';
+import type { ClientContext } from './client-context.js';
+import { LineCommands, type Answer } from './line-commands.js';
+import { lineKeys, type LineKeys } from './line-keys.js';
+import { LockLine } from './lock-line.js';
+import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { timing } from './timing.js';
+import { Waiter } from './waiter.js';
+
+export interface RedissonLockStoreOptions {
+  readonly redis: RedisSource;
+  /** Milliseconds for which Redis honours a grant without hearing from its holder. Redisson's name and default: 30,000. */
+  readonly lockWatchdogTimeout: number;
+  /**
+   * Milliseconds after which a waiter without a wait time is taken for dead once its turn has come. Must be the same in
+   * Java. Redisson's name and default: 300,000.
+   */
+  readonly fairLockWaitTimeout: number;
+  /** Milliseconds within which a command must be answered. */
+  readonly commandTimeout: number;
+  /** Hears what an operator should know; never contains credentials. */
+  readonly onWarning: (message: string) => void;
+}
+
+/** How much of a label is kept. */
+const LONGEST_LABEL = 128;
+
+/** One line with the Java services that use Redisson's `getFairLock(name)` on the same Redis. See docs/redisson.md. */
+export class RedissonLockStore implements LockStore {
+  readonly kind = 'redisson';
+  readonly fencing = false;
+
+  private readonly lines = new Map<string, LockLine>();
+  /** Where each request stands, by its thread number: that is what a message names. */
+  private readonly lineOf = new Map<number, LockLine>();
+  private readonly connection: CommandConnection;
+  private readonly context: ClientContext;
+  private readonly onCluster: boolean;
+  private threads = 0;
+  private closed: Promise<void> | undefined;
+
+  constructor(options: RedissonLockStoreOptions) {
+    const commands = openConnection(options.redis, 'commands');
+    const subscriptions = openConnection(options.redis, 'subscriber');
+    if (commands.keyPrefix !== '') {
+      for (const { client } of [commands, subscriptions]) client.disconnect();
+      throw new LockConfigurationError(
+        `The Redis client of a redisson store has the keyPrefix ${JSON.stringify(commands.keyPrefix)}. Redisson writes names ` +
+          'as they are, so Java would not find these locks: use a client without keyPrefix, and put the prefix into the names.',
+      );
+    }
+    this.onCluster = commands.client.isCluster;
+    const clock = new ServerClock();
+    this.connection = new CommandConnection(commands, options.commandTimeout);
+    this.connection.onConnected = () => {
+      clock.reset();
+      this.lookAtAll();
+    };
+    const subscriber = new Subscriber(subscriptions);
+    subscriber.onMessage = (channel) => this.onMessage(channel);
+    subscriber.onUp = () => this.lookAtAll();
+    const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
+    this.context = {
+      commands: new LineCommands(this.connection, clock, publish),
+      subscriber,
+      patience: new Patience(this.connection),
+      watchdog: new Watchdog(),
+      timing: timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout),
+      uuid: randomUUID(),
+      where: `${hostname()}/${process.pid}`,
+      onWarning: options.onWarning,
+    };
+    this.connection.connect();
+    subscriber.connect();
+  }
+
+  async start(): Promise<void> {
+    const { subscriber, timing, onWarning } = this.context;
+    const { commandTimeout } = timing;
+    await Promise.all([this.connection.whenReady(commandTimeout), subscriber.settled(commandTimeout)]);
+    if (!this.connection.ready) {
+      onWarning(
+        `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
+          'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
+      );
+    }
+  }
+
+  encode(key: string): string {
+    return key;
+  }
+
+  /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
+  async acquire(request: LockRequest): Promise<Grant> {
+    const { key, label, signal } = request;
+    if (this.closed) throw new LockShuttingDownError(key);
+    const keys = this.keysOf(key);
+    if (signal?.aborted) throw abortError(key, signal);
+    const { uuid, where, timing } = this.context;
+    // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
+    const thread = (this.threads += 1);
+    const who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
+    const line = this.line(key, keys);
+    const waiter = new Waiter(request, thread, `${uuid}:${thread}`, who, timing, (given, error) =>
+      line.giveUp(given, error),
+    );
+    this.lineOf.set(thread, line);
+    try {
+      line.join(waiter);
+      return await waiter.promise;
+    } finally {
+      this.lineOf.delete(thread);
+    }
+  }
+
+  async inspect(key: string): Promise<LockSnapshot> {
+    const keys = this.keysOf(key);
+    const { details } = await this.say(() => this.context.commands.inspect(keys, MOST_WAITERS_SHOWN));
+    return toSnapshot(key, details, (id) => this.lines.get(key)?.describe(id));
+  }
+
+  async forceRelease(key: string): Promise<boolean> {
+    const keys = this.keysOf(key);
+    const { status, details } = await this.say(() => this.context.commands.forceRelease(keys));
+    const [woken, held] = details;
+    const line = this.lines.get(key);
+    // The wire has no message to a holder: another client's learns it by its next renewal.
+    line?.forced(String(held));
+    line?.tell(String(woken));
+    return status === 'FORCED';
+  }
+
+  close(): Promise<void> {
+    this.closed ??= this.closeAll();
+    return this.closed;
+  }
+
+  private async closeAll(): Promise<void> {
+    const { patience, subscriber, watchdog, timing } = this.context;
+    const { commandTimeout } = timing;
+    const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
+    await patience.atMost(handedBack, commandTimeout);
+    patience.close();
+    watchdog.stop();
+    this.lines.clear();
+    await Promise.all([this.connection.close(commandTimeout), subscriber.close(commandTimeout)]);
+  }
+
+  private line(key: string, keys: LineKeys): LockLine {
+    let line = this.lines.get(key);
+    if (!line) {
+      line = new LockLine(key, keys, this.context, () => this.lines.delete(key));
+      this.lines.set(key, line);
+    }
+    return line;
+  }
+
+  private keysOf(key: string): LineKeys {
+    return lineKeys(key, this.onCluster);
+  }
+
+  private async say(command: () => Promise<Answer>): Promise<Answer> {
+    const { patience, timing } = this.context;
+    try {
+      return await patience.insist(command, performance.now() + timing.commandTimeout);
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+  }
+
+  /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; what the message says is always the same. */
+  private onMessage(channel: string): void {
+    const thread = Number(channel.slice(channel.lastIndexOf(':') + 1));
+    this.lineOf.get(thread)?.woken(thread);
+  }
+
+  private lookAtAll(): void {
+    for (const line of this.lines.values()) line.look();
+  }
+}

@@ -1,0 +1,384 @@
+import { Redis } from 'ioredis';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { ScriptClient } from '../support/script-client.js';
+import { eventually, pause } from '../support/waiting.js';
+
+const TIMES = { window: 2_000, lease: 3_000, grace: 250 };
+
+describe('the scripts of the native protocol', () => {
+  let redis: Redis;
+  let subscriber: Redis;
+  let prefix: string;
+  const client = (times = TIMES): ScriptClient => new ScriptClient(redis, prefix, times);
+
+  beforeAll(() => {
+    redis = new Redis(redisUrl());
+    subscriber = new Redis(redisUrl());
+  });
+  beforeEach(() => {
+    prefix = uniquePrefix();
+  });
+  afterAll(() => {
+    redis.disconnect();
+    subscriber.disconnect();
+  });
+
+  const runId = async (): Promise<string> => /run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? '';
+  const members = (of: ScriptClient): Promise<string[]> => redis.zrange(of.keys[1], 0, -1);
+
+  describe('commands with a deadline (R2)', () => {
+    test('acquire writes nothing after its deadline', async () => {
+      const late = client();
+      const reply = await late.acquire({ deadline: 1 });
+      expect(reply.status).toBe('EXPIRED');
+      expect(await redis.exists(...late.keys)).toBe(0);
+      expect(reply.time).toBeGreaterThan(1_700_000_000_000);
+    });
+
+    test('a heartbeat neither renews nor marks alive after its deadline', async () => {
+      const [holder, waiter] = [client(), client()];
+      const grant = await holder.acquire();
+      await waiter.acquire();
+      const before = await Promise.all([
+        redis.hgetall(holder.keys[0]),
+        redis.zrange(holder.keys[2], 0, -1, 'WITHSCORES'),
+      ]);
+      expect((await holder.heartbeat(grant.first, false, 1)).status).toBe('EXPIRED');
+      expect((await waiter.heartbeat(0, true, 1)).status).toBe('EXPIRED');
+      const after = await Promise.all([
+        redis.hgetall(holder.keys[0]),
+        redis.zrange(holder.keys[2], 0, -1, 'WITHSCORES'),
+      ]);
+      expect(after).toEqual(before);
+    });
+  });
+
+  describe('repeated commands', () => {
+    test('a repeated acquire gets the same grant, with the lease still left at that instant (M1)', async () => {
+      const holder = client();
+      const first = await holder.acquire();
+      await pause(30);
+      const again = await holder.acquire({ sequence: first.sequence });
+      expect(again.status).toBe('GRANTED');
+      expect(again.first).toBe(first.first);
+      expect(again.left).toBeLessThanOrEqual(TIMES.lease - 25);
+    });
+
+    test('a repeated acquire in line keeps its ticket and its place', async () => {
+      const [holder, one, two] = [client(), client(), client()];
+      await holder.acquire();
+      const queued = await one.acquire();
+      await two.acquire();
+      const again = await one.acquire({ sequence: queued.sequence });
+      expect(again.details.slice(0, 2)).toEqual([queued.details[0], 0]);
+      expect(await members(holder)).toEqual([`${one.id}:1`, `${two.id}:1`]);
+    });
+
+    test('a late copy of the acquire of a released grant is told DONE and takes nothing (M9)', async () => {
+      const holder = client();
+      const grant = await holder.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await holder.acquire({ sequence: grant.sequence })).status).toBe('DONE');
+      expect((await client().acquire()).status).toBe('GRANTED');
+    });
+
+    test('a repeated release is answered RELEASED, with what was granted to the same client meanwhile', async () => {
+      const holder = client();
+      const grant = await holder.acquire();
+      const next = await holder.acquire();
+      const released = await holder.release(grant.first, grant.sequence, true);
+      const repeated = await holder.release(grant.first, grant.sequence, true);
+      expect([released.status, repeated.status]).toEqual(['RELEASED', 'RELEASED']);
+      expect(released.run).toBe(String(next.sequence));
+      expect([repeated.run, repeated.first]).toEqual([released.run, released.first]);
+    });
+  });
+
+  describe('who may end a grant', () => {
+    test('a release names the grant by its token; an older one touches nothing (M3)', async () => {
+      const [one, two] = [client(), client()];
+      const old = await one.acquire();
+      await two.acquire();
+      await one.release(old.first, old.sequence);
+      const before = await redis.hgetall(one.keys[0]);
+      expect((await one.release(old.first - 1)).status).toBe('LOST');
+      expect((await two.release(old.first)).status).toBe('RELEASED');
+      expect(await redis.hgetall(one.keys[0])).toEqual(before);
+    });
+
+    test('leave never ends a grant: it names it in the answer (M3)', async () => {
+      const [holder, waiter] = [client(), client()];
+      const grant = await holder.acquire();
+      await waiter.acquire();
+      const reply = await holder.leave(grant.sequence);
+      expect([reply.run, reply.first]).toEqual([String(grant.sequence), grant.first]);
+      expect((await waiter.heartbeat()).run).toBe('');
+    });
+  });
+
+  describe('fencing tokens', () => {
+    test('rise over a FLUSHALL by what the client has seen', async () => {
+      const holder = client();
+      const grant = await holder.acquire();
+      await redis.del(...holder.keys);
+      const far = grant.first + 3_600_000_000;
+      const next = await holder.acquire({ highest: far });
+      expect(next.first).toBe(far + 1);
+    });
+
+    test('are given to the requests of a run in order', async () => {
+      const [one, two] = [client(), client()];
+      const grant = await one.acquire();
+      await two.acquire();
+      await two.acquire();
+      await one.acquire();
+      await one.release(grant.first, grant.sequence, true);
+      const run = await two.heartbeat();
+      expect(run.run).toBe('1,2');
+      const last = await two.release(run.first, 1);
+      expect(last.status).toBe('RELEASED');
+      expect((await one.heartbeat()).first).toBeGreaterThan(run.first + 1);
+    });
+  });
+
+  describe('runs (R14)', () => {
+    test('cover neighbours of one client only, and never a fixed lease together with others', async () => {
+      const [holder, one, two] = [client(), client(), client()];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await one.acquire({ fixed: 500 });
+      await one.acquire();
+      await two.acquire();
+      await one.acquire();
+      await holder.release(grant.first, grant.sequence);
+      const served: string[] = [];
+      for (let turn = 0; turn < 5; turn += 1) {
+        const [ofOne, ofTwo] = [await one.heartbeat(), await two.heartbeat()];
+        const present = ofOne.run === '' ? { by: two, ...ofTwo } : { by: one, ...ofOne };
+        served.push(`${present.by === one ? 'one' : 'two'}:${present.run}`);
+        await present.by.release(present.first, 0, true);
+      }
+      expect(served).toEqual(['one:1', 'one:2', 'one:3', 'two:1', 'one:4']);
+    });
+
+    test('the first lease of a grant that was passed on is a window at most, until a renewal makes it whole', async () => {
+      const [holder, waiter] = [client(), client()];
+      const grant = await holder.acquire();
+      await waiter.acquire();
+      await holder.release(grant.first, grant.sequence);
+      const passed = await waiter.heartbeat();
+      expect(passed.left).toBeLessThanOrEqual(TIMES.window);
+      const renewed = await waiter.heartbeat(passed.first);
+      expect(renewed.status).toBe('RENEWED');
+      expect(renewed.left).toBe(TIMES.lease);
+    });
+  });
+
+  describe('the line and its dead', () => {
+    /** A client whose channel somebody listens to, as the server knows it. */
+    const heard = async (times = TIMES): Promise<ScriptClient> => {
+      const one = client(times);
+      await subscriber.subscribe(one.channel);
+      one.hears = `${await runId()} 10000`;
+      return one;
+    };
+
+    test('a client that nobody listens to is passed over at once by one who was in line before', async () => {
+      const [holder, dead, live] = [client(), await heard(), await heard()];
+      const grant = await holder.acquire();
+      await dead.acquire();
+      await live.acquire();
+      await subscriber.unsubscribe(dead.channel);
+      await holder.release(grant.first, grant.sequence);
+      expect((await live.heartbeat()).run).toBe('1');
+    });
+
+    test('and is back in its own place when it speaks within the grace (R6)', async () => {
+      const [holder, gone, live] = [client(), await heard(), await heard()];
+      const grant = await holder.acquire();
+      const place = await gone.acquire();
+      await live.acquire();
+      await subscriber.unsubscribe(gone.channel);
+      await holder.release(grant.first, grant.sequence);
+      const passed = await live.heartbeat();
+      await subscriber.subscribe(gone.channel);
+      const back = await gone.heartbeat();
+      expect(back.generation).toBe(place.generation);
+      await live.release(passed.first, 1);
+      expect((await gone.heartbeat()).run).toBe('1');
+    });
+
+    test('when all subscriptions broke at once, the first to come back does not overtake the line (R6)', async () => {
+      const [holder, one, two] = [client(), await heard(), await heard()];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await two.acquire();
+      await subscriber.unsubscribe(one.channel, two.channel);
+      await holder.release(grant.first, grant.sequence);
+      await subscriber.subscribe(two.channel);
+      two.hears = `${await runId()} 1`;
+      const waits = await two.heartbeat();
+      expect(waits.run).toBe('');
+      // It is told when asking again makes sense.
+      expect(waits.wake).toBeGreaterThan(0);
+      expect(waits.wake).toBeLessThanOrEqual(TIMES.grace);
+      await subscriber.subscribe(one.channel);
+      one.hears = `${await runId()} 1`;
+      expect((await one.heartbeat()).run).toBe('1');
+    });
+
+    test('a newcomer does not overtake a line that may come back, and is served when it does not (R6, R8)', async () => {
+      const [holder, dead] = [client(), await heard()];
+      const grant = await holder.acquire();
+      await dead.acquire();
+      await subscriber.unsubscribe(dead.channel);
+      await holder.release(grant.first, grant.sequence);
+      const newcomer = await heard();
+      expect((await newcomer.acquire()).status).toBe('QUEUED');
+      await eventually(
+        async () => (await newcomer.heartbeat()).run === '1',
+        2_000,
+        'the newcomer to be served',
+      );
+      expect(await members(holder)).toEqual([]);
+    });
+
+    test('a subscription on another server proves nothing', async () => {
+      const [holder, waiter] = [client(), client()];
+      waiter.hears = `${'0'.repeat(40)} 10000`;
+      const grant = await holder.acquire();
+      await waiter.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await waiter.heartbeat()).run).toBe('1');
+    });
+
+    test('a silent client is dropped when its window is over, and a live one behind it is served (R8)', async () => {
+      const short = { ...TIMES, window: 60 };
+      const [holder, silent, live] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      const place = await silent.acquire();
+      await live.acquire();
+      await pause(80);
+      await live.heartbeat();
+      await holder.release(grant.first, grant.sequence);
+      const served = await live.heartbeat();
+      expect(served.run).toBe('1');
+      // It was dropped: a new generation, which speaking again does not undo (M5, M10).
+      const spoke = await silent.heartbeat();
+      expect(spoke.generation).not.toBe(place.generation);
+      expect((await silent.heartbeat()).generation).toBe(spoke.generation);
+      // It takes its old place back, ahead of a younger one.
+      await holder.acquire();
+      const again = await silent.acquire({ sequence: place.sequence, ticket: Number(place.details[0]) });
+      expect(again.details.slice(0, 2)).toEqual([place.details[0], 0]);
+    });
+
+    test('when all clients in line are overdue at once, all get one more window, once (R7)', async () => {
+      const short = { ...TIMES, window: 80 };
+      const [holder, one, two, asker] = [client(short), client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await two.acquire();
+      await pause(100);
+      // The first to speak after the outage is not the first in line, and does not get ahead of it.
+      await two.heartbeat();
+      await holder.release(grant.first, grant.sequence);
+      expect((await two.heartbeat()).run).toBe('');
+      expect((await one.heartbeat()).run).toBe('1');
+      // Once: who does not speak in that window is gone.
+      await pause(200);
+      expect((await asker.acquire()).status).toBe('QUEUED');
+      await eventually(
+        async () => (await asker.heartbeat()).run === '1',
+        1_000,
+        'the asker behind two dead clients',
+      );
+    });
+
+    test('a lapsed grant is a new generation for its client (M5)', async () => {
+      const short = { ...TIMES, lease: 60 };
+      const holder = client(short);
+      await holder.acquire();
+      const waiting = await holder.acquire();
+      await pause(80);
+      const other = await client(short).acquire();
+      expect(other.status).toBe('QUEUED');
+      expect((await holder.heartbeat()).generation).not.toBe(waiting.generation);
+    });
+
+    test('a line of more dead than one call may look at is worked off by asking again', async () => {
+      const short = { ...TIMES, window: 150 };
+      const [holder, dead, live] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      for (let i = 0; i < 2_500; i += 500)
+        await Promise.all(Array.from({ length: 500 }, () => dead.acquire()));
+      await live.acquire();
+      await pause(200);
+      await live.heartbeat();
+      let reply = await holder.release(grant.first, grant.sequence);
+      let calls = 1;
+      while (reply.wake === 0) {
+        reply = await holder.heartbeat(0, false);
+        calls += 1;
+      }
+      expect(calls).toBeLessThanOrEqual(4);
+      expect((await live.heartbeat()).run).toBe('1');
+    });
+
+    test('a full line refuses newcomers but never a re-entry, and makes room by its dead', async () => {
+      const short = { ...TIMES, window: 60 };
+      const [holder, one, two] = [client(short), client(short), client(short)];
+      await holder.acquire();
+      const place = await one.acquire({ maxQueue: 1 });
+      expect((await two.acquire({ maxQueue: 1 })).status).toBe('FULL');
+      const ticket = Number(place.details[0]);
+      expect((await one.acquire({ sequence: place.sequence, ticket, maxQueue: 0 })).status).toBe('QUEUED');
+      await two.acquire();
+      await pause(80);
+      await two.heartbeat();
+      expect((await client(short).acquire({ maxQueue: 2 })).status).toBe('QUEUED');
+    });
+
+    test('any one key may be evicted and nothing wedges', async () => {
+      for (const evicted of [0, 1, 2]) {
+        prefix = uniquePrefix();
+        const [holder, waiter] = [client(), client()];
+        const grant = await holder.acquire();
+        const place = await waiter.acquire();
+        await redis.del(holder.keys[evicted] ?? '');
+        const beat = await waiter.heartbeat();
+        if (evicted !== 1) expect(beat.generation).not.toBe(place.generation);
+        if (evicted === 1)
+          expect((await waiter.acquire({ sequence: 1, ticket: Number(place.details[0]) })).status).toBe(
+            'QUEUED',
+          );
+        await holder.release(grant.first, grant.sequence);
+        await waiter.acquire({ sequence: 1, ticket: Number(place.details[0]) });
+        expect((await waiter.heartbeat()).run).toBe('1');
+      }
+    });
+  });
+
+  test('force release tells the holder, wakes the next, and keeps the places of the others of a run', async () => {
+    const [holder, many, other] = [client(), client(), client()];
+    const messages: string[] = [];
+    subscriber.on('message', (_channel, message: string) => messages.push(message));
+    await subscriber.subscribe(many.channel);
+    const grant = await holder.acquire();
+    await many.acquire();
+    await many.acquire();
+    await other.acquire();
+    await holder.release(grant.first, grant.sequence);
+    const run = await many.heartbeat();
+    expect(run.run).toBe('1,2');
+    expect((await other.forceRelease()).status).toBe('FORCED');
+    const after = await many.heartbeat();
+    expect(after.run).toBe('2');
+    await eventually(
+      () => messages.some((message) => message.startsWith('L ') && message.includes(` ${run.first} `)),
+      1_000,
+      'the message to the holder',
+    );
+    expect((await client().forceRelease()).status).toBe('FORCED');
+  });
+});

@@ -1,0 +1,105 @@
+import type { Random } from '../world/random.js';
+
+export const FAULT_KINDS = [
+  'cut',
+  'cut-subscribers',
+  'partition',
+  'delay',
+  'mute',
+  'duplicate',
+  'refuse',
+  'refuse-subscribe',
+  'pause',
+  'kill',
+  'shutdown',
+  'stall',
+  'crash',
+  'restart-empty',
+  'rollback',
+  'flush',
+  'evict',
+  'script-flush',
+  'memory-full',
+  'server-step',
+  'wall-step',
+  'force-release',
+] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** Something bad at a time. Which fields count depends on the kind. */
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly at: number;
+  /** ms, for what ends by itself. */
+  readonly duration: number;
+  readonly client: number;
+  readonly lock: number;
+  readonly role: 'commands' | 'subscriber' | 'both';
+  readonly direction: 'up' | 'down' | 'both';
+  /** cut: commands under way arrive late; kill: the machine is off, so that the server hears nothing. */
+  readonly flag: boolean;
+  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key. */
+  readonly amount: number;
+}
+
+export interface FaultRoom {
+  readonly clients: number;
+  readonly locks: number;
+  readonly safety: number;
+  readonly lease: number;
+  readonly window: number;
+  readonly commandTimeout: number;
+}
+
+/** Mostly what is shorter than the protocol's own times, sometimes longer. */
+function drawDuration(random: Random, { lease, window, commandTimeout }: FaultRoom): number {
+  const scale = random.pick([50, 300, commandTimeout, window, lease, 1.5 * (lease + window)]);
+  return random.between(0.2, 1.2) * scale;
+}
+
+export function drawFaults(random: Random, kinds: readonly FaultKind[], room: FaultRoom): Fault[] {
+  const faults: Fault[] = [];
+  for (const kind of kinds) {
+    const times = ONCE.has(kind) ? random.int(1, 2) : random.int(1, 8);
+    for (let i = 0; i < times; i++) faults.push(drawFault(random, kind, room));
+  }
+  return faults.sort((one, other) => one.at - other.at);
+}
+
+/** Kinds that leave little behind to go on with. */
+const ONCE = new Set<FaultKind>(['kill', 'shutdown', 'server-step']);
+
+function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fault {
+  return {
+    kind,
+    at: random.between(10, room.safety),
+    duration: drawDuration(random, room),
+    client: random.int(0, room.clients - 1),
+    lock: random.int(0, room.locks - 1),
+    role: random.pick(['commands', 'subscriber', 'both']),
+    direction: random.pick(['up', 'down', 'both']),
+    flag: random.chance(0.5),
+    amount: drawAmount(random, kind, room),
+  };
+}
+
+function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): number {
+  switch (kind) {
+    case 'delay':
+      return random.pick([50, 300, 1_000, 2_500]) * random.between(0.3, 1);
+    case 'mute':
+    case 'duplicate':
+      return random.pick([0.1, 0.5, 1]);
+    case 'evict':
+      return random.int(0, 2);
+    case 'rollback':
+      return random.between(1, 1_500);
+    case 'server-step':
+      return random.pick([-1, 1]) * random.pick([50, 400, lease, 15_000]) * random.between(0.3, 1.2);
+    case 'wall-step':
+      return random.pick([-1, 1]) * random.pick([500, 5_000, 3.6e6]) * random.between(0.1, 1);
+    default:
+      return 0;
+  }
+}

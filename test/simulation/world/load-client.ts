@@ -1,0 +1,135 @@
+import { transformSync } from '@swc/core';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
+import vm from 'node:vm';
+import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
+import type { SimProcess } from './sim-process.js';
+
+/** A change of one source text, to see whether its absence would be noticed. */
+export interface Mutation {
+  /** Path inside lib/, e.g. `core/lease.ts`. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The shipped client, loaded with a simulated process in place of Node's clocks and timers. */
+export interface LoadedClient {
+  readonly RedisLockStore: typeof RedisLockStore;
+  /** SHA-1 of each script, for readable traces. */
+  readonly scripts: ReadonlyMap<string, string>;
+  /** Which process the code runs in from now on. */
+  runIn(process: SimProcess, randomHex: (bytes: number) => string): void;
+}
+
+type Wrapped = (
+  exports: Record<string, unknown>,
+  require: (specifier: string) => unknown,
+  ...globals: unknown[]
+) => void;
+
+const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
+const STORE = 'stores/redis/redis-lock-store.ts';
+const SCRIPTS = 'stores/redis/scripts.generated.ts';
+
+const nodeRequire = createRequire(import.meta.url);
+
+/** Compiles lib/ once; each `load` makes an independent copy of its modules. */
+export class ClientLoader {
+  private readonly compiled = new Map<string, Wrapped>();
+  private readonly unused: Set<Mutation>;
+
+  constructor(
+    private readonly lib: string,
+    private readonly mutations: readonly Mutation[] = [],
+  ) {
+    this.unused = new Set(mutations);
+    this.load();
+    for (const { file, from } of this.unused) {
+      throw new Error(`a mutation does not apply: ${file} has no ${JSON.stringify(from.slice(0, 60))}`);
+    }
+  }
+
+  load(): LoadedClient {
+    const modules = new Map<string, Record<string, unknown>>();
+    let process: SimProcess | undefined;
+    let randomHex: (bytes: number) => string = () => '';
+    const current = (): SimProcess => {
+      if (!process) throw new Error('the client runs outside a process');
+      return process;
+    };
+    const values: Record<(typeof GLOBALS)[number], unknown> = {
+      setTimeout: (task: () => void, delay?: number, ...args: unknown[]) =>
+        current().globals.setTimeout(task, delay, ...args),
+      clearTimeout: (timer: never) => current().globals.clearTimeout(timer),
+      setImmediate: (task: () => void, ...args: unknown[]) => current().globals.setImmediate(task, ...args),
+      performance: { now: () => current().performance.now() },
+      Date: { now: () => current().globals.Date.now() },
+      process: { pid: 1 },
+    };
+    const outside: Record<string, unknown> = {
+      'node:crypto': {
+        createHash,
+        randomBytes: (size: number) => ({ toString: () => randomHex(size) }),
+      },
+      'node:os': { hostname: () => process?.name ?? 'sim' },
+      ioredis: { Redis: class {}, Cluster: class {} },
+    };
+    const load = (file: string): Record<string, unknown> => {
+      const known = modules.get(file);
+      if (known) return known;
+      const exports: Record<string, unknown> = {};
+      modules.set(file, exports);
+      const require = (specifier: string): unknown => {
+        if (specifier.startsWith('.')) return load(resolve(dirname(file), specifier.replace(/\.js$/, '.ts')));
+        return outside[specifier] ?? nodeRequire(specifier);
+      };
+      this.compile(file)(exports, require, ...GLOBALS.map((name) => values[name]));
+      return exports;
+    };
+    const store = load(join(this.lib, STORE));
+    const scripts = load(join(this.lib, SCRIPTS)) as Record<string, { name: string; sha1: string; lua: string }>;
+    for (const script of Object.values(scripts)) {
+      // A mutated script has another digest.
+      script.sha1 = createHash('sha1').update(script.lua).digest('hex');
+    }
+    return {
+      RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
+      scripts: new Map(Object.values(scripts).map(({ name, sha1 }) => [sha1, name])),
+      runIn: (other, random) => {
+        process = other;
+        randomHex = random;
+      },
+    };
+  }
+
+  private compile(file: string): Wrapped {
+    const known = this.compiled.get(file);
+    if (known) return known;
+    if (!existsSync(file)) throw new Error(`no such module: ${file}`);
+    const { code } = transformSync(this.mutate(file, readFileSync(file, 'utf8')), {
+      filename: file,
+      swcrc: false,
+      jsc: { target: 'es2023', parser: { syntax: 'typescript', decorators: true } },
+      module: { type: 'commonjs' },
+    });
+    const wrapped = vm.runInThisContext(
+      `(function (exports, require, ${GLOBALS.join(', ')}) {${code}\n})`,
+      { filename: file },
+    ) as Wrapped;
+    this.compiled.set(file, wrapped);
+    return wrapped;
+  }
+
+  private mutate(file: string, source: string): string {
+    let text = source;
+    for (const mutation of this.mutations) {
+      if (relative(this.lib, file) !== mutation.file || !text.includes(mutation.from)) continue;
+      text = text.replaceAll(mutation.from, () => mutation.to);
+      this.unused.delete(mutation);
+    }
+    return text;
+  }
+}
