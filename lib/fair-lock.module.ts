@@ -65,7 +65,7 @@ export class FairLockModule
   }
 
   configure(): void {
-    if (true) installHttpRequestScope(this.http.httpAdapter);
+    if (this.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
   }
 
   async onModuleInit(): Promise<void> {

@@ -1,4 +1,10 @@
-import { type Grant, type LockRequest, type LockStore } from '../../lib/core/lock-store.js';
+import { hostname } from 'node:os';
+import {
+  type Grant,
+  type LockRequest,
+  type LockSnapshot,
+  type LockStore,
+} from '../../lib/core/lock-store.js';
 import { deferred, eventually, within } from '../support/waiting.js';
 
 /** Where stores openly differ. Everything else of the contract holds for all. */
@@ -21,6 +27,8 @@ export interface Capabilities {
   readonly knowsOthers: boolean;
   /** Names that the store cannot serve: asking for one is a LockKeyError. */
   readonly refusedNames: RegExp | undefined;
+  /** Names whose waiters stand in one line with those of another name, although each of the two is a lock of its own. */
+  readonly sharedLines: RegExp | undefined;
 }
 
 /** Makes a client that has not been started. */
@@ -62,6 +70,19 @@ export class Bench {
   /** `other`, if it can tell who is behind what client `owner` holds and waits for, else `owner` itself. */
   whoKnows(owner: number, other: number): number {
     return this.capabilities.knowsOthers ? other : owner;
+  }
+
+  /** What `client` shows; where clients do not know each other's holders and waiters, what they show together. */
+  async inspect(client: LockStore, key: string): Promise<LockSnapshot> {
+    if (this.capabilities.knowsOthers) return client.inspect(key);
+    const all = await Promise.all(this.stores.map((store) => store.inspect(key)));
+    const named = <T extends { readonly who: string }>(views: (T | undefined)[]): T | undefined =>
+      views.find((view) => view?.who.startsWith(`${hostname()}/`)) ?? views[0];
+    const [one] = all;
+    if (!one) throw new Error('The bench is not open.');
+    const holder = named(all.map((snapshot) => snapshot.holder));
+    const waiters = one.waiters.map((own, i) => named(all.map(({ waiters }) => waiters[i])) ?? own);
+    return { ...one, holder, waiters };
   }
 
   /** A client apart from those that the tests share, for tests that close it. */

@@ -12,6 +12,7 @@ describeModel(
     runs: false,
     knowsOthers: true,
     refusedNames: undefined,
+    sharedLines: undefined,
   },
   300,
 );

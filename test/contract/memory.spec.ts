@@ -15,6 +15,7 @@ describeLockStore('memory', () => new MemoryLockStore(), {
   runs: false,
   knowsOthers: true,
   refusedNames: undefined,
+  sharedLines: undefined,
 });
 
 describe('the memory store, beyond the contract', () => {

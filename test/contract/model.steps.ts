@@ -69,7 +69,7 @@ export class Subject {
       ...(!runs && waiterLabels && { line: lock.line }),
     };
     const shown = async (): Promise<object> => {
-      const { holder, waiters, queueLength } = await client.inspect(this.key);
+      const { holder, waiters, queueLength } = await this.bench.inspect(client, this.key);
       return {
         held: holder !== undefined,
         ...(!runs && { holder: holder && labelOf(holder), length: queueLength }),

@@ -1,5 +1,5 @@
-import { LockTimeoutError } from '../../lib/core/errors.js';
-import { type Bench } from './bench.js';
+import { LockKeyError, LockTimeoutError } from '../../lib/core/errors.js';
+import { type Ask, type Bench } from './bench.js';
 
 const MIB = 2 ** 20;
 
@@ -75,8 +75,12 @@ const HOSTILE_NAMES: readonly string[] = [
 ].filter((name, i, all) => all.indexOf(name) === i);
 
 export function describeNames(bench: Bench): void {
+  const { refusedNames, sharedLines } = bench.capabilities;
+  const served = HOSTILE_NAMES.filter((name) => !refusedNames?.test(name));
+  const refused = HOSTILE_NAMES.filter((name) => refusedNames?.test(name));
+
   test('hostile names all work, and are all distinct locks', async () => {
-    const names = HOSTILE_NAMES.map((name) => bench.uses(name));
+    const names = served.map((name) => bench.uses(name));
     const grants = await Promise.all(names.map((name, i) => bench.hold(i, name, { waitTime: 0 })));
 
     // Each is held, under its own name, and by the very client whose turn it was.
@@ -89,13 +93,26 @@ export function describeNames(bench: Bench): void {
     }
 
     // Each has a line of its own, and is handed on.
-    const waiters = await Promise.all(names.map((name, i) => bench.askInLine(i + 1, name)));
+    const line = (name: string, i: number): Promise<Ask | undefined> =>
+      sharedLines?.test(name) ? Promise.resolve(undefined) : bench.askInLine(i + 1, name);
+    const waiters = await Promise.all(names.map(line));
     for (const [i, waiter] of waiters.entries()) {
       await grants[i]?.release();
-      await (await waiter.granted()).release();
+      await (await waiter?.granted())?.release();
     }
     for (const name of names) expect((await bench.client().inspect(name)).holder).toBeUndefined();
   });
+
+  if (refused.length > 0) {
+    test('a name that cannot be served is refused with a sentence, whatever is asked', async () => {
+      for (const name of refused) {
+        const error = await bench.ask(0, name).refused();
+        expect(error).toBeInstanceOf(LockKeyError);
+        await expect(bench.client().inspect(name)).rejects.toThrow(LockKeyError);
+        await expect(bench.client().forceRelease(name)).rejects.toThrow(LockKeyError);
+      }
+    });
+  }
 
   test('names are equal after encoding exactly if they are equal', () => {
     const encoded = HOSTILE_NAMES.map((name) => bench.client().encode(name));

@@ -12,6 +12,7 @@ export const capabilities: Capabilities = {
   runs: true,
   knowsOthers: true,
   refusedNames: undefined,
+  sharedLines: undefined,
 };
 
 /** Clients of one line that no other test file knows. */

@@ -1,4 +1,4 @@
 import { describeLockStore } from './lock-store.contract.js';
 import { capabilities, redissonLine } from './redisson.line.js';
 
-describeLockStore('redisson', redissonLine(), capabilities);
+describeLockStore('redisson', redissonLine(1), capabilities);

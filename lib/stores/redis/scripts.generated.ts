@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'a8ba2f5f5a6398b2ddd3c6a0539107fc72daac48',
+  sha1: '969c2ee92181c9f7cc15a4619838fe4f68bb26f0',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -200,10 +200,10 @@ end
 return LIVE, since
 end
 if doubt == 0 then
-doubt = now
+doubt = micros
 write(name, generation, heard, since, doubt, where)
 end
-if now - doubt >= GRACE then
+if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
 return DOUBTFUL, doubt
@@ -296,12 +296,12 @@ local doubtedSince
 walk(function(name, verdict, since, rank, known)
 if verdict == DOUBTFUL then
 doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = doubtedSince + GRACE
+askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
 return false
 end
 if doubtedSince then
 local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket / 1000 >= doubtedSince or now - since < GRACE then
+if ticket >= doubtedSince or now - since < GRACE then
 return true
 end
 end
@@ -375,7 +375,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '7864ff0b87bc2d290efc4ed2b325e21f84c9934e',
+  sha1: 'ef3279226bacf5c3e3da9f110ddb1e55c7d7adab',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -549,10 +549,10 @@ end
 return LIVE, since
 end
 if doubt == 0 then
-doubt = now
+doubt = micros
 write(name, generation, heard, since, doubt, where)
 end
-if now - doubt >= GRACE then
+if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
 return DOUBTFUL, doubt
@@ -645,12 +645,12 @@ local doubtedSince
 walk(function(name, verdict, since, rank, known)
 if verdict == DOUBTFUL then
 doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = doubtedSince + GRACE
+askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
 return false
 end
 if doubtedSince then
 local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket / 1000 >= doubtedSince or now - since < GRACE then
+if ticket >= doubtedSince or now - since < GRACE then
 return true
 end
 end
@@ -702,7 +702,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '3c3f440b2cb5405c6b134379a948f53bd6a7ec38',
+  sha1: '19985064e7538a93967a9cef46aec05c94d8dec7',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -880,10 +880,10 @@ end
 return LIVE, since
 end
 if doubt == 0 then
-doubt = now
+doubt = micros
 write(name, generation, heard, since, doubt, where)
 end
-if now - doubt >= GRACE then
+if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
 return DOUBTFUL, doubt
@@ -976,12 +976,12 @@ local doubtedSince
 walk(function(name, verdict, since, rank, known)
 if verdict == DOUBTFUL then
 doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = doubtedSince + GRACE
+askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
 return false
 end
 if doubtedSince then
 local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket / 1000 >= doubtedSince or now - since < GRACE then
+if ticket >= doubtedSince or now - since < GRACE then
 return true
 end
 end
@@ -1118,7 +1118,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'de3a53de5c5db2d7f17f47abe2afe100c730b3c1',
+  sha1: 'c7663f3d5c0d81d70be9908786e4951e234a5c2e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1292,10 +1292,10 @@ end
 return LIVE, since
 end
 if doubt == 0 then
-doubt = now
+doubt = micros
 write(name, generation, heard, since, doubt, where)
 end
-if now - doubt >= GRACE then
+if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
 return DOUBTFUL, doubt
@@ -1388,12 +1388,12 @@ local doubtedSince
 walk(function(name, verdict, since, rank, known)
 if verdict == DOUBTFUL then
 doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = doubtedSince + GRACE
+askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
 return false
 end
 if doubtedSince then
 local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket / 1000 >= doubtedSince or now - since < GRACE then
+if ticket >= doubtedSince or now - since < GRACE then
 return true
 end
 end
@@ -1440,7 +1440,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'f5669e01505d855a16ad60842c0fb6d4159ebe22',
+  sha1: '59a5ac98c70f33df563639f6e23e87fe3331cdaf',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1625,10 +1625,10 @@ end
 return LIVE, since
 end
 if doubt == 0 then
-doubt = now
+doubt = micros
 write(name, generation, heard, since, doubt, where)
 end
-if now - doubt >= GRACE then
+if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
 return DOUBTFUL, doubt
@@ -1721,12 +1721,12 @@ local doubtedSince
 walk(function(name, verdict, since, rank, known)
 if verdict == DOUBTFUL then
 doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = doubtedSince + GRACE
+askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
 return false
 end
 if doubtedSince then
 local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket / 1000 >= doubtedSince or now - since < GRACE then
+if ticket >= doubtedSince or now - since < GRACE then
 return true
 end
 end

@@ -60,8 +60,8 @@ export type WorkerEvent = Stamped &
 
 /** What somebody saw on the server. */
 export type ServerEvent = Stamped &
+  /** The grant with this token was over on the server, at the latest when this was stamped. */
   (
-    /** The grant with this token was over on the server, at the latest when this was stamped. */
     | { readonly type: 'ended'; readonly key: string; readonly token: number }
     | { readonly type: 'keyWithoutTtl'; readonly name: string }
     /** Still there although everything that keeps it has been at rest for long enough. */
@@ -77,14 +77,7 @@ export type ServerEvent = Stamped &
  * - `forced`: a lock was taken from its holder by force
  * - `clockStepped`: the server's clock was set
  */
-export type FaultKind =
-  | 'killed'
-  | 'stopped'
-  | 'cut'
-  | 'serverDown'
-  | 'dataLost'
-  | 'forced'
-  | 'clockStepped';
+export type FaultKind = 'killed' | 'stopped' | 'cut' | 'serverDown' | 'dataLost' | 'forced' | 'clockStepped';
 
 export interface Fault extends Stamped {
   readonly type: 'fault';

@@ -44,7 +44,10 @@ export class History {
   }
 
   /** Records that something is done to the system from now on; the result heals it. Say it before you do it. */
-  fault(kind: FaultKind, to: { victim?: string; key?: string } = {}): { readonly fault: Fault; heal(): void } {
+  fault(
+    kind: FaultKind,
+    to: { victim?: string; key?: string } = {},
+  ): { readonly fault: Fault; heal(): void } {
     const fault: Fault = { at: stamp(), worker: 'test', type: 'fault', kind, until: Infinity, ...to };
     this.add(fault);
     return { fault, heal: () => (fault.until = Math.min(fault.until, stamp())) };

@@ -27,14 +27,23 @@ export function judgeLog(text: string, events: readonly HistoryEvent[]): Violati
     if (token !== null) {
       // The guarded data remembers the highest token.
       if (token < (highest.get(key) ?? 0)) {
-        found.push(violation(2, `${request} writes to ${key} with a token below one that was there before`, life));
+        found.push(
+          violation(2, `${request} writes to ${key} with a token below one that was there before`, life),
+        );
       }
       highest.set(key, Math.max(token, highest.get(key) ?? 0));
     }
     const other = inside.get(key);
     if (other !== undefined && other !== request) {
       const events = lives.get(other);
-      found.push(violation(1, `in the log, ${request} writes to ${key} between begin and end of ${other}`, life, events));
+      found.push(
+        violation(
+          1,
+          `in the log, ${request} writes to ${key} between begin and end of ${other}`,
+          life,
+          events,
+        ),
+      );
     }
     // One that never wrote its end was killed: from then on nothing of it comes any more.
     if (what === 'B' && ends.has(request)) inside.set(key, request);

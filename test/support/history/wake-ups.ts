@@ -23,10 +23,14 @@ export function lostWakeUps(
   let worst = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
+    const joining = ofKey.filter((life) => life.inLineAt < Infinity).sort((a, b) => b.inLineAt - a.inLineAt);
+    let waiting: Life[] = [];
     for (const [before, freeAt, next] of gaps(granted, terms)) {
       const until = next?.grantedAt ?? over;
+      waiting = waiting.filter((life) => life.waitsUntil > freeAt);
+      while ((joining.at(-1)?.inLineAt ?? Infinity) < until) waiting.push(joining.pop() as Life);
       if (until <= freeAt) continue;
-      for (const waiter of ofKey) {
+      for (const waiter of waiting) {
         const from = Math.max(freeAt, waiter.inLineAt);
         const to = Math.min(until, waiter.waitsUntil);
         if (to <= from || felt(waiter, from, to, faults, terms)) continue;

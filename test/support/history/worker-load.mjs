@@ -77,7 +77,12 @@ const NESTINGS = [
   },
 ];
 
-async function child({ request, key, engine, requests }, name, parent, work = () => new Promise(setImmediate)) {
+async function child(
+  { request, key, engine, requests },
+  name,
+  parent,
+  work = () => new Promise(setImmediate),
+) {
   const id = `${request}/${name}`;
   await engine.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
 }

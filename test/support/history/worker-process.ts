@@ -94,17 +94,19 @@ export class WorkerProcess {
     });
   }
 
-  /** Resolves when it has started its clients. */
-  static async start(history: History, options: WorkerArguments): Promise<WorkerProcess> {
+  static spawn(history: History, options: WorkerArguments): WorkerProcess {
     const child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
     });
-    const worker = new WorkerProcess(options.name, child, history, options.engine.drainTimeout);
-    const ready = (event: HistoryEvent): event is WorkerEvent =>
-      event.worker === options.name && (event.type === 'ready' || event.type === 'exited');
-    const first = await history.first(ready, START_TIMEOUT, `the start of the worker ${options.name}`);
-    if (first.type === 'exited') throw new Error(`The worker ${options.name} did not start: ${first.how}.`);
-    return worker;
+    return new WorkerProcess(options.name, child, history, options.engine.drainTimeout);
+  }
+
+  /** Resolves when it has started its clients. */
+  async ready(): Promise<void> {
+    const begun = (event: HistoryEvent): event is WorkerEvent =>
+      event.worker === this.name && (event.type === 'ready' || event.type === 'exited');
+    const first = await this.history.first(begun, START_TIMEOUT, `the start of the worker ${this.name}`);
+    if (first.type === 'exited') throw new Error(`The worker ${this.name} did not start: ${first.how}.`);
   }
 
   get pid(): number {

@@ -87,7 +87,7 @@ async function close() {
 }
 
 function block(ms) {
-  for (const end = performance.now() + ms; performance.now() < end; );
+  for (const end = performance.now() + ms; performance.now() < end;);
 }
 
 /** The wall clock as this process sees it is set. */

@@ -15,7 +15,8 @@ local STALE = 16
 
 local callerWasInTouch = false
 
--- A client's record: generation, server that carries its subscription, since when, since when doubted (0: not), host/pid.
+-- A client's record: generation, server that carries its subscription, since when (ms), since when
+-- doubted (µs, as tickets; 0: not), host/pid.
 local function parse(text)
   if not text then
     return nil
@@ -139,10 +140,10 @@ local function judge(name)
     return LIVE, since
   end
   if doubt == 0 then
-    doubt = now
+    doubt = micros
     write(name, generation, heard, since, doubt, where)
   end
-  if now - doubt >= GRACE then
+  if micros - doubt >= GRACE * 1000 then
     return DEAD
   end
   return DOUBTFUL, doubt
@@ -246,14 +247,14 @@ local function pass()
   walk(function(name, verdict, since, rank, known)
     if verdict == DOUBTFUL then
       doubtedSince = math.min(doubtedSince or since, since)
-      askAgainAt = doubtedSince + GRACE
+      askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
       return false
     end
     if doubtedSince then
       -- Somebody ahead cannot be heard. He is passed over only by one who was in line before the doubt arose and whose
       -- own subscription is older than the grace: else all subscriptions may just be coming back, and order is kept.
       local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-      if ticket / 1000 >= doubtedSince or now - since < GRACE then
+      if ticket >= doubtedSince or now - since < GRACE then
         return true
       end
     end

@@ -1,0 +1,254 @@
+import type { Grant } from '../../../lib/core/lock-store.js';
+import type { Plan, PlannedRequest } from '../scenario/plan.js';
+import type { SimClient } from '../scenario/sim-client.js';
+import type { SimServer } from '../world/sim-server.js';
+import type { World } from '../world/world.js';
+import { Excuses } from './excuses.js';
+import type { LockState, RequestRecord, Tally, Violation } from './history.js';
+import { presentGrant } from './present-grant.js';
+
+/** Errors that a caller may see; anything else is a bug. */
+const KNOWN_ERRORS = new Set([
+  'WAIT_TIMEOUT',
+  'ABORTED',
+  'STORE_UNAVAILABLE',
+  'SHUTTING_DOWN',
+  'QUEUE_FULL',
+]);
+
+/** Hears everything that callers live through and what the server does, and knows what must never happen. */
+export class Checker {
+  readonly violations: Violation[] = [];
+  readonly excuses: Excuses;
+  readonly tally: Tally = {
+    grants: 0,
+    requests: 0,
+    commands: 0,
+    faults: 0,
+    lost: 0,
+    excusedOverlaps: 0,
+    excusedInversions: 0,
+    worstGap: 0,
+  };
+  private readonly locks = new Map<string, LockState>();
+  private requests = 0;
+
+  constructor(
+    private readonly world: World,
+    private readonly server: SimServer,
+    private readonly plan: Plan,
+    private readonly clients: readonly SimClient[],
+  ) {
+    this.excuses = new Excuses(plan);
+  }
+
+  violate(invariant: string, text: string): void {
+    this.world.trace(() => `!!!! ${invariant}: ${text}`);
+    this.violations.push({ invariant, at: this.world.now, text });
+  }
+
+  // ---- what callers live through -----------------------------------------------------------------------------------
+
+  sent(client: SimClient, lock: string, planned: PlannedRequest): RequestRecord {
+    const record = { id: ++this.requests, client, lock, planned, sentAt: this.world.now };
+    this.tally.requests += 1;
+    this.lock(lock).waiting.add(record);
+    this.world.trace(() => `${name(record)} asks for ${lock} ${JSON.stringify(planned)}`);
+    return record;
+  }
+
+  acked(record: RequestRecord, ahead: number): void {
+    this.world.trace(() => `${name(record)} is in line, ${ahead} ahead`);
+    if (record.ackedAt !== undefined) this.violate('exactly-once', `${name(record)} was put in line twice`);
+    record.ackedAt = this.world.now;
+  }
+
+  granted(record: RequestRecord, grant: Grant): void {
+    const { now } = this.world;
+    const lock = this.lock(record.lock);
+    this.tally.grants += 1;
+    lock.waiting.delete(record);
+    record.grantedAt = now;
+    record.lease = grant.lease;
+    record.token = grant.token ?? 0;
+    this.world.trace(() => `${name(record)} HOLDS ${record.lock}, token ${record.token}`);
+    if (grant.lease.remaining() <= 0) this.violate('self-fence', `${name(record)} was granted a lease that is over`);
+    if (record.abortedAt !== undefined && record.abortedAt < now) {
+      this.violate('exactly-once', `${name(record)} was granted after it aborted`);
+    }
+    const { last } = lock;
+    const handedOn = last?.client === record.client && last.holdEndedAt === now;
+    record.passedAt = handedOn ? (last.passedAt ?? now) : now;
+    if (record.token <= lock.highestToken && !this.excuses.tokenMayFall(record.lock, now)) {
+      this.violate('fencing', `${name(record)} has token ${record.token}, after ${lock.highestToken}`);
+    }
+    lock.highestToken = Math.max(lock.highestToken, record.token);
+    this.checkOrder(lock, record);
+    this.checkGap(lock);
+    lock.holds.add(record);
+    lock.last = record;
+    grant.lease.onLost(() => this.lost(record));
+  }
+
+  lost(record: RequestRecord): void {
+    const { now } = this.world;
+    if (record.holdEndedAt !== undefined) return;
+    this.world.trace(() => `${name(record)} is told that ${record.lock} is LOST`);
+    this.tally.lost += 1;
+    record.lostAt = now;
+    this.holdEnded(record);
+    if (record.planned.leaseTime === undefined && !this.excuses.mayLose(record, now)) {
+      this.violate('false-alarm', `${name(record)} lost ${record.lock} although nothing was wrong`);
+    }
+  }
+
+  /** The caller gives the lock back; from here on it does not hold. */
+  holdEnded(record: RequestRecord): void {
+    if (record.holdEndedAt !== undefined) return;
+    record.holdEndedAt = this.world.now;
+    this.lock(record.lock).holds.delete(record);
+  }
+
+  rejected(record: RequestRecord, error: unknown): void {
+    const { now } = this.world;
+    const code = codeOf(error);
+    record.rejectedAt = now;
+    record.error = code;
+    this.lock(record.lock).waiting.delete(record);
+    this.world.trace(() => `${name(record)} is refused: ${code}`);
+    if (!KNOWN_ERRORS.has(code)) this.violate('errors', `${name(record)} was refused with ${String(error)}`);
+    if (code === 'STORE_UNAVAILABLE' && this.plan.faults.length === 0) {
+      this.violate('false-alarm', `${name(record)} was refused (${String(error)}) although nothing was wrong`);
+    }
+  }
+
+  /** The process is gone, with all its requests and holds. */
+  forget(client: SimClient): void {
+    for (const lock of this.locks.values()) {
+      for (const set of [lock.waiting, lock.holds]) {
+        for (const record of set) if (record.client === client) set.delete(record);
+      }
+    }
+  }
+
+  // ---- at every moment -----------------------------------------------------------------------------------------------
+
+  /** After each thing that happened in a process. */
+  afterEach(): void {
+    const { now } = this.world;
+    for (const client of this.clients) client.observe(now);
+    for (const lock of this.locks.values()) {
+      if (lock.holds.size > 1) this.checkExclusion(lock);
+      this.noteNeed(lock);
+    }
+  }
+
+  /** After each script on the server. */
+  afterScript(key: string): void {
+    const bare = this.server.redis.keysWithoutExpiry();
+    if (bare.length > 0) this.violate('leak', `without a time to live: ${bare.join(', ')}`);
+    const lock = this.lockOfKey(key);
+    if (lock && lock.holds.size > 0) this.checkSelfFence(lock, key);
+  }
+
+  /** Still waiting although everything was healed long ago. */
+  unserved(): RequestRecord[] {
+    return [...this.locks.values()].flatMap((lock) => [...lock.waiting]);
+  }
+
+  get openHolds(): number {
+    return [...this.locks.values()].reduce((sum, lock) => sum + lock.holds.size, 0);
+  }
+
+  /** Also where no grant came at all. */
+  checkGaps(): void {
+    for (const lock of this.locks.values()) this.checkGap(lock);
+  }
+
+  // ---- the invariants --------------------------------------------------------------------------------------------------
+
+  private checkExclusion(lock: LockState): void {
+    const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
+    if (holding.length < 2) return;
+    const [older, newer] = holding.sort((one, other) => (one.grantedAt ?? 0) - (other.grantedAt ?? 0));
+    if (!older || !newer) return;
+    if (this.excuses.mayOverlap(older, this.world.now)) {
+      this.tally.excusedOverlaps += 1;
+    } else {
+      this.violate('exclusion', `${name(older)} and ${name(newer)} both hold ${lock.name}`);
+    }
+    // Said once.
+    this.holdEnded(older);
+  }
+
+  /** Nobody may believe in a grant that the server has given up. */
+  private checkSelfFence(lock: LockState, key: string): void {
+    const grant = presentGrant(this.server.redis, key);
+    if (grant === undefined) return;
+    for (const record of lock.holds) {
+      const { lease, token = 0 } = record;
+      if (!lease || lease.remaining() <= 0) continue;
+      const itIsOurs = grant !== 'free' && grant.first <= token && token <= grant.last && grant.left > 0;
+      if (!itIsOurs && !this.excuses.mayOverlap(record, this.world.now)) {
+        this.violate('self-fence', `${name(record)} believes to hold ${lock.name}, the server does not`);
+        this.holdEnded(record);
+      }
+    }
+  }
+
+  private checkOrder(lock: LockState, record: RequestRecord): void {
+    const { now } = this.world;
+    for (const other of lock.waiting) {
+      if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || other.abortedAt !== undefined) continue;
+      if (this.excuses.mayBePassedOver(other, record, now)) this.tally.excusedInversions += 1;
+      else this.violate('order', `${name(record)} was granted ${lock.name} before ${name(other)}`);
+    }
+  }
+
+  private noteNeed(lock: LockState): void {
+    let needed = false;
+    for (const { ackedAt } of lock.waiting) needed ||= ackedAt !== undefined;
+    for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
+    if (!needed) lock.neededSince = undefined;
+    else lock.neededSince ??= this.world.now;
+  }
+
+  private checkGap(lock: LockState): void {
+    if (lock.neededSince === undefined) return;
+    const { now } = this.world;
+    this.tally.worstGap = Math.max(this.tally.worstGap, now - lock.neededSince);
+    const quietSince = this.excuses.quietSince(this.clients, now);
+    const gap = now - Math.max(lock.neededSince, quietSince);
+    if (gap > this.excuses.longestGap()) {
+      this.violate('lost-wake-up', `${lock.name} was free for ${gap.toFixed(0)} ms while somebody waited for it`);
+    }
+  }
+
+  private lock(nameOfLock: string): LockState {
+    let lock = this.locks.get(nameOfLock);
+    if (!lock) {
+      lock = {
+        name: nameOfLock,
+        waiting: new Set(),
+        holds: new Set(),
+        last: undefined,
+        highestToken: 0,
+        neededSince: undefined,
+      };
+      this.locks.set(nameOfLock, lock);
+    }
+    return lock;
+  }
+
+  private lockOfKey(key: string): LockState | undefined {
+    return this.locks.get(/\{(.*)\}/.exec(key)?.[1] ?? '');
+  }
+}
+
+export function name({ id, client }: RequestRecord): string {
+  return `${client.process.name}/r${id}`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

@@ -1,0 +1,1 @@
+import { safetyMargin } from '../../../lib/stores/redis-connection/safety-margin.js';

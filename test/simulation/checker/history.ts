@@ -1,0 +1,65 @@
+import type { Lease } from '../../../lib/core/lease.js';
+import type { PlannedRequest } from '../scenario/plan.js';
+import type { SimClient } from '../scenario/sim-client.js';
+
+/** One request for a lock, as its caller lived it. Times are of the simulated world. */
+export interface RequestRecord {
+  readonly id: number;
+  readonly client: SimClient;
+  readonly lock: string;
+  readonly planned: PlannedRequest;
+  readonly sentAt: number;
+  /** The caller was told its place in line. */
+  ackedAt?: number;
+  abortedAt?: number;
+  grantedAt?: number;
+  token?: number;
+  lease?: Lease;
+  lostAt?: number;
+  /** The caller began to give the lock back, or was told that it is lost. */
+  holdEndedAt?: number;
+  /** When the lock passed to it: the grant of the first of those who handed it on among themselves. */
+  passedAt?: number;
+  rejectedAt?: number;
+  error?: string;
+}
+
+/** A period in which the server did not keep its side: data gone, lock taken away, clock set. */
+export interface ServerBreak {
+  readonly kind: 'data-lost' | 'taken-away' | 'clock-forward' | 'clock-back';
+  readonly at: number;
+  /** Of which lock; none: of all. */
+  readonly lock: string | undefined;
+  readonly by: number;
+}
+
+export interface Violation {
+  readonly invariant: string;
+  readonly at: number;
+  readonly text: string;
+}
+
+/** Counts of a run, added up over seeds. */
+export interface Tally {
+  grants: number;
+  requests: number;
+  commands: number;
+  faults: number;
+  lost: number;
+  excusedOverlaps: number;
+  excusedInversions: number;
+  /** Longest time for which a lock that somebody waited for stayed free, ms. */
+  worstGap: number;
+}
+
+export interface LockState {
+  readonly name: string;
+  /** Sent and not yet granted or rejected. */
+  readonly waiting: Set<RequestRecord>;
+  /** Granted and not yet given back. */
+  readonly holds: Set<RequestRecord>;
+  last: RequestRecord | undefined;
+  highestToken: number;
+  /** Since when somebody waits and nobody holds; undefined: not so. */
+  neededSince: number | undefined;
+}

@@ -1,0 +1,146 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { uniquePrefix } from '../redis.js';
+import { check } from './checker.js';
+import { type HistoryEvent } from './events.js';
+import { History } from './history.js';
+import { judgeLog } from './independent-log.js';
+import { explain, type Report } from './report.js';
+import { usualTerms, type Terms } from './terms.js';
+import { WorkerProcess, type WorkerArguments } from './worker-process.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const CANARY = fileURLToPath(new URL('canary.mjs', import.meta.url));
+
+/** Where the built package is; another build can be put in its place. */
+function builtPackage(): string {
+  const dist = resolve(ROOT, process.env['FAIR_LOCK_DIST'] ?? 'dist/esm');
+  if (!existsSync(join(dist, 'core/lock-engine.js'))) {
+    throw new Error(
+      `Worker processes run the built package, and there is none in ${dist}: run "npm run build".`,
+    );
+  }
+  return dist;
+}
+
+/** The times of the tests, ms: short leases, so that a run sees many of them end. */
+export interface LabTimes {
+  readonly lease: number;
+  readonly livenessWindow: number;
+  readonly commandTimeout: number;
+}
+
+export const USUAL_TIMES: LabTimes = { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 };
+
+/** What one worker has that others have not. */
+export interface WorkerOptions {
+  /** Default `w1`, `w2`, … */
+  readonly name?: string;
+  /** How many engines, each with connections of its own; default 1. */
+  readonly clients?: number;
+  /** Default: the lab's server; for example a proxy in front of it. */
+  readonly redis?: string;
+  readonly store?: 'redis' | 'memory';
+  readonly engine?: Partial<WorkerArguments['engine']>;
+}
+
+/** Worker processes on one Redis, their common history and their independent log; everything ends with `close()`. */
+export class Lab {
+  readonly history = new History();
+  /** All keys of the lab begin with it. */
+  readonly prefix = uniquePrefix();
+  private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-lab-'));
+  private readonly workers: WorkerProcess[] = [];
+  private canary: ChildProcess | undefined;
+
+  /** @param url of the Redis that workers use */
+  constructor(
+    private readonly url: string,
+    readonly times: LabTimes = USUAL_TIMES,
+  ) {}
+
+  /** Starts a worker process; resolves when its clients are connected. */
+  async worker(options: WorkerOptions = {}): Promise<WorkerProcess> {
+    const { name = `w${this.workers.length + 1}`, clients = 1, redis = this.url, store = 'redis' } = options;
+    const { lease, livenessWindow, commandTimeout } = this.times;
+    const starting = WorkerProcess.spawn(this.history, {
+      name,
+      dist: builtPackage(),
+      store,
+      clients,
+      redisStore: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout },
+      engine: {
+        waitTime: 60_000,
+        maxQueue: 100_000,
+        onLost: 'signal',
+        drainTimeout: 2_000,
+        reentrant: true,
+        ...options.engine,
+      },
+      log: this.logFile,
+    });
+    this.workers.push(starting);
+    await starting.ready();
+    return starting;
+  }
+
+  /** So many alike. */
+  workersAlike(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+    return Promise.all(Array.from({ length: many }, () => this.worker(options)));
+  }
+
+  /** From now on the history tells when this machine gave its processes no turn. */
+  async watchStalls(): Promise<void> {
+    const canary = spawn(process.execPath, [CANARY], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
+    });
+    this.canary = canary;
+    const lines = createInterface({ input: canary.stdio[4] as Readable });
+    lines.on('line', (line) => this.history.add({ ...(JSON.parse(line) as HistoryEvent), worker: 'canary' }));
+    await once(lines, 'line');
+  }
+
+  /** What all sections wrote, in the order of the writes. */
+  log(): string {
+    return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : '';
+  }
+
+  /** The verdict on all that happened so far, the independent log included. */
+  check(terms: Partial<Terms> = {}): Report {
+    const { lease, livenessWindow } = this.times;
+    const report = check(this.history.events, { ...usualTerms(lease, livenessWindow), ...terms });
+    return { ...report, violations: [...report.violations, ...judgeLog(this.log(), this.history.events)] };
+  }
+
+  /** As `check`, and throws if anything was broken. */
+  verify(terms: Partial<Terms> = {}): Report {
+    const report = this.check(terms);
+    if (report.violations.length > 0) throw new Error(`The history is broken.\n${explain(report)}`);
+    return report;
+  }
+
+  /** Closes the workers as applications are closed; resolves when their processes have ended by themselves. */
+  async closeWorkers(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.close()));
+  }
+
+  /** Leaves nothing behind: no process, no file. */
+  async close(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.kill()));
+    if (this.canary?.exitCode === null) {
+      this.canary.kill('SIGKILL');
+      await once(this.canary, 'close');
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private get logFile(): string {
+    return join(this.folder, 'sections.log');
+  }
+}
