@@ -77,15 +77,29 @@ export async function killHolder({ instances, log, screen, signal }) {
   await victim.kill();
   const { at } = log.add('killed', { instance: victim.name });
 
-  const recovered = log.first('order begun', (next) => next.at > at, signal);
-  recovered.catch(() => {}); // told below
-  const survivor = instances.find(({ alive }) => alive);
+  const witness = instances.find(({ alive }) => alive);
   const asked = hostTime();
-  const { holder, waiters } = await survivor.get(LINE, signal);
+  const { holder, waiters } = await witness.get(LINE, signal);
   if (!holder?.who.includes(`/${victim.pid}/`)) {
-    throw new Error(`${victim.name} was to be killed while it holds the lock, but the holder is ${holder?.who}.`);
+    throw new Error(`${victim.name} was to die with the lock in its hands, but the holder is ${holder?.who}.`);
   }
   const orphans = waiters.filter(({ who }) => who.endsWith(`/${victim.pid}`)).length;
-  const leaseEnd = asked + holder.leaseLeft;
-  screen.alarm(`  SIGKILL: ${victim.name}, process ${victim.pid}, is gone. It held the lock (order ${BIG_ORDER}) `);
+  screen.alarm(`  SIGKILL: process ${victim.pid} (${victim.name}) is gone, with the lock in its hands`);
+  screen.alarm(`  and ${count(orphans, 'order')} of its own in line. ${screen.name(witness.name)} says:`);
+
+  const isNext = (next) => next.at > at;
+  let next;
+  log.first('order begun', isNext, signal).then(
+    (found) => (next = found),
+    () => {}, // the demo is being ended
+  );
+  while (!next) {
+    const line = await witness.get(LINE, signal);
+    if (line.holder?.token === holder.token) {
+      screen.say(`    held by ${line.holder.who}, lease left ${seconds(line.holder.leaseLeft)}, ${line.queueLength} in line`);
+    }
+    await sleep(WATCH_EVERY, undefined, { signal });
+  }
+  const late = next.at - (asked + holder.leaseLeft);
+  screen.say(`  RECOVERED ${seconds(next.at - at)} after the kill, ${Math.round(late)} ms after the lease was over: order ${next.customer} at ${screen.name(next.instance)}`);
 }
