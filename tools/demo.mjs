@@ -1,28 +1,79 @@
 /**
  * The lock at work: `npm run demo`. Three processes of the sample app, sixty orders for one product in a known order,
- * and one of the processes is killed while it holds the lock. `npm run demo -- --json` ends with the figures in JSON.
+ * and one of the processes is killed with the lock in its hands. `npm run demo -- --json` ends with the figures as JSON.
  */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { EventLog, hostTime } from './demo/event-log.mjs';
-import { count, Screen, seconds } from './demo/screen.mjs';
-import { ShopInstance } from './demo/shop-instance.mjs';
+import { EventLog } from './demo/event-log.mjs';
+import { Narrator } from './demo/narrator.mjs';
+import { formLine, killHolder, openShop, STOCK } from './demo/scenes.mjs';
+import { Screen } from './demo/screen.mjs';
 import { findStore } from './demo/store.mjs';
-import { judge } from './demo/verdict.mjs';
+import { summarize } from './demo/summary.mjs';
 
-const ORDERS = 60;
-const STOCK = 40;
-const PRODUCT = 'record-player';
-
-/** The one that is being served when its instance is killed: it takes long, so that there is time for it. */
-const BIG_ORDER = 20;
-const BIG_QUANTITY = 20;
-
-/** Short ones, in ms, so that the recovery can be watched. */
-const LEASE = 3_000;
-const LIVENESS_WINDOW = 2_000;
-const PACKING_TIME = 75;
-
-/** From the opening of the shop to the summary, in ms: several times what it takes. */
+/** Milliseconds from the opening of the shop to the summary: many times what it takes. */
 const TIME_LIMIT = 120_000;
+
+const { json } = parseArgs({ options: { json: { type: 'boolean', default: false } } }).values;
+const screen = new Screen(process.stdout);
+const log = new EventLog();
+const instances = [];
+const curtain = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
+}
+
+screen.say('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
+const finding = findStore(`fair-lock-demo-${randomBytes(4).toString('hex')}`);
+
+try {
+  await Promise.race([perform(), endOf(curtain.signal)]);
+  await leave();
+  conclude(await finding);
+} catch (error) {
+  process.exitCode = 1;
+  screen.alarm(`\n${error.message}`);
+  await Promise.all(instances.map((instance) => instance.kill()));
+  await leave();
+}
+
+async function perform() {
+  const store = await finding;
+  curtain.signal.throwIfAborted();
+  setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
+  screen.say(
+    store.kind === 'redis'
+      ? `${store.version} (${store.source})`
+      : `The memory store in one process: several processes, a crash and the recovery are not shown. ${store.why}`,
+  );
+  log.on('said', ({ instance, text }) => screen.say(`  ${screen.name(instance)} says: ${text}`));
+
+  const stage = { store, instances, log, screen, signal: curtain.signal };
+  await openShop(stage);
+  const narrator = new Narrator(log, screen);
+  const answers = await formLine(stage);
+  narrator.heading();
+  if (store.kind === 'redis') await killHolder({ ...stage, narrator });
+  await Promise.all(answers);
+}
+
+/** Leaves nothing running and nothing behind. */
+async function leave() {
+  await Promise.all(instances.map((instance) => instance.close()));
+  await finding.then(
+    (store) => store.remove(),
+    () => {}, // nothing was found
+  );
+}
+
+function conclude({ kind, version = null }) {
+  const { figures, good } = summarize(log, screen, STOCK);
+  if (!good) process.exitCode = 1;
+  if (json) screen.say(JSON.stringify({ store: kind, redis: version, ...figures }));
+}
+
+async function endOf(signal) {
+  await once(signal, 'abort');
+  throw signal.reason;
+}

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /**
  * Aborts controllers when other signals abort.
  *
@@ -21,6 +23,15 @@ export function follow(source: AbortSignal, follower: AbortController): void {
 /** Ends what `follow` began; no effect if it never did. */
 export function unfollow(source: AbortSignal, follower: AbortController): void {
   relays.get(source)?.remove(source, follower);
+}
+
+/**
+ * A controller whose signal may be handed to any number of calls: Node would warn of a leak at the eleventh listener.
+ */
+export function controllerForMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 class Relay {

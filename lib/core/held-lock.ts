@@ -1,4 +1,4 @@
-import { follow, unfollow } from './abort-relay.js';
+import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
 import { runInScope, type LockInScope } from './hold-scope.js';
@@ -56,7 +56,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   get signal(): AbortSignal {
     if (this.holds.length === 1) return this.first.held.lease.signal;
     if (!this.joinedSignals) {
-      this.joinedSignals = new AbortController();
+      this.joinedSignals = controllerForMany();
       for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
       if (!this.isOpen) this.unfollowAll();
     }

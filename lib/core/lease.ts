@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { controllerForMany } from './abort-relay.js';
 import { elapsedSince, now, type Instant } from './clock.js';
 import { LockLostError, type FairLockError } from './errors.js';
 
@@ -58,11 +58,7 @@ export class Lease {
 
   /** Aborts the moment the lease is lost, with the LockLostError as reason, or interrupted. Never aborts by release. */
   get signal(): AbortSignal {
-    if (!this.controller) {
-      this.controller = new AbortController();
-      // One hold may hand its signal to any number of calls; Node would warn of a leak at the eleventh.
-      setMaxListeners(0, this.controller.signal);
-    }
+    this.controller ??= controllerForMany();
     const reason = this.interruption ?? this.lostError;
     if (reason) this.controller.abort(reason);
     return this.controller.signal;

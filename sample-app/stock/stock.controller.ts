@@ -1,6 +1,6 @@
 import { Body, Controller, Get, type MessageEvent, Param, Post, Sse } from '@nestjs/common';
 import { FairLocked, FairLockService, type LockSnapshot } from 'nestjs-fair-lock';
-import { concatMap, finalize, map, type Observable, timer } from 'rxjs';
+import { concatMap, finalize, map, Observable, timer } from 'rxjs';
 import { Journal } from '../journal.js';
 import { PositivePipe } from '../positive.pipe.js';
 import { StockService } from './stock.service.js';

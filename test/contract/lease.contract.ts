@@ -97,6 +97,25 @@ export function describeLease(bench: Bench): void {
     await (await third.granted()).release();
   });
 
+  test.each([
+    ['ran out', { leaseTime: LEASE }],
+    ['was taken by force', {}],
+  ])(
+    'a grant that %s is over for good: its release does not touch what its client holds by now',
+    async (end, terms) => {
+      const key = bench.key();
+      const loser = await bench.hold(1, key, terms);
+      if (end === 'was taken by force') await bench.client(0).forceRelease(key);
+      await eventually(() => loser.lease.state === 'lost', SOON, 'the holder to be told');
+      // Nobody waits in between: the client has no reason to remember the lock.
+      const again = await bench.hold(1, key);
+      await loser.release();
+      expect(await bench.ask(2, key, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+      expect(again.lease.state).toBe('held');
+      await again.release();
+    },
+  );
+
   test('a lease that ran out in a blocked event loop is over at once, for one of those who ask then and for its holder', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key, { leaseTime: LEASE });

@@ -19,6 +19,7 @@ import {
   ask,
   held,
   leavingClient,
+  noticed,
   PLATFORMS,
   SOON,
   waiting,
@@ -200,6 +201,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     const client = leavingClient(`${web.url}/orders/deep/1`, {
       method: 'POST',
       body: { padding: 'x'.repeat(50_000) },
+      late: web.app,
     });
     await waiting(web.locks, 'deep:1', 1);
     client.leave();

@@ -78,6 +78,8 @@ export interface Answer {
 interface Ask {
   readonly method?: string;
   readonly body?: unknown;
+  /** The application that has the head of the request before its body is sent. */
+  readonly late?: INestApplication;
 }
 
 /** One request on a connection of its own, which keeps no server from closing. The body is parsed where it is JSON. */
@@ -99,8 +101,14 @@ export function leavingClient(url: string, how: Ask = {}): { leave(): void } {
   return { leave: () => request.destroy() };
 }
 
-function send(url: string, { method = 'GET', body }: Ask): ClientRequest {
+function send(url: string, { method = 'GET', body, late }: Ask): ClientRequest {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const headers = text === undefined ? {} : { 'content-type': 'application/json' };
-  return request(url, { method, headers, agent: false }).end(text);
+  const headers =
+    text === undefined ? {} : { 'content-type': 'application/json', 'content-length': text.length };
+  const sent = request(url, { method, headers, agent: false });
+  if (late) {
+    sent.flushHeaders();
+    void once(late.getHttpServer() as Server, 'request').then(() => sent.end(text));
+  } else sent.end(text);
+  return sent;
 }

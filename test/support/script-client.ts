@@ -87,20 +87,12 @@ export class ScriptClient {
     ]);
   }
 
-  heartbeat(first = 0, waiting = true, deadline = Number.MAX_SAFE_INTEGER): Promise<Reply> {
+  /** @param oldest the request of its own that waits longest, as the real client names it */
+  heartbeat(first = 0, waiting = true, deadline = Number.MAX_SAFE_INTEGER, oldest?: number): Promise<Reply> {
     const mode = waiting ? 'waiting' : 'idle';
-    const args = [
-      deadline,
-      first,
-      'rolling',
-      this.times.lease,
-      'by hand',
-      mode,
-      '',
-      this.settings,
-      this.self,
-    ];
-    return this.say(scripts.heartbeat, args);
+    const own = oldest === undefined ? ['', ''] : [oldest, `${this.id}:${oldest}`];
+    const renewal = [first, 'rolling', this.times.lease, 'by hand'];
+    return this.say(scripts.heartbeat, [deadline, ...renewal, mode, ...own, '', this.settings, this.self]);
   }
 
   leave(sequence: number, waiting = false): Promise<Reply> {

@@ -1,4 +1,5 @@
-/** What happens in the demo, scene by scene. Each takes the stage: { store, instances, log, screen, signal }. */
+/** What happens in the demo, scene by scene. Each takes the stage: { store, instances, log, screen, narrator, signal }. */
+import { WritableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostTime } from './event-log.mjs';
 import { count, seconds } from './screen.mjs';
@@ -9,16 +10,21 @@ export const STOCK = 40;
 const PRODUCT = 'record-player';
 const LINE = `/stock/${PRODUCT}/line`;
 
-/** The order that is being served when its instance is killed: it takes long, so that there is time for it. */
-const BIG_ORDER = '#20';
-const BIG_QUANTITY = 20;
-const PACKING_TIME = 75;
+/** The order that is being served when its instance is killed: it takes so long that there is time for it. */
+const BIG_ORDER = '#14';
+const BIG_QUANTITY = 25;
 
-/** Milliseconds; short, so that the recovery can be watched. */
+/** Milliseconds. Lease and window are short, so that the recovery can be watched. */
+const PACKING_TIME = 75;
+const KILL_AFTER = 750;
 const LEASE = 3_000;
 const LIVENESS_WINDOW = 2_000;
-
 const WATCH_EVERY = 500;
+/** The lock tells what is left of a lease in whole milliseconds. */
+const ROUNDING = 2;
+
+/** HTTP: conflict. */
+const SOLD_OUT = 409;
 
 export async function openShop({ store, instances, log, screen, signal }) {
   const env = { ...store.env, PACKING_TIME, LEASE, LIVENESS_WINDOW };
@@ -30,15 +36,19 @@ export async function openShop({ store, instances, log, screen, signal }) {
   screen.title(`The shop is open at ${count(instances.length, 'instance')}, a process each`);
   for (const { name, pid, url } of instances) screen.say(`  ${screen.name(name)}  process ${pid}  ${url}`);
   if (store.kind === 'redis') {
-    screen.say(`  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch`);
+    screen.say(
+      `  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch them`,
+    );
   }
   await instances[0].post(`/stock/${PRODUCT}/deliveries`, { quantity: STOCK }, signal);
 }
 
-/** @returns the answers, which come when the scene is long over */
+/** @returns the answers to come, see `answered` */
 export async function formLine({ instances, log, screen, signal }) {
   screen.title(`${ORDERS} orders for a product of which there are ${STOCK}`);
-  screen.say('  A stocktaking (an event stream that holds the lock) keeps the counter closed while the line forms.');
+  screen.say(
+    '  A stocktaking (an event stream that holds the lock) keeps the counter closed while the line forms.',
+  );
   screen.say('  Each order is sent when the one before it is known to be in line, so the order is known.');
   const endStocktaking = await startStocktaking(instances[0], log, signal);
   const answers = [];
@@ -47,59 +57,79 @@ export async function formLine({ instances, log, screen, signal }) {
     const instance = instances[(number - 1) % instances.length];
     const quantity = customer === BIG_ORDER ? BIG_QUANTITY : 1;
     log.add('order sent', { customer, instance: instance.name });
-    answers.push(instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal));
+    answers.push(
+      answered(
+        instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal),
+        { customer, instance: instance.name },
+        log,
+      ),
+    );
     while ((await instance.get(LINE, signal)).queueLength < number) await sleep(2, undefined, { signal });
     log.add('order in line', { customer, instance: instance.name });
   }
   screen.title('The stocktaking ends, the line moves');
   endStocktaking();
-  return Promise.allSettled(answers);
+  return answers;
+}
+
+/** Resolves in any case; an order that got no answer from the shop is an `order lost` in the log. */
+async function answered(request, order, log) {
+  try {
+    const { ok, status } = await request;
+    if (!ok && status !== SOLD_OUT) log.add('order lost', { ...order, why: `HTTP status ${status}` });
+  } catch (error) {
+    log.add('order lost', { ...order, why: error.cause?.message ?? error.message });
+  }
 }
 
 async function startStocktaking(instance, log, signal) {
   const stocktaking = new AbortController();
   const either = AbortSignal.any([signal, stocktaking.signal]);
   const stream = await fetch(`${instance.url}/stock/${PRODUCT}/stocktaking`, { signal: either });
-  const reading = (async () => {
-    for await (const _ of stream.body);
-  })();
-  reading.catch(() => {}); // it ends by being aborted
+  stream.body.pipeTo(new WritableStream()).catch(() => {}); // it ends by being aborted
   await log.first('stocktaking begun', () => true, signal);
   return () => stocktaking.abort();
 }
 
 /** Kills the instance that serves the big order, and watches until somebody else is served. */
-export async function killHolder({ instances, log, screen, signal }) {
+export async function killHolder({ instances, log, screen, narrator, signal }) {
   const begun = await log.first('order begun', ({ customer }) => customer === BIG_ORDER, signal);
   const victim = instances.find(({ name }) => name === begun.instance);
-  await sleep((BIG_QUANTITY * PACKING_TIME) / 2, undefined, { signal });
-  log.add('kill sent', { instance: victim.name });
+  await sleep(KILL_AFTER, undefined, { signal });
+  const kill = log.add('kill sent', { instance: victim.name });
   await victim.kill();
-  const { at } = log.add('killed', { instance: victim.name });
+  log.add('killed', { instance: victim.name });
 
+  const next = log.first('order begun', ({ at }) => at > kill.at, signal);
+  next.catch(() => {}); // the demo is ended: told elsewhere
   const witness = instances.find(({ alive }) => alive);
   const asked = hostTime();
   const { holder, waiters } = await witness.get(LINE, signal);
   if (!holder?.who.includes(`/${victim.pid}/`)) {
-    throw new Error(`${victim.name} was to die with the lock in its hands, but the holder is ${holder?.who}.`);
+    throw new Error(
+      `${victim.name} was to die with the lock in its hands, but the holder is ${holder?.who}.`,
+    );
   }
   const orphans = waiters.filter(({ who }) => who.endsWith(`/${victim.pid}`)).length;
-  screen.alarm(`  SIGKILL: process ${victim.pid} (${victim.name}) is gone, with the lock in its hands`);
-  screen.alarm(`  and ${count(orphans, 'order')} of its own in line. ${screen.name(witness.name)} says:`);
-
-  const isNext = (next) => next.at > at;
-  let next;
-  log.first('order begun', isNext, signal).then(
-    (found) => (next = found),
-    () => {}, // the demo is being ended
+  screen.alarm(
+    `  SIGKILL: ${victim.name}, process ${victim.pid}, is gone with the lock in its hands (order ${BIG_ORDER})`,
   );
-  while (!next) {
+  screen.alarm(
+    `  and with ${count(orphans, 'order')} of its own in line. Nobody may be served before its lease is over.`,
+  );
+
+  const leaseEnd = asked + holder.leaseLeft;
+  while (!(await Promise.race([next, sleep(WATCH_EVERY, undefined, { signal })]))) {
     const line = await witness.get(LINE, signal);
-    if (line.holder?.token === holder.token) {
-      screen.say(`    held by ${line.holder.who}, lease left ${seconds(line.holder.leaseLeft)}, ${line.queueLength} in line`);
-    }
-    await sleep(WATCH_EVERY, undefined, { signal });
+    const held = line.holder?.token === holder.token;
+    if (held)
+      narrator.say(`still held by ${line.holder.who}; its lease ends in ${seconds(line.holder.leaseLeft)}`);
   }
-  const late = next.at - (asked + holder.leaseLeft);
-  screen.say(`  RECOVERED ${seconds(next.at - at)} after the kill, ${Math.round(late)} ms after the lease was over: order ${next.customer} at ${screen.name(next.instance)}`);
+  const { customer, instance, at } = await next;
+  if (at < leaseEnd - ROUNDING)
+    throw new Error(`${customer} was served before the lease of the dead was over.`);
+  screen.success(
+    `  Recovered ${seconds(at - kill.at)} after the kill, ${Math.round(at - leaseEnd)} ms after the lease was over: ` +
+      `order ${customer} is served by ${instance}.`,
+  );
 }

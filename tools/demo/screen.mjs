@@ -21,6 +21,10 @@ export class Screen {
     this.say(this.#style('red', text));
   }
 
+  success(text) {
+    this.say(this.#style('green', text));
+  }
+
   /** The name of an instance. */
   name(instance) {
     return this.#style(COLOURS[instance] ?? 'reset', instance);

@@ -6,7 +6,6 @@ import type { Waiter } from './waiter.js';
 
 /** What the grant needs of the line it belongs to. */
 export interface LineOfGrant {
-  readonly key: string;
   readonly keys: LineKeys;
   readonly requests: RequestsInLine;
   /** What an answer tells about the lock. */
@@ -26,8 +25,8 @@ export class GrantOfLine {
   /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
   late: PresentGrant | undefined;
 
-  /** A grant that was lost while its section still runs. */
-  private lapsing: HeldRun | undefined;
+  /** A grant that was lost while its section still runs, until the server, too, must have ended it (monotonic ms). */
+  private lapsing: { run: HeldRun; until: number } | undefined;
   /** Grants up to this first token are over for this client (M8). */
   private finished = 0;
   /** The last release that was sent, and how many are not yet acknowledged. */
@@ -43,7 +42,7 @@ export class GrantOfLine {
   answered(grant: PresentGrant, order: number): void {
     if (grant.first > this.finished) return this.present(grant);
     // From before its release, or while that is still under way: nothing new.
-    if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.first) return;
+    if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.run.first) return;
     // M8: over for us, so it is released again; who still waits in it asks anew behind that.
     void this.sendRelease(grant.first, 0);
     for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
@@ -71,6 +70,17 @@ export class GrantOfLine {
     }
   }
 
+  /** A heartbeat that named the grant that came too late was answered without it: it is over. */
+  heardOfLate(late: PresentGrant, answer: Answer): void {
+    if (this.late === late && answer.grant?.first !== late.first) this.late = undefined;
+  }
+
+  /** Until when the line must be remembered for the sake of a lost grant; undefined: it need not be. */
+  lapsingUntil(): number | undefined {
+    if (this.lapsing && this.lapsing.until <= performance.now()) this.lapsing = undefined;
+    return this.lapsing?.until;
+  }
+
   /** Gives back what is held: the client closes. */
   async close(): Promise<void> {
     const { run } = this;
@@ -85,7 +95,7 @@ export class GrantOfLine {
       this.lose(this.run, 'Redis gave the lock to another request before this one was released');
     }
     const members = grant.run.map((sequence) => this.line.requests.get(sequence));
-    const run = new HeldRun(this.line.key, grant, members, this.context.timing.lease);
+    const run = new HeldRun(grant, members, this.context.timing.lease);
     if (run.unserved().length > 0 && run.remaining() <= 0) {
       // Nothing left beyond the margin: a heartbeat renews it, and its answer comes here again (M1).
       if (this.late?.first !== grant.first) this.line.beatNow();
@@ -106,7 +116,7 @@ export class GrantOfLine {
     lease.onLost(() => this.lost(run));
     let released: Promise<void> | undefined;
     const release = (): Promise<void> => (released ??= this.leaveSection(run, waiter));
-    waiter.grant({ key: this.line.key, token, lease, waited: waiter.waited, release });
+    waiter.grant({ key: waiter.request.key, token, lease, waited: waiter.waited, release });
     this.line.schedule();
     return Promise.resolve();
   }
@@ -119,7 +129,7 @@ export class GrantOfLine {
   }
 
   private giveBackLost(run: HeldRun): Promise<void> {
-    if (this.lapsing !== run) return Promise.resolve();
+    if (this.lapsing?.run !== run) return Promise.resolve();
     this.lapsing = undefined;
     return this.sendRelease(run.first, run.head);
   }
@@ -141,7 +151,7 @@ export class GrantOfLine {
     }
     this.run = undefined;
     this.finished = Math.max(this.finished, run.first);
-    this.lapsing = run;
+    this.lapsing = { run, until: performance.now() + run.serverLeft() };
     this.line.schedule();
   }
 

@@ -25,7 +25,6 @@ export class HeldRun {
   private left: number;
 
   constructor(
-    private readonly key: string,
     grant: PresentGrant,
     private readonly members: readonly (Waiter | undefined)[],
     lease: number,
@@ -49,6 +48,11 @@ export class HeldRun {
     return this.left - elapsedSince(this.since);
   }
 
+  /** Milliseconds after which Redis, too, must have ended the grant if it is not renewed. */
+  serverLeft(): number {
+    return Math.max(0, this.remaining() + this.margin);
+  }
+
   /** Lets the next member in that still waits; undefined if there is none. */
   enterNext(): { waiter: Waiter; lease: Lease; token: number } | undefined {
     this.current = undefined;
@@ -56,7 +60,7 @@ export class HeldRun {
       const index = this.next++;
       const waiter = this.members[index];
       if (!waiter || waiter.settled) continue;
-      const lease = new Lease(this.key, this.since, this.left);
+      const lease = new Lease(waiter.request.key, this.since, this.left);
       this.current = { waiter, lease };
       return { waiter, lease, token: this.first + index };
     }

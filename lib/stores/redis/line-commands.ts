@@ -122,7 +122,7 @@ export class LineCommands {
   heartbeat(
     keys: LineKeys,
     renewal: { first: number; leaseTime: number | undefined; label: string },
-    waiting: boolean,
+    waiting: { readonly oldest: Asking | undefined } | undefined,
     ping: boolean,
     deadline: number,
   ): Promise<Answer> {
@@ -134,6 +134,8 @@ export class LineCommands {
       Math.round(renewal.leaseTime ?? this.timing.lease),
       renewal.label,
       waiting ? 'waiting' : 'idle',
+      waiting?.oldest?.sequence ?? '',
+      waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
       this.settings,
       this.self(),
@@ -141,11 +143,9 @@ export class LineCommands {
   }
 
   leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
-    const lease = asking.leaseTime === undefined ? '' : `:${Math.round(asking.leaseTime)}`;
-    const member = `${this.clientId}:${asking.sequence}${lease}`;
     return this.say(leave, keys, [
       this.clientId,
-      member,
+      this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
       this.settings,
       this.self(),
@@ -158,6 +158,12 @@ export class LineCommands {
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {
     return this.commands.run(inspect, keys, [this.clientId, limit]);
+  }
+
+  /** How a request stands in the queue. */
+  private memberOf(asking: Asking): string {
+    const lease = asking.leaseTime === undefined ? '' : `:${Math.round(asking.leaseTime)}`;
+    return `${this.clientId}:${asking.sequence}${lease}`;
   }
 
   /** What the client tells of itself: which server carries its subscription, for how long, and host/pid. */

@@ -31,7 +31,6 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   private working = 0;
 
   constructor(
-    readonly key: string,
     readonly keys: LineKeys,
     private readonly context: ClientContext,
     /** Called when neither a request nor a grant nor a command is left. */
@@ -110,6 +109,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     }
     // Looking at the lease then is what makes it lost (R12).
     if (run) due = Math.min(due, time + Math.max(0, run.remaining()));
+    // A line that is forgotten while a section may still give its lost grant back would meet its successor.
+    due = Math.min(due, this.grant.lapsingUntil() ?? Infinity);
     if (due !== Infinity) {
       watchdog.schedule(this, due);
     } else {
@@ -157,11 +158,13 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     };
     const deadline = performance.now() + timing.commandTimeout;
     const ping = subscriptionCheck.wantsPing();
-    const answer = await commands.heartbeat(this.keys, renewal, this.requests.size > 0, ping, deadline);
+    const waiting = this.requests.size > 0 ? { oldest: this.requests.oldest() } : undefined;
+    const answer = await commands.heartbeat(this.keys, renewal, waiting, ping, deadline);
     subscriptionCheck.heardBy(Number(answer.details[0]), answer.sentAt.monotonic);
     // The server's clock was set: now it is known, and asking again works (R2).
     if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
     else if (renewing) this.grant.renewed(renewing, answer);
     this.take(answer);
+    if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
   }
 }

@@ -116,16 +116,18 @@ export class RedisLockStore implements LockStore {
   acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
     this.sequence += 1;
-    return this.line(request.key).join(request, this.sequence);
+    return this.line(encodeName(request.key)).join(request, this.sequence);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
-    const reply = await this.say(() => this.context.commands.inspect(this.keysOf(key), MOST_WAITERS_SHOWN));
+    const reply = await this.say(() =>
+      this.context.commands.inspect(this.keysOf(encodeName(key)), MOST_WAITERS_SHOWN),
+    );
     return toSnapshot(key, reply);
   }
 
   async forceRelease(key: string): Promise<boolean> {
-    const answer = await this.say(() => this.context.commands.forceRelease(this.keysOf(key)));
+    const answer = await this.say(() => this.context.commands.forceRelease(this.keysOf(encodeName(key))));
     // The caller may be the holder itself: its line hears it here rather than by a message.
     this.lines.get(encodeName(key))?.beatNow();
     return answer.status === 'FORCED';
@@ -146,11 +148,10 @@ export class RedisLockStore implements LockStore {
     await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
   }
 
-  private line(key: string): LockLine {
-    const name = encodeName(key);
+  private line(name: string): LockLine {
     let line = this.lines.get(name);
     if (!line) {
-      line = new LockLine(key, this.keysOf(key), this.context, (idle) => {
+      line = new LockLine(this.keysOf(name), this.context, (idle) => {
         if (this.lines.get(name) === idle) this.lines.delete(name);
       });
       this.lines.set(name, line);
@@ -158,8 +159,8 @@ export class RedisLockStore implements LockStore {
     return line;
   }
 
-  private keysOf(key: string): LineKeys {
-    const hash = `${this.options.keyPrefix}:{${encodeName(key)}}`;
+  private keysOf(name: string): LineKeys {
+    const hash = `${this.options.keyPrefix}:{${name}}`;
     return [hash, `${hash}:queue`, `${hash}:clients`];
   }
 
@@ -175,25 +176,14 @@ export class RedisLockStore implements LockStore {
     const message = parseMessage(text);
     if (!message) return;
     const name = message.hash.slice(`${this.keyPrefix}${this.options.keyPrefix}:{`.length, -1);
-    const line = this.lines.get(name);
     if (message.kind === 'revoked') {
-      line?.revoked(message.first);
+      this.lines.get(name)?.revoked(message.first);
       return;
     }
     // M1: the message may be old; the largest age that it can have is taken off.
-    const grant = { ...message, left: message.left - this.clock.ageAtMost(message.stamp), since: now() };
-    if (line) line.notified(grant);
-    else void this.handOn(name, grant.first);
-  }
-
-  /** R10: a grant that nobody here waits for any more. */
-  private async handOn(name: string, first: number): Promise<void> {
-    const hash = `${this.options.keyPrefix}:{${name}}`;
-    const keys: LineKeys = [hash, `${hash}:queue`, `${hash}:clients`];
-    const until = performance.now() + this.timing.lease;
-    await this.context
-      .insist(() => this.context.commands.release(keys, first, 0, false), until)
-      .catch(() => undefined);
+    const left = message.left - this.clock.ageAtMost(message.stamp);
+    // R10: where nobody waits any more, the line made for it hands the grant on and is forgotten again.
+    this.line(name).notified({ run: message.run, first: message.first, left, since: now() });
   }
 
   private lookAtAll(): void {

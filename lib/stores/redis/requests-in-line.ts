@@ -17,7 +17,6 @@ const LAST_WORDS = 100;
 
 /** What the requests need of the line they stand in. */
 export interface LineOfRequests {
-  readonly key: string;
   readonly keys: LineKeys;
   /** What an answer tells about the lock. */
   take(answer: Answer): void;
@@ -46,6 +45,17 @@ export class RequestsInLine {
 
   get(sequence: number): Waiter | undefined {
     return this.waiters.get(sequence);
+  }
+
+  /**
+   * The longest waiting request that Redis must still know. A heartbeat names it: the queue may have been evicted, and
+   * then it is this one that a newcomer's entry does not bring back.
+   */
+  oldest(): Waiter | undefined {
+    for (const waiter of this.waiters.values()) {
+      if (waiter.ticket > 0 && !waiter.asking && !this.line.isGranted(waiter)) return waiter;
+    }
+    return undefined;
   }
 
   /** The request has its turn: it is nobody in line any more. */
@@ -80,7 +90,7 @@ export class RequestsInLine {
   /** Everybody out: the client closes. Resolves when the line knows. */
   async close(): Promise<void> {
     const leaving = [...this.waiters.values()].map((waiter) => {
-      this.reject(waiter, new LockShuttingDownError(this.line.key));
+      this.reject(waiter, new LockShuttingDownError(waiter.request.key));
       return this.leave(waiter);
     });
     await Promise.all(leaving);
@@ -128,7 +138,7 @@ export class RequestsInLine {
   }
 
   private understand(waiter: Waiter, answer: Answer): void {
-    const { key } = this.line;
+    const { key } = waiter.request;
     const [first, second] = answer.details;
     switch (answer.status) {
       case 'QUEUED':
@@ -182,7 +192,7 @@ export class RequestsInLine {
       const [label, heldFor, ahead] = answer?.details ?? [];
       const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
       waiter.rejectSettled(
-        new LockTimeoutError(this.line.key, error.waitTime, { ...blocker(label, heldFor), ...place }),
+        new LockTimeoutError(error.key, error.waitTime, { ...blocker(label, heldFor), ...place }),
       );
     });
   }

@@ -702,7 +702,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '19985064e7538a93967a9cef46aec05c94d8dec7',
+  sha1: '5a705c9af956439a1b676ddb40df566ba8d29b27',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -767,7 +767,7 @@ local given = tonumber(ARGV[3])
 if now > tonumber(ARGV[2]) then
 return answer('EXPIRED')
 end
-local settings, caller = ARGV[9], ARGV[10]
+local settings, caller = ARGV[11], ARGV[12]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
@@ -1016,6 +1016,9 @@ end
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
+if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
+forget(client)
+end
 speak()
 end
 local status = 'GONE'
@@ -1029,7 +1032,7 @@ else
 settle()
 end
 local heardBy = listeners(client)
-if ARGV[8] == 'ping' then
+if ARGV[10] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
 end
 return answer(status, heardBy or -1)`,

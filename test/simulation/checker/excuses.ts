@@ -1,1 +1,99 @@
-import { safetyMargin } from '../../../lib/stores/redis-connection/safety-margin.js';
+import type { FaultKind } from '../scenario/faults.js';
+import type { Plan } from '../scenario/plan.js';
+import type { SimClient } from '../scenario/sim-client.js';
+import type { RequestRecord, ServerBreak } from './history.js';
+
+/** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
+export class Excuses {
+  private readonly breaks: ServerBreak[] = [];
+  private disturbedUntil = 0;
+  private steppedBack = 0;
+  private readonly heartbeat: number;
+  private readonly kinds: ReadonlySet<FaultKind>;
+  /** The longest time for which the server may honour a grant without hearing from its client. */
+  private readonly longestLease: number;
+
+  constructor(private readonly plan: Plan) {
+    this.heartbeat = Math.min(plan.window, plan.lease) / 3;
+    this.kinds = new Set(plan.faults.map(({ kind }) => kind));
+    const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
+    this.longestLease = Math.max(plan.lease, ...fixed);
+  }
+
+  /** A fault that lasts until `until`. */
+  disturbed(until: number): void {
+    this.disturbedUntil = Math.max(this.disturbedUntil, until);
+  }
+
+  serverBroke(broke: ServerBreak): void {
+    this.breaks.push(broke);
+    if (broke.kind === 'clock-back') this.steppedBack += broke.by;
+  }
+
+  /**
+   * Both may believe, or an older one may enter late: the server gave the lock away although the older holder did
+   * nothing wrong. It learns that by its next heartbeat, or, cut off or with a fixed lease, when its lease ends.
+   */
+  mayOverlap(older: RequestRecord, now: number): boolean {
+    const { lastMute } = older.client;
+    return this.breaks.some(({ kind, at, lock }) => {
+      if (kind === 'clock-back' || kind === 'line-lost' || (lock ?? older.lock) !== older.lock) return false;
+      if (at < (older.grantedAt ?? now) - this.longestLease || now > at + this.longestLease) return false;
+      if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
+      return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
+    });
+  }
+
+  /** The data are gone and the clock that seeds tokens had been set back. */
+  tokenMayFall(lock: string, now: number): boolean {
+    const back = this.breaks.find(({ kind }) => kind === 'clock-back');
+    return this.breaks.some(
+      ({ kind, at, lock: of }) =>
+        back !== undefined && kind === 'data-lost' && at >= back.at && at <= now && (of ?? lock) === lock,
+    );
+  }
+
+  /** The holder could not renew, or was robbed. */
+  mayLose(record: RequestRecord, now: number): boolean {
+    const { lease, commandTimeout } = this.plan;
+    const { lastMute, lastWallStep } = record.client;
+    if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease) return true;
+    return this.breaks.some(({ kind, at }) => kind !== 'clock-back' && kind !== 'line-lost' && at >= now - 2 * lease);
+  }
+
+  /** `waiting` could not be heard when the lock passed on, or the server forgot the line. */
+  mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
+    const passedAt = served.passedAt ?? now;
+    const recovery = this.heartbeat + this.recovery();
+    if (waiting.client.lastUnreachable >= passedAt - recovery) return true;
+    return this.breaks.some(
+      ({ kind, at, lock }) =>
+        (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&
+        (lock === undefined || lock === waiting.lock) &&
+        at >= (waiting.ackedAt ?? 0) - recovery &&
+        passedAt <= at + recovery,
+    );
+  }
+
+  /** A command that gets no answer, and another that does. */
+  private recovery(): number {
+    return this.plan.commandTimeout + 100 + 10 * this.plan.latency;
+  }
+
+  /** Since when nothing has been wrong with the server, the network or a client. */
+  quietSince(clients: readonly SimClient[], now: number): number {
+    const living = clients.filter(({ process, closed }) => process.alive && !closed);
+    return Math.max(Math.min(now, this.disturbedUntil), ...living.map(({ lastUnreachable }) => lastUnreachable));
+  }
+
+  /** For how long a lock may stay free in quiet times while somebody waits. */
+  longestGap(): number {
+    const { window, commandTimeout, latency } = this.plan;
+    const scheduling = 30 + 5 * latency;
+    // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
+    const margin = Math.max(100, this.longestLease / 10) + 100;
+    if (this.kinds.size === 0) return margin + scheduling;
+    if (this.kinds.size === 1 && this.kinds.has('mute')) return margin + this.heartbeat + scheduling;
+    return this.longestLease + window + this.heartbeat + commandTimeout + scheduling + 500 + this.steppedBack;
+  }
+}

@@ -24,9 +24,9 @@ export interface RequestRecord {
   error?: string;
 }
 
-/** A period in which the server did not keep its side: data gone, lock taken away, clock set. */
+/** The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set. */
 export interface ServerBreak {
-  readonly kind: 'data-lost' | 'taken-away' | 'clock-forward' | 'clock-back';
+  readonly kind: 'data-lost' | 'line-lost' | 'taken-away' | 'clock-forward' | 'clock-back';
   readonly at: number;
   /** Of which lock; none: of all. */
   readonly lock: string | undefined;
@@ -60,6 +60,8 @@ export interface LockState {
   readonly holds: Set<RequestRecord>;
   last: RequestRecord | undefined;
   highestToken: number;
+  /** First token of the last grant that was seen on the server. */
+  serverToken: number;
   /** Since when somebody waits and nobody holds; undefined: not so. */
   neededSince: number | undefined;
 }

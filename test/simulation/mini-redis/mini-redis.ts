@@ -31,7 +31,7 @@ export class MiniRedis {
   runId: string;
   memoryFull = false;
   /** Called after each script with the first of its keys. */
-  onScript: ((key: string) => void) | undefined;
+  onScript: ((key: string, reply: Reply) => void) | undefined;
 
   private readonly channels = new Map<string, Set<Listener>>();
   private readonly scripts = new Map<string, string>();
@@ -124,7 +124,7 @@ export class MiniRedis {
       if (command?.writes) wrote = true;
       return runCommand(this.context, name, args);
     });
-    this.onScript?.(keys[0] ?? '');
+    this.onScript?.(keys[0] ?? '', reply);
     return reply;
   }
 

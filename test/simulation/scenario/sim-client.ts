@@ -10,6 +10,9 @@ import type { Plan, PlannedClient } from './plan.js';
 
 export type Role = 'commands' | 'subscriber';
 
+/** Deliveries slower than this (ms) count as a fault. */
+const SLOW = 100;
+
 /** The weather of one connection of one client. */
 export interface RoleWeather {
   readonly up: Weather;
@@ -24,10 +27,17 @@ export class SimClient {
   readonly weather: Record<Role, RoleWeather>;
   readonly redis = new Map<Role, SimRedis>();
   readonly warnings: string[] = [];
-  /** The last time at which the server could not hear it, or it could not hear the server. */
+  /** The last time at which one of the two could not hear the other. */
   lastUnreachable = 0;
+  /** The last time at which its commands could not reach the server, or answers could not come back. */
+  lastMute = 0;
+  /** The last time at which its wall clock was set. */
+  lastWallStep = -Infinity;
   closed = false;
+  /** Called when the process dies. */
+  readonly onDeath: (() => void)[] = [];
   private wasReachable = false;
+  private wasMute = true;
 
   constructor(
     readonly index: number,
@@ -63,18 +73,28 @@ export class SimClient {
 
   /** Takes note of whether the two can hear each other. */
   observe(now: number): void {
-    const reachable = this.reachable();
+    const mute = this.isMute();
+    const reachable = !mute && this.isSubscribed();
     if (!reachable || !this.wasReachable) this.lastUnreachable = now;
+    if (mute || this.wasMute) this.lastMute = now;
     this.wasReachable = reachable;
+    this.wasMute = mute;
   }
 
-  private reachable(): boolean {
-    if (!this.process.alive || this.process.paused || this.server.away) return false;
-    const subscription = this.redis.get('subscriber')?.connection;
-    const commands = this.redis.get('commands')?.connection;
-    if (!commands?.openAtClient || !commands.openAtServer) return false;
-    if (!subscription?.openAtClient || !this.server.isSubscribed(subscription)) return false;
-    return !this.lanes().some(({ blocked, high }) => blocked || high > 100);
+  private isMute(): boolean {
+    if (!this.process.alive || this.process.paused || this.server.away) return true;
+    const link = this.redis.get('commands')?.connection;
+    return !link?.openAtClient || !link.openAtServer || this.inBadWeather('commands');
+  }
+
+  private isSubscribed(): boolean {
+    const link = this.redis.get('subscriber')?.connection;
+    return link?.openAtClient === true && this.server.isSubscribed(link) && !this.inBadWeather('subscriber');
+  }
+
+  private inBadWeather(role: Role): boolean {
+    const { up, down } = this.weather[role];
+    return up.blocked || down.blocked || up.high > SLOW || down.high > SLOW;
   }
 
   lanes(role: Role | 'both' = 'both', direction: 'up' | 'down' | 'both' = 'both'): Weather[] {

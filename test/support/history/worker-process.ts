@@ -80,7 +80,10 @@ export class WorkerProcess {
     private readonly drainTimeout: number,
   ) {
     const events = createInterface({ input: child.stdio[4] as Readable, crlfDelay: Infinity });
-    events.on('line', (line) => this.heard({ ...(JSON.parse(line) as HistoryEvent), worker: name }));
+    events.on('line', (line) => {
+      // The last line of a killed process may be torn.
+      if (line.endsWith('}')) this.heard({ ...(JSON.parse(line) as HistoryEvent), worker: name });
+    });
     this.gone = Promise.all([once(child, 'close'), once(events, 'close')]).then(([[code, signal]]) => {
       const how = `${signal ?? `exit ${code}`}`;
       const event: WorkerEvent = {

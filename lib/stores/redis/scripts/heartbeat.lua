@@ -3,8 +3,8 @@
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] client  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
 --       [4] 'rolling': the lease ends [5] ms from now; 'fixed': it ends [5] ms after the grant; never earlier than before
---       [6] label of the holder  [7] 'waiting' or 'idle'  [8] 'ping' to send a message to oneself, or ''
---       [9] settings  [10] caller
+--       [6] label of the holder  [7] 'waiting' or 'idle'  [8] sequence of the request that waits longest, or ''
+--       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] settings  [12] caller
 -- Returns answer(status, a):
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
@@ -17,12 +17,16 @@ if now > tonumber(ARGV[2]) then
   return answer('EXPIRED')
 end
 
-local settings, caller = ARGV[9], ARGV[10]
+local settings, caller = ARGV[11], ARGV[12]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
+  if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
+    -- The queue was lost (evicted): a new generation, so that all who stood in it re-enter (M5).
+    forget(client)
+  end
   speak()
 end
 local status = 'GONE'
@@ -36,7 +40,7 @@ else
   settle()
 end
 local heardBy = listeners(client)
-if ARGV[8] == 'ping' then
+if ARGV[10] == 'ping' then
   outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
 end
 return answer(status, heardBy or -1)

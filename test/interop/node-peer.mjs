@@ -1,0 +1,87 @@
+/**
+ * The `redisson` store, driven line by line: the Node half of the interop tests. Same arguments, same input and same
+ * output as the Java half, redisson/src/main/java/Peer.java; a worker has no thread here, so `name` is not understood.
+ */
+import { register } from 'node:module';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
+
+register('../simulation/ts-hooks.mjs', import.meta.url);
+const { RedissonLockStore } = await import('../../lib/stores/redisson/redisson-lock-store.ts');
+const { LockTimeoutError } = await import('../../lib/core/errors.ts');
+
+const [address, kind, lockWatchdogTimeout, fairLockWaitTimeout] = process.argv.slice(2);
+const store = new RedissonLockStore({
+  redis: kind === 'cluster' ? () => new Cluster([address], { lazyConnect: true }) : address,
+  lockWatchdogTimeout: Number(lockWatchdogTimeout),
+  fairLockWaitTimeout: Number(fairLockWaitTimeout),
+  commandTimeout: 1_000,
+  onWarning: (message) => say('main', 'warned', message),
+});
+/** The grant that each worker has. */
+const grants = new Map();
+
+const verbs = {
+  lock: async (worker, key, leaseTime) => {
+    await acquire(worker, key, Infinity, leaseTime);
+    say(worker, 'granted');
+  },
+  tryLock: async (worker, key, waitTime, leaseTime) => {
+    try {
+      await acquire(worker, key, waitTime, leaseTime);
+      say(worker, 'granted');
+    } catch (error) {
+      if (!(error instanceof LockTimeoutError)) throw error;
+      say(worker, 'refused');
+    }
+  },
+  take: async (worker, key, hold) => {
+    await acquire(worker, key, Infinity);
+    say(worker, 'granted');
+    await sleep(hold);
+    say(worker, 'ending');
+    await grants.get(worker).release();
+    say(worker, 'released');
+  },
+  unlock: async (worker) => {
+    if (grants.get(worker).lease.state === 'lost') throw grants.get(worker).lease.lostError;
+    await grants.get(worker).release();
+    say(worker, 'released');
+  },
+  held: (worker) => {
+    const state = grants.get(worker)?.lease.state;
+    say(worker, 'held', String(state === 'held' || state === 'uncertain'));
+  },
+  force: async (worker, key) => say(worker, 'forced', String(await store.forceRelease(key))),
+};
+
+async function acquire(worker, key, waitTime, leaseTime) {
+  const grant = await store.acquire({
+    key,
+    waitTime,
+    maxQueue: Infinity,
+    label: worker,
+    ...(leaseTime !== undefined && { leaseTime }),
+  });
+  grant.lease.onLost(() => say(worker, 'lost'));
+  grants.set(worker, grant);
+}
+
+function say(worker, event, details = '') {
+  process.stdout.write(`${worker} ${event} ${process.hrtime.bigint()} ${details}\n`);
+}
+
+await store.start();
+say('main', 'ready');
+
+/** A worker does one thing after the other. */
+const queues = new Map();
+for await (const line of createInterface({ input: process.stdin })) {
+  const [worker, verb, key, ...numbers] = line.split(' ');
+  const before = queues.get(worker) ?? Promise.resolve();
+  const run = () => verbs[verb](worker, key, ...numbers.map(Number));
+  const done = before.then(run).catch((error) => say(worker, 'failed', error.message));
+  queues.set(worker, done);
+}
+process.exit();

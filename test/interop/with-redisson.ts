@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { eventually } from '../support/waiting.js';
+import { Peer, type PeerOptions, type Worker } from './peer.js';
+
+/** How long the tests wait for what must happen soon, ms. */
+export const SOON = 10_000;
+
+/** What java.setup.mjs built: where the program is, or why there is none. */
+type JavaProgram = { readonly classPath: string } | { readonly missing: string };
+
+/** One Redis, and the peers of both languages on it. */
+export class Interop {
+  readonly lockWatchdogTimeout: number;
+  private readonly peers: Peer[] = [];
+  private server!: RedisServer;
+  redis!: Redis;
+
+  constructor(
+    private readonly classPath: string,
+    lockWatchdogTimeout: number,
+  ) {
+    this.lockWatchdogTimeout = lockWatchdogTimeout;
+  }
+
+  async open(): Promise<void> {
+    this.server = await startRedisServer();
+    this.redis = new Redis(this.server.url);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.peers.map((peer) => peer.kill()));
+    this.redis.disconnect();
+    await this.server.stop();
+  }
+
+  async java(options: Partial<PeerOptions> = {}): Promise<Peer> {
+    return this.keep(await Peer.java(this.classPath, this.optionsOf(options)));
+  }
+
+  async node(options: Partial<PeerOptions> = {}): Promise<Peer> {
+    return this.keep(await Peer.node(this.optionsOf(options)));
+  }
+
+  /** Who waits, in the order of the queue. */
+  async queue(lock: string): Promise<string[]> {
+    return this.redis.lrange(`redisson_lock_queue:{${lock}}`, 0, -1);
+  }
+
+  /** Tells a worker to do something that makes it wait, and waits until it is in line. Returns its name in Redis. */
+  async inLine(worker: Worker, ...command: Parameters<Worker['send']>): Promise<string> {
+    const [, lock] = command;
+    const before = new Set(await this.queue(lock));
+    worker.send(...command);
+    let joined: string | undefined;
+    const isInLine = async (): Promise<boolean> => {
+      joined = (await this.queue(lock)).find((id) => !before.has(id));
+      return joined !== undefined;
+    };
+    await eventually(isInLine, SOON, `${worker.name} to be in line`);
+    return joined ?? '';
+  }
+
+  private optionsOf(options: Partial<PeerOptions>): PeerOptions {
+    return { redis: this.server.url, lockWatchdogTimeout: this.lockWatchdogTimeout, ...options };
+  }
+
+  private keep(peer: Peer): Peer {
+    this.peers.push(peer);
+    return peer;
+  }
+}
+
+/** Runs the tests with each version of Redisson that could be built; the others are skipped and say why. */
+export function describeWithRedisson(
+  title: string,
+  lockWatchdogTimeout: number,
+  tests: (interop: Interop) => void,
+): void {
+  const programs = JSON.parse(process.env['FAIR_LOCK_JAVA_PEERS'] ?? '{}') as Record<string, JavaProgram>;
+  for (const [version, program] of Object.entries(programs)) {
+    const skipped = 'missing' in program ? ` (skipped: ${program.missing})` : '';
+    (skipped ? describe.skip : describe)(`${title}: Redisson ${version}${skipped}`, () => {
+      const interop = new Interop('missing' in program ? '' : program.classPath, lockWatchdogTimeout);
+      beforeAll(() => interop.open());
+      afterAll(() => interop.close());
+      tests(interop);
+    });
+  }
+}

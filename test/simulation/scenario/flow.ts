@@ -1,0 +1,63 @@
+import type { Grant } from '../../../lib/core/lock-store.js';
+import type { RequestRecord } from '../checker/history.js';
+import type { PlannedRequest } from './plan.js';
+import type { SimClient } from './sim-client.js';
+import { lockName, type Simulation } from './simulation.js';
+
+/** A caller's own life: asks, holds, gives back, one request after the other. */
+export async function runFlow(
+  simulation: Simulation,
+  client: SimClient,
+  requests: readonly PlannedRequest[],
+): Promise<void> {
+  for (const planned of requests) {
+    if (planned.think > 0) await client.process.sleep(planned.think);
+    if (!simulation.busy || client.closed) return;
+    await makeRequest(simulation, client, planned);
+  }
+}
+
+async function makeRequest(simulation: Simulation, client: SimClient, planned: PlannedRequest): Promise<void> {
+  const { checker } = simulation;
+  const { lock, waitTime, leaseTime, abortAfter } = planned;
+  const record = checker.sent(client, lockName(lock), planned);
+  const controller = new AbortController();
+  const { setTimeout, clearTimeout } = client.process.globals;
+  const abort =
+    abortAfter === undefined
+      ? undefined
+      : setTimeout(() => {
+          record.abortedAt = simulation.world.now;
+          controller.abort();
+        }, abortAfter);
+  let grant: Grant;
+  try {
+    grant = await client.store.acquire({
+      key: lockName(lock),
+      waitTime,
+      ...(leaseTime !== undefined && { leaseTime }),
+      maxQueue: Infinity,
+      label: `flow`,
+      signal: controller.signal,
+      onQueued: (ahead) => checker.acked(record, ahead),
+    });
+  } catch (error) {
+    checker.rejected(record, error);
+    return;
+  } finally {
+    clearTimeout(abort);
+  }
+  await hold(simulation, record, grant);
+}
+
+async function hold(simulation: Simulation, record: RequestRecord, grant: Grant): Promise<void> {
+  const { checker, world } = simulation;
+  const { client, planned } = record;
+  checker.granted(record, grant);
+  if (planned.hold > 0) await client.process.sleep(planned.hold);
+  world.trace(() => `${client.process.name}/r${record.id} gives back (${grant.lease.state})`);
+  checker.holdEnded(record);
+  const startedAt = world.now;
+  await grant.release();
+  checker.released(record, startedAt);
+}

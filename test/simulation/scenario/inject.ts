@@ -1,0 +1,125 @@
+import type { Checker } from '../checker/checker.js';
+import type { Random } from '../world/random.js';
+import type { SimServer } from '../world/sim-server.js';
+import type { World } from '../world/world.js';
+import type { Fault } from './faults.js';
+import type { SimClient } from './sim-client.js';
+
+/** What a fault can touch. */
+export interface FaultTargets {
+  readonly world: World;
+  readonly server: SimServer;
+  readonly random: Random;
+  readonly checker: Checker;
+  client(index: number): SimClient | undefined;
+  clients(): readonly SimClient[];
+  /** Name of a lock. */
+  lock(index: number): string;
+  /** The data as they were about `age` ms ago. */
+  dataOf(age: number): ReturnType<SimServer['redis']['keys']['snapshot']>;
+  kill(client: SimClient, serverHears: boolean): void;
+  shutDown(client: SimClient): void;
+  forceRelease(client: SimClient, lock: string): void;
+}
+
+/** Makes the fault happen now. Returns what ends it, for what lasts. */
+export function inject(fault: Fault, targets: FaultTargets): (() => void) | undefined {
+  const { world, server, random, checker } = targets;
+  const { excuses } = checker;
+  const client = targets.client(fault.client);
+  const lock = targets.lock(fault.lock);
+  const broke = (kind: Parameters<typeof excuses.serverBroke>[0]['kind'], of?: string, by = 0): void =>
+    excuses.serverBroke({ kind, at: world.now, lock: of, by });
+
+  switch (fault.kind) {
+    case 'cut':
+      if (fault.role !== 'subscriber') client?.redis.get('commands')?.connection?.cut(fault.flag);
+      if (fault.role !== 'commands') client?.redis.get('subscriber')?.connection?.cut(fault.flag);
+      return undefined;
+    case 'cut-subscribers':
+      for (const { redis } of targets.clients()) redis.get('subscriber')?.connection?.cut(false);
+      return undefined;
+    case 'partition': {
+      const lanes = client?.lanes(fault.role, fault.direction) ?? [];
+      for (const lane of lanes) lane.block();
+      return () => lanes.forEach((lane) => lane.unblock());
+    }
+    case 'delay': {
+      const lanes = client?.lanes(fault.role, fault.direction) ?? [];
+      for (const lane of lanes) lane.high += fault.amount;
+      return () => lanes.forEach((lane) => (lane.high -= fault.amount));
+    }
+    case 'mute': {
+      // Of one client or of all.
+      const deaf = fault.flag ? undefined : client?.process.name;
+      const before = server.messageLoss;
+      server.messageLoss = (name) => (deaf === undefined || deaf === name ? fault.amount : before(name));
+      return () => (server.messageLoss = before);
+    }
+    case 'duplicate':
+      server.duplicates += fault.amount;
+      return () => (server.duplicates -= fault.amount);
+    case 'refuse': {
+      const weathers = client ? [client.weather.commands, client.weather.subscriber] : [];
+      for (const weather of weathers) weather.refused = true;
+      if (fault.flag) client?.redis.get('commands')?.connection?.cut(false);
+      return () => weathers.forEach((weather) => (weather.refused = false));
+    }
+    case 'refuse-subscribe':
+      server.refusedSubscriptions += 1;
+      client?.redis.get('subscriber')?.connection?.cut(false);
+      return () => (server.refusedSubscriptions = 0);
+    case 'pause':
+      if (!client || client.process.paused || !client.process.alive) return undefined;
+      client.process.pause();
+      return () => client.process.resume(random);
+    case 'kill':
+      if (client?.process.alive) targets.kill(client, !fault.flag);
+      return undefined;
+    case 'shutdown':
+      if (client?.process.alive && !client.closed) targets.shutDown(client);
+      return undefined;
+    case 'stall':
+      if (server.away) return undefined;
+      server.stall();
+      return () => server.goOn();
+    case 'crash':
+    case 'restart-empty':
+    case 'rollback': {
+      if (server.away) return undefined;
+      const data = fault.kind === 'restart-empty' ? undefined : targets.dataOf(fault.kind === 'crash' ? 0 : fault.amount);
+      server.die();
+      return () => {
+        server.revive(data);
+        if (fault.kind !== 'crash') broke('data-lost');
+      };
+    }
+    case 'flush':
+      server.redis.execute('FLUSHALL', []);
+      broke('data-lost');
+      return undefined;
+    case 'evict': {
+      const suffix = ['', ':queue', ':clients'][fault.amount] ?? '';
+      server.redis.execute('DEL', [`fairlock:{${lock}}${suffix}`]);
+      broke(suffix === '' ? 'data-lost' : 'line-lost', lock);
+      return undefined;
+    }
+    case 'script-flush':
+      server.redis.flushScripts();
+      return undefined;
+    case 'memory-full':
+      server.redis.memoryFull = true;
+      return () => (server.redis.memoryFull = false);
+    case 'server-step':
+      server.stepClock(fault.amount);
+      broke(fault.amount > 0 ? 'clock-forward' : 'clock-back', undefined, Math.abs(fault.amount));
+      return undefined;
+    case 'wall-step':
+      if (client) client.lastWallStep = world.now;
+      client?.process.stepWallClock(fault.amount);
+      return undefined;
+    case 'force-release':
+      if (client?.process.alive && !client.process.paused && !client.closed) targets.forceRelease(client, lock);
+      return undefined;
+  }
+}

@@ -1,0 +1,237 @@
+import { Checker } from '../checker/checker.js';
+import type { Tally, Violation } from '../checker/history.js';
+import type { Value } from '../mini-redis/keyspace.js';
+import type { LoadedClient } from '../world/load-client.js';
+import { Random } from '../world/random.js';
+import { nameScripts, SimServer } from '../world/sim-server.js';
+import { World } from '../world/world.js';
+import { runFlow } from './flow.js';
+import { inject, type FaultTargets } from './inject.js';
+import type { Plan } from './plan.js';
+import { SimClient } from './sim-client.js';
+
+/** What the store keeps longest: an unreleased grant (RETENTION of state.lua), ms. */
+const RETENTION = 60_000;
+/** How far back a lost write may reach: snapshots of the data are taken this often, ms. */
+const SNAPSHOT_PERIOD = 250;
+/** Everybody must have been served this long after everything was healed, ms, whatever the line. */
+const PATIENCE = 240_000;
+
+export interface Outcome {
+  readonly violations: readonly Violation[];
+  readonly tally: Tally;
+  readonly trace: readonly string[];
+}
+
+/** One plan, played from the first connection to the last key that expires. */
+export class Simulation {
+  readonly world = new World();
+  readonly server: SimServer;
+  readonly checker: Checker;
+  /** Whether flows begin new requests. */
+  busy = true;
+  private readonly living: SimClient[] = [];
+  private readonly random: Random;
+  private readonly heals = new Set<() => void>();
+  private readonly snapshots: { at: number; data: Map<string, Value> }[] = [];
+  private unfinished = 0;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly slots: readonly LoadedClient[],
+    traced: boolean,
+  ) {
+    if (traced) this.world.lines = [];
+    nameScripts(new Map(slots[0]?.scripts));
+    this.random = new Random(plan.weatherSeed, 1);
+    this.server = new SimServer(this.world, new Random(plan.weatherSeed, 2));
+    this.server.lease = plan.lease;
+    this.checker = new Checker(this.world, this.server, plan, this.living);
+    this.world.afterEach = () => this.checker.afterEach();
+    this.server.redis.onScript = (key, reply) => this.checker.afterScript(key, reply);
+  }
+
+  async run(): Promise<Outcome> {
+    const { world, checker } = this;
+    const onError = (error: unknown): void => checker.violate('unhandled', String((error as Error)?.stack ?? error));
+    process.on('unhandledRejection', onError);
+    process.on('uncaughtException', onError);
+    process.on('warning', onError);
+    try {
+      await this.play();
+    } finally {
+      process.off('unhandledRejection', onError);
+      process.off('uncaughtException', onError);
+      process.off('warning', onError);
+    }
+    if (world.crash !== undefined) onError(world.crash);
+    checker.tally.commands = this.server.executed;
+    return { violations: checker.violations, tally: checker.tally, trace: world.lines ?? [] };
+  }
+
+  private async play(): Promise<void> {
+    const { world, plan, checker } = this;
+    this.plan.clients.forEach((terms, index) => world.schedule(terms.boot, () => this.boot(index)));
+    this.schedulePlan();
+    // Safety: faults happen.
+    await world.run(plan.safety);
+    // Liveness: all is well again, and everybody who is alive and waits is served.
+    this.heal();
+    this.busy = false;
+    this.askOnceMore();
+    await world.run(plan.safety + PATIENCE, () => this.unfinished === 0);
+    checker.checkGaps();
+    for (const { id, client } of checker.unserved()) {
+      checker.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
+    }
+    if (this.unfinished > 0) checker.violate('lost-wake-up', `${this.unfinished} callers still wait for an answer`);
+    await this.rest();
+    await this.closeAll();
+  }
+
+  /** Nothing is asked any more: every key expires, every timer ends, nobody says anything. */
+  private async rest(): Promise<void> {
+    const { world, plan, checker, server } = this;
+    const stepped = plan.faults.reduce((sum, { kind, amount }) => sum + (kind === 'server-step' ? Math.abs(amount) : 0), 0);
+    await world.run(world.now + RETENTION + 3 * plan.lease + plan.window + stepped);
+    const commands = server.executed;
+    await world.run(world.now + 10_000);
+    if (server.executed > commands) {
+      checker.violate('leak', `${server.executed - commands} commands were sent at rest`);
+    }
+    const keys = server.redis.presentKeys();
+    if (keys.length > 0) checker.violate('leak', `keys left at rest: ${keys.join(', ')}`);
+    if (world.hasTimers()) checker.violate('leak', 'a timer is left at rest');
+  }
+
+  private async closeAll(): Promise<void> {
+    const { world, checker, plan } = this;
+    const open = this.living.filter(({ process, closed }) => process.alive && !closed);
+    for (const client of open) this.shutDown(client);
+    await world.run(world.now + 3 * plan.commandTimeout + 3_000);
+    if (this.unfinished > 0) checker.violate('closing', `${this.unfinished} clients did not close in time`);
+    if (world.hasTimers()) checker.violate('leak', 'a timer is left after closing');
+  }
+
+  // ---- the plan ------------------------------------------------------------------------------------------------------
+
+  private boot(index: number): void {
+    const { plan, world, slots } = this;
+    const [terms, loaded] = [plan.clients[index], slots[index]];
+    if (!terms || !loaded) throw new Error('more clients than slots');
+    const client = new SimClient(index, world, this.server, this.random, loaded, plan, terms);
+    this.living.push(client);
+    void client.store.start();
+    for (const flow of plan.flows) {
+      if (flow.client === index) this.track(client, runFlow(this, client, flow.requests));
+    }
+  }
+
+  private schedulePlan(): void {
+    const { plan, world } = this;
+    if (plan.faults.some(({ kind }) => kind === 'rollback')) this.takeSnapshots();
+    for (const fault of plan.faults) {
+      world.schedule(fault.at, () => {
+        this.checker.tally.faults += 1;
+        world.trace(() => `==== ${JSON.stringify(fault)}`);
+        const heal = inject(fault, this.targets);
+        this.checker.excuses.disturbed(heal ? Math.min(plan.safety, world.now + fault.duration) : world.now);
+        if (!heal) return;
+        const once = (): void => {
+          if (!this.heals.delete(once)) return;
+          world.trace(() => `==== end of ${fault.kind} (${fault.at.toFixed(0)})`);
+          heal();
+        };
+        this.heals.add(once);
+        world.schedule(fault.duration, once);
+      });
+    }
+  }
+
+  private heal(): void {
+    this.world.trace(() => '==== everything is healed');
+    for (const heal of [...this.heals]) heal();
+    this.checker.excuses.disturbed(this.world.now);
+  }
+
+  private takeSnapshots(): void {
+    this.snapshots.push({ at: this.world.now, data: this.server.redis.keys.snapshot() });
+    if (this.world.now < this.plan.safety) this.world.schedule(SNAPSHOT_PERIOD, () => this.takeSnapshots());
+  }
+
+  /** A last request of each client for each lock. */
+  private askOnceMore(): void {
+    for (const client of this.living) {
+      if (!client.process.alive || client.closed) continue;
+      for (let lock = 0; lock < this.plan.locks; lock++) {
+        this.busy = true;
+        this.track(client, runFlow(this, client, [{ lock, think: 0, waitTime: Infinity, hold: 5 }]));
+        this.busy = false;
+      }
+    }
+  }
+
+  private track(client: SimClient, work: Promise<void>): void {
+    this.unfinished += 1;
+    let over = false;
+    const end = (): void => {
+      if (!over) this.unfinished -= 1;
+      over = true;
+    };
+    client.onDeath.push(end);
+    void work.then(end);
+  }
+
+  private shutDown(client: SimClient): void {
+    const { world, plan, checker } = this;
+    client.closed = true;
+    const started = world.now;
+    this.track(
+      client,
+      client.store.close().then(() => {
+        const took = world.now - started;
+        world.trace(() => `${client.process.name} has closed`);
+        if (took > 2 * plan.commandTimeout + 500 && client.lastMute < started) {
+          checker.violate('closing', `${client.process.name} took ${took.toFixed(0)} ms to close`);
+        }
+      }),
+    );
+  }
+
+  private get targets(): FaultTargets {
+    const { world, server, random, checker } = this;
+    return {
+      world,
+      server,
+      random,
+      checker,
+      client: (index) => this.living.find((client) => client.index === index),
+      clients: () => this.living,
+      lock: lockName,
+      dataOf: (age) => {
+        const old = this.snapshots.filter(({ at }) => at <= world.now - age).pop();
+        return age > 0 && old ? old.data : server.redis.keys.snapshot();
+      },
+      kill: (client, serverHears) => {
+        client.process.kill();
+        for (const redis of client.redis.values()) redis.connection?.abandon(serverHears);
+        checker.forget(client);
+        for (const end of client.onDeath) end();
+      },
+      shutDown: (client) => this.shutDown(client),
+      forceRelease: (client, lock) => {
+        this.track(
+          client,
+          client.store.forceRelease(lock).then(
+            () => undefined,
+            () => undefined,
+          ),
+        );
+      },
+    };
+  }
+}
+
+export function lockName(index: number): string {
+  return `lock-${index}`;
+}

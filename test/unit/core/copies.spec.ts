@@ -1,0 +1,17 @@
+import { jest } from '@jest/globals';
+import { currentScope } from '../../../lib/core/hold-scope.js';
+import { currentRequestSignal } from '../../../lib/core/request-scope.js';
+import { bench } from './support.js';
+
+it('two copies of the package share who is asking, and on whose behalf', async () => {
+  jest.resetModules();
+  const scopes = await import('../../../lib/core/hold-scope.js');
+  const requests = await import('../../../lib/core/request-scope.js');
+  expect(scopes.currentScope).not.toBe(currentScope);
+
+  const { engine } = bench();
+  await engine.withLock('k', (lock) => expect(scopes.currentScope()?.lock).toBe(lock));
+  const { signal } = new AbortController();
+  requests.runWithRequestSignal(signal, () => expect(currentRequestSignal()).toBe(signal));
+  await engine.close();
+});
