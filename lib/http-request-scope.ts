@@ -21,7 +21,7 @@ export function installHttpRequestScope(server: HttpServer): void {
   if (installed.has(server)) return;
   installed.add(server);
   if (server.getType() === 'fastify') {
-    // A hook this late, not a middleware: Fastify reads the body in between, and an async scope does not survive that.
+    // A hook, since `skipMiddie` takes middleware away; the last one, so that no other step can lose the scope.
     (server.getInstance() as FastifyHooks).addHook('preHandler', (_request, reply, done) =>
       runInScopeOf(reply.raw, done),
     );

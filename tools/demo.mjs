@@ -21,7 +21,8 @@ const log = new EventLog();
 const instances = [];
 const curtain = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.once(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
+  // Not `once`: a library of the container client ends the process itself where it finds no other listener.
+  process.on(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
 }
 
 screen.say('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
@@ -61,10 +62,13 @@ async function perform() {
 /** Leaves nothing running and nothing behind. */
 async function leave() {
   await Promise.all(instances.map((instance) => instance.close()));
-  await finding.then(
-    (store) => store.remove(),
-    () => {}, // nothing was found
-  );
+  try {
+    const store = await finding.catch(() => undefined);
+    await store?.remove();
+  } catch (error) {
+    process.exitCode = 1;
+    screen.alarm(`Could not tidy up: ${error.message}`);
+  }
 }
 
 function conclude({ kind, version = null }) {

@@ -1,7 +1,7 @@
 import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
-import { runInScope, type LockInScope } from './hold-scope.js';
+import { runInScope, type Inside, type LockInScope } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
 import type { LeaseState } from './lease.js';
 
@@ -12,7 +12,8 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 export class HeldLock implements ScopedLock, LockInScope {
   private readonly first: Hold;
   private joinedSignals: AbortController | undefined;
-  private isOpen = true;
+  /** Emptied by the release. */
+  private readonly inside: Inside = { lock: this };
   private givenBack = Promise.resolve();
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
@@ -42,12 +43,8 @@ export class HeldLock implements ScopedLock, LockInScope {
     return tokens;
   }
 
-  get open(): boolean {
-    return this.isOpen;
-  }
-
   get state(): LeaseState {
-    if (!this.isOpen) return this.lostBeforeRelease ? 'lost' : 'released';
+    if (!this.open) return this.lostBeforeRelease ? 'lost' : 'released';
     let worst = 0;
     for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
     return STATES[worst] ?? 'lost';
@@ -58,7 +55,7 @@ export class HeldLock implements ScopedLock, LockInScope {
     if (!this.joinedSignals) {
       this.joinedSignals = controllerForMany();
       for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
-      if (!this.isOpen) this.unfollowAll();
+      if (!this.open) this.unfollowAll();
     }
     return this.joinedSignals.signal;
   }
@@ -69,7 +66,7 @@ export class HeldLock implements ScopedLock, LockInScope {
 
   /** The first of its keys' losses that is found; undefined while all are held. */
   get lostError(): LockLostError | undefined {
-    if (!this.isOpen) return this.lostBeforeRelease;
+    if (!this.open) return this.lostBeforeRelease;
     for (const { held } of this.holds) {
       const lost = held.lease.lostError;
       if (lost) return lost;
@@ -78,7 +75,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   remaining(): number {
-    return this.isOpen ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
+    return this.open ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
   }
 
   assertHeld(): void {
@@ -90,19 +87,23 @@ export class HeldLock implements ScopedLock, LockInScope {
   release(): Promise<void> {
     // To look may tell that it is lost to listeners, which may release it.
     const lost = this.lostError;
-    if (!this.isOpen) return this.givenBack;
-    this.isOpen = false;
+    if (!this.open) return this.givenBack;
+    this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
     return (this.givenBack = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
   run<T>(code: () => T): T {
-    return runInScope(this, code);
+    return runInScope(this.inside, code);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  private get open(): boolean {
+    return this.inside.lock !== undefined;
   }
 
   private unfollowAll(): void {

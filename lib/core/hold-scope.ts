@@ -7,49 +7,53 @@ import { sharedByAllCopies } from './shared-by-all-copies.js';
 export interface LockInScope extends FairLock {
   /** One for each key. */
   readonly holds: readonly Hold[];
-  /** False once it was released: then what still runs in its scope is a stranger. */
-  readonly open: boolean;
+}
+
+/**
+ * What the scopes of one lock have in common: the lock, until it is released. What still runs in them then is a
+ * stranger. Emptied, not flagged: whatever runs on would keep the lock alive, and through the promises that the lock
+ * keeps the flow that took it, and so on, in a loop that starts each round from inside the last.
+ */
+export interface Inside {
+  lock: LockInScope | undefined;
 }
 
 /** The locks that an async flow is inside of, innermost first. */
 export interface Scope {
-  readonly lock: LockInScope;
+  readonly inside: Inside;
   outer: Scope | undefined;
 }
 
 /** Only ever `run`, never `enterWith`: a scope ends with the code it was made for. */
 const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope', () => new AsyncLocalStorage<Scope>());
 
-/** Runs `code`, and everything it starts, inside `lock`. */
-export function runInScope<T>(lock: LockInScope, code: () => T): T {
+/** Runs `code`, and everything it starts, inside a lock. */
+export function runInScope<T>(inside: Inside, code: () => T): T {
   const outer = currentScope();
-  // Ended scopes are forgotten, else a loop that starts each round from inside the last would keep them all.
+  // Those that have ended meanwhile are forgotten, or rounds that begin before the last has ended would keep them all.
   if (outer) outer.outer = innermostOpen(outer.outer);
-  return scopes.run({ lock, outer }, code);
+  return scopes.run({ inside, outer }, code);
 }
 
-/** The innermost scope of the running flow whose lock is still open. */
+/** The innermost scope of the running flow whose lock is not released. */
 export function currentScope(): Scope | undefined {
   return innermostOpen(scopes.getStore());
 }
 
-/** `scope` and those around it, as far as they are open. */
-export function* openScopes(scope: Scope | undefined): Iterable<Scope> {
-  for (let open = innermostOpen(scope); open; open = innermostOpen(open.outer)) yield open;
+/** The locks of `scope` and those around it that are not released, innermost first. */
+export function* openLocks(scope: Scope | undefined): Iterable<LockInScope> {
+  for (; scope; scope = scope.outer) if (scope.inside.lock) yield scope.inside.lock;
 }
 
-/** The hold on a key, of those `keeper` keeps, that a request made in `scope` nests in: the nearest that is open. */
+/** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
 export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
-  for (let open = innermostOpen(scope); open; open = innermostOpen(open.outer)) {
-    for (const hold of open.lock.holds) {
-      if (hold.held.keeper === keeper && hold.held.encoded === encoded) return hold;
-    }
+  for (const { holds } of openLocks(scope)) {
+    for (const hold of holds) if (hold.held.keeper === keeper && hold.held.encoded === encoded) return hold;
   }
   return undefined;
 }
 
-/** The first of `scope` and those around it whose lock is open. */
-export function innermostOpen(scope: Scope | undefined): Scope | undefined {
-  while (scope && !scope.lock.open) scope = scope.outer;
+function innermostOpen(scope: Scope | undefined): Scope | undefined {
+  while (scope && !scope.inside.lock) scope = scope.outer;
   return scope;
 }

@@ -5,7 +5,7 @@ import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock, ScopedLock } from './fair-lock.js';
 import { HeldGrants } from './held-grants.js';
 import { HeldLock } from './held-lock.js';
-import { currentScope, openScopes } from './hold-scope.js';
+import { currentScope, openLocks } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { Owners } from './owners.js';
@@ -106,7 +106,7 @@ export class LockEngine {
   /** The innermost section, of those that hold `key`, that the running flow is inside of; of all, without a key. */
   current(key?: string): FairLock | undefined {
     const encoded = key === undefined ? undefined : this.store.encode(requireKey(key));
-    for (const { lock } of openScopes(currentScope())) {
+    for (const lock of openLocks(currentScope())) {
       for (const { held } of lock.holds) {
         if (held.keeper === this.grants && (encoded === undefined || held.encoded === encoded)) return lock;
       }

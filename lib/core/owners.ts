@@ -1,6 +1,6 @@
 import type { Ask } from './ask.js';
 import { LockAbortedError } from './errors.js';
-import { innermostOpen } from './hold-scope.js';
+import { openLocks } from './hold-scope.js';
 import type { HeldGrant, Hold } from './hold.js';
 import type { Wait } from './wait.js';
 
@@ -21,7 +21,7 @@ export class Owners {
 
   /** A key that the asker holds, as flow or as owner; if it would nest in `outer`, one that it holds further inside. */
   keyHeldBy(ask: Ask, outer?: Hold): string | undefined {
-    const lock = innermostOpen(ask.scope)?.lock;
+    const [lock] = openLocks(ask.scope);
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
     if (ask.owner === undefined) return undefined;
     for (const { held } of this.places.get(ask.owner)?.values() ?? []) {

@@ -126,6 +126,16 @@ describe('the scripts of the native protocol', () => {
       expect(next.first).toBe(far + 1);
     });
 
+    test('rise although the clock was set back, also after rest', async () => {
+      const holder = client();
+      const ahead = Date.now() * 1_000 + 3_600_000_000;
+      const grant = await holder.acquire({ highest: ahead });
+      await holder.release(grant.first, grant.sequence);
+      // The hash is kept until the clock has passed the last token.
+      expect(await redis.pttl(holder.keys[0])).toBeGreaterThan(3_590_000);
+      expect((await client().acquire()).first).toBe(ahead + 2);
+    });
+
     test('are given to the requests of a run in order', async () => {
       const [one, two] = [client(), client()];
       const grant = await one.acquire();
@@ -159,6 +169,20 @@ describe('the scripts of the native protocol', () => {
         await present.by.release(present.first, 0, true);
       }
       expect(served).toEqual(['one:1', 'one:2', 'one:3', 'two:1', 'one:4']);
+    });
+
+    test('members that had no turn go back to their places before the lock is passed on (M7)', async () => {
+      const [holder, one, two] = [client(), client(), client()];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await one.acquire();
+      await two.acquire();
+      await holder.release(grant.first, grant.sequence);
+      const run = await one.heartbeat();
+      expect(run.run).toBe('1,2');
+      const released = await one.release(run.first, 1, true, [2]);
+      expect(released.run).toBe('2');
+      expect(released.first).toBeGreaterThan(run.first + 1);
     });
 
     test('the first lease of a grant that was passed on is a window at most, until a renewal makes it whole', async () => {
@@ -372,7 +396,9 @@ describe('the scripts of the native protocol', () => {
     await holder.release(grant.first, grant.sequence);
     const run = await many.heartbeat();
     expect(run.run).toBe('1,2');
-    expect((await other.forceRelease()).status).toBe('FORCED');
+    expect((await other.forceRelease(run.first)).status).toBe('FORCED');
+    // Repeated, it ends nobody else's grant.
+    expect((await other.forceRelease(run.first)).status).toBe('FORCED');
     const after = await many.heartbeat();
     expect(after.run).toBe('2');
     await eventually(
@@ -380,6 +406,6 @@ describe('the scripts of the native protocol', () => {
       1_000,
       'the message to the holder',
     );
-    expect((await client().forceRelease()).status).toBe('FORCED');
+    expect((await client().forceRelease(run.first - 1)).status).toBe('FREE');
   });
 });

@@ -10,6 +10,7 @@ const OPTIONS = {
   retryStrategy: null,
   maxRetriesPerRequest: 0,
   autoResubscribe: false,
+  disconnectTimeout: 50, // else a timer stays for two seconds when a closed connection is disconnected
 } as const;
 /** For what should not happen: long against a round trip on loopback. */
 const A_WHILE = 60;

@@ -14,13 +14,13 @@ export class StateReader {
     private readonly lease: number,
   ) {}
 
-  /** The state after `actor` did something: an id that was never seen before is the actor's. */
-  async after(actor: string): Promise<Record<string, unknown>> {
-    const state: Record<string, unknown> = {};
-    for (const key of (await this.redis.keys('*')).sort()) {
-      state[key] = { ...(await this.valueOf(key, actor)), lives: await this.lifeOf(key) };
-    }
-    return state;
+  /** A line for each key after `actor` did something: an id that was never seen before is the actor's. */
+  async after(actor: string): Promise<string[]> {
+    const keys = (await this.redis.keys('*')).sort();
+    const lines: string[] = [];
+    for (const key of keys)
+      lines.push(`${key}: ${await this.valueOf(key, actor)}, ${await this.lifeOf(key)}`);
+    return lines;
   }
 
   /** The same name for the same waiter or holder in each run. */
@@ -30,38 +30,39 @@ export class StateReader {
     return name;
   }
 
-  private async valueOf(key: string, actor: string): Promise<object> {
+  private async valueOf(key: string, actor: string): Promise<string> {
     const type = await this.redis.type(key);
-    if (type === 'hash') {
-      const fields = Object.entries(await this.redis.hgetall(key));
-      this.leaseEnd ??= Date.now() + (await this.redis.pttl(key));
-      return { type, value: fields.map(([id, count]) => [this.nameOf(id, actor), count]) };
-    }
-    if (type === 'list') {
-      const ids = await this.redis.lrange(key, 0, -1);
-      return { type, value: ids.map((id) => this.nameOf(id, actor)) };
-    }
-    if (type === 'zset') {
-      const entries = await this.redis.zrange(key, 0, -1, 'WITHSCORES');
-      const value = [];
-      for (let i = 0; i < entries.length; i += 2) {
-        value.push([this.nameOf(entries[i] ?? '', actor), this.sinceLeaseEnd(entries[i + 1] ?? '')]);
+    switch (type) {
+      case 'hash': {
+        this.leaseEnd ??= Date.now() + (await this.redis.pttl(key));
+        const fields = Object.entries(await this.redis.hgetall(key));
+        return `hash ${fields.map(([id, count]) => `${this.nameOf(id, actor)} = ${count}`).join(' ')}`;
       }
-      return { type, value };
+      case 'list': {
+        const ids = await this.redis.lrange(key, 0, -1);
+        return `list ${ids.map((id) => this.nameOf(id, actor)).join(' ')}`;
+      }
+      case 'zset': {
+        const entries = await this.redis.zrange(key, 0, -1, 'WITHSCORES');
+        const ids = entries.filter((_, i) => i % 2 === 0);
+        const deadlines = entries.filter((_, i) => i % 2 === 1).map((score) => this.sinceLeaseEnd(score));
+        return `zset ${ids.map((id, i) => `${this.nameOf(id, actor)} at ${deadlines[i]}`).join(' ')}`;
+      }
+      default:
+        return type;
     }
-    return { type };
   }
 
-  /** Deadlines are whole milliseconds as text; compared to half a second, since they are reckoned from when a step ran. */
+  /** Deadlines are whole milliseconds as text; told to half a second, since they are reckoned from when a step ran. */
   private sinceLeaseEnd(score: string): string {
-    if (!/^\d{13}$/.test(score)) return `not a whole number of ms: ${score}`;
-    return `lease end + ${Math.round((Number(score) - (this.leaseEnd ?? 0)) / 500) / 2} s`;
+    if (!/^\d{13}$/.test(score)) return `${score}, not a whole number of ms`;
+    return `+${Math.round((Number(score) - (this.leaseEnd ?? 0)) / 500) / 2}s`;
   }
 
   private async lifeOf(key: string): Promise<string> {
     const left = await this.redis.pttl(key);
     if (left === -1) return 'for ever';
-    // No step takes a quarter of the lease.
-    return left <= this.lease && left > this.lease * 0.75 ? 'a lease' : `${left} ms`;
+    // A third of it may have gone when the watchdog renews it.
+    return left <= this.lease && left > this.lease * 0.6 ? 'for a lease' : `for ${left} ms`;
   }
 }

@@ -77,6 +77,7 @@ export interface Answer {
 
 interface Ask {
   readonly method?: string;
+  readonly headers?: Record<string, string>;
   readonly body?: unknown;
   /** The application that has the head of the request before its body is sent. */
   readonly late?: INestApplication;
@@ -101,11 +102,11 @@ export function leavingClient(url: string, how: Ask = {}): { leave(): void } {
   return { leave: () => request.destroy() };
 }
 
-function send(url: string, { method = 'GET', body, late }: Ask): ClientRequest {
+function send(url: string, { method = 'GET', headers, body, late }: Ask): ClientRequest {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const headers =
+  const ofBody =
     text === undefined ? {} : { 'content-type': 'application/json', 'content-length': text.length };
-  const sent = request(url, { method, headers, agent: false });
+  const sent = request(url, { method, headers: { ...ofBody, ...headers }, agent: false });
   if (late) {
     sent.flushHeaders();
     void once(late.getHttpServer() as Server, 'request').then(() => sent.end(text));

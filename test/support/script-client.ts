@@ -76,15 +76,11 @@ export class ScriptClient {
     return { ...reply, sequence };
   }
 
-  release(first: number, head = 0, waiting = false): Promise<Reply> {
-    return this.say(scripts.release, [
-      first,
-      head,
-      2_000,
-      waiting ? 'waiting' : 'idle',
-      this.settings,
-      this.self,
-    ]);
+  /** @param unserved sequences of the run that had no turn */
+  release(first: number, head = 0, waiting = false, unserved: readonly number[] = []): Promise<Reply> {
+    const mode = waiting ? 'waiting' : 'idle';
+    const back = unserved.length > 0 ? `,${unserved.join(',')},` : '';
+    return this.say(scripts.release, [first, head, 2_000, mode, this.settings, this.self, back]);
   }
 
   /** @param oldest the request of its own that waits longest, as the real client names it */
@@ -104,8 +100,8 @@ export class ScriptClient {
     ]);
   }
 
-  forceRelease(): Promise<Reply> {
-    return this.say(scripts.forceRelease, [this.settings, this.self]);
+  forceRelease(first: number): Promise<Reply> {
+    return this.say(scripts.forceRelease, [first, this.settings, this.self]);
   }
 
   private get settings(): string {

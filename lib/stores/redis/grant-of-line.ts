@@ -44,7 +44,7 @@ export class GrantOfLine {
     // From before its release, or while that is still under way: nothing new.
     if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.run.first) return;
     // M8: over for us, so it is released again; who still waits in it asks anew behind that.
-    void this.sendRelease(grant.first, 0);
+    void this.sendRelease(grant.first, 0, []);
     for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
   }
 
@@ -131,7 +131,7 @@ export class GrantOfLine {
   private giveBackLost(run: HeldRun): Promise<void> {
     if (this.lapsing?.run !== run) return Promise.resolve();
     this.lapsing = undefined;
-    return this.sendRelease(run.first, run.head);
+    return this.sendRelease(run.first, run.head, []);
   }
 
   private lose(run: HeldRun, why: string): void {
@@ -155,21 +155,26 @@ export class GrantOfLine {
     this.line.schedule();
   }
 
-  /** The grant ends here, and then on the server; members that had no turn ask anew, with their tickets (M7). */
+  /**
+   * The grant ends here, and then on the server, which puts members that had no turn back into their places; they ask
+   * for them all the same, should that command be lost (M7).
+   */
   private over(run: HeldRun): Promise<void> {
     this.run = undefined;
     this.finished = Math.max(this.finished, run.first);
-    const released = this.sendRelease(run.first, run.head);
-    for (const waiter of run.unserved()) this.line.requests.reask(waiter);
+    const unserved = run.unserved();
+    const sequences = unserved.map((waiter) => waiter.sequence);
+    const released = this.sendRelease(run.first, run.head, sequences);
+    for (const waiter of unserved) this.line.requests.reask(waiter);
     this.line.schedule();
     return released;
   }
 
   /** Resolves when acknowledged, at the latest after the command deadline; goes on in the background until then. */
-  private sendRelease(first: number, head: number): Promise<void> {
+  private sendRelease(first: number, head: number, unserved: readonly number[]): Promise<void> {
     const { commands, timing } = this.context;
     const say = (): Promise<Answer> => {
-      const sent = commands.release(this.line.keys, first, head, this.line.requests.size > 0);
+      const sent = commands.release(this.line.keys, first, head, unserved, this.line.requests.size > 0);
       this.releaseOrder = commands.lastOrder;
       return sent;
     };

@@ -106,7 +106,14 @@ export class LineCommands {
     ]);
   }
 
-  release(keys: LineKeys, first: number, head: number, waiting: boolean): Promise<Answer> {
+  /** @param unserved sequences of the run that had no turn */
+  release(
+    keys: LineKeys,
+    first: number,
+    head: number,
+    unserved: readonly number[],
+    waiting: boolean,
+  ): Promise<Answer> {
     return this.say(release, keys, [
       this.clientId,
       first,
@@ -115,6 +122,7 @@ export class LineCommands {
       waiting ? 'waiting' : 'idle',
       this.settings,
       this.self(),
+      unserved.length > 0 ? `,${unserved.join(',')},` : '',
     ]);
   }
 
@@ -152,8 +160,8 @@ export class LineCommands {
     ]);
   }
 
-  forceRelease(keys: LineKeys): Promise<Answer> {
-    return this.say(forceRelease, keys, [this.clientId, this.settings, this.self()]);
+  forceRelease(keys: LineKeys, first: number): Promise<Answer> {
+    return this.say(forceRelease, keys, [this.clientId, first, this.settings, this.self()]);
   }
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {

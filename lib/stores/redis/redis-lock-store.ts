@@ -127,7 +127,12 @@ export class RedisLockStore implements LockStore {
   }
 
   async forceRelease(key: string): Promise<boolean> {
-    const answer = await this.say(() => this.context.commands.forceRelease(this.keysOf(encodeName(key))));
+    const keys = this.keysOf(encodeName(key));
+    // The grant is named, so that a repeated command does not end the next one too.
+    const { holder } = await this.inspect(key);
+    if (holder?.token === undefined) return false;
+    const first = holder.token;
+    const answer = await this.say(() => this.context.commands.forceRelease(keys, first));
     // The caller may be the holder itself: its line hears it here rather than by a message.
     this.lines.get(encodeName(key))?.beatNow();
     return answer.status === 'FORCED';

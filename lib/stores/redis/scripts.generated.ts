@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '969c2ee92181c9f7cc15a4619838fe4f68bb26f0',
+  sha1: '70b6c87e144ee38ba078ee4ea0785a383053c5cc',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -26,6 +26,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -225,11 +231,12 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+local ids, count, lease, places = { sequence }, 1, LEASE, nil
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -237,16 +244,15 @@ break
 end
 count = count + 1
 ids[count] = id
-behind[#behind + 1] = members[i + 1]
-behind[#behind + 1] = members[i]
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-if count > 1 then
-redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+if places then
+redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
@@ -313,6 +319,18 @@ end
 local function prune()
 walk(function() return false end)
 end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= int(first) then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 local function lapse()
 forget(holder)
 holder = ''
@@ -329,7 +347,7 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', hash, rest(REST))
 redis.call('PEXPIRE', clients, REST)
 end
 end
@@ -375,7 +393,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'ef3279226bacf5c3e3da9f110ddb1e55c7d7adab',
+  sha1: '8ebc6fe178dc12f5137339421b26ad03d209f5ec',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -398,6 +416,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -436,7 +460,7 @@ return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
 end
 return { status, now, generation, wake, '', 0, 0, a, b, c }
 end
-local settings, caller = ARGV[2], ARGV[3]
+local settings, caller = ARGV[3], ARGV[4]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
@@ -574,11 +598,12 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+local ids, count, lease, places = { sequence }, 1, LEASE, nil
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -586,16 +611,15 @@ break
 end
 count = count + 1
 ids[count] = id
-behind[#behind + 1] = members[i + 1]
-behind[#behind + 1] = members[i]
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-if count > 1 then
-redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+if places then
+redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
@@ -662,6 +686,18 @@ end
 local function prune()
 walk(function() return false end)
 end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= int(first) then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 local function lapse()
 forget(holder)
 holder = ''
@@ -678,21 +714,22 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', hash, rest(REST))
 redis.call('PEXPIRE', clients, REST)
 end
 end
 local status = 'FREE'
-if held() and leaseEnd > now then
+if fields[3] == ARGV[2] .. ' forced' then
+status = 'FORCED'
+elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
-local named, rest = string.match(redis.call('HGET', hash, 'behind') or '', '^(%d+) (.*)$')
-if named == int(first) then
-for ticket, member in string.gmatch(rest, '(%d+) (%S+)') do
-redis.call('ZADD', queue, ticket, member)
-end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
-end
+redis.call('PEXPIRE', hash, RETENTION)
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
 lapse()
 end
 settle()
@@ -702,7 +739,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '5a705c9af956439a1b676ddb40df566ba8d29b27',
+  sha1: 'c6c6d22d0c362f97e213d00adf198a2ee4e395db',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -725,6 +762,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -905,11 +948,12 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+local ids, count, lease, places = { sequence }, 1, LEASE, nil
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -917,16 +961,15 @@ break
 end
 count = count + 1
 ids[count] = id
-behind[#behind + 1] = members[i + 1]
-behind[#behind + 1] = members[i]
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-if count > 1 then
-redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+if places then
+redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
@@ -993,6 +1036,18 @@ end
 local function prune()
 walk(function() return false end)
 end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= int(first) then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 local function lapse()
 forget(holder)
 holder = ''
@@ -1009,7 +1064,7 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', hash, rest(REST))
 redis.call('PEXPIRE', clients, REST)
 end
 end
@@ -1041,7 +1096,7 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '3c449c5923f1587feede10fe65b479203911ad3f',
+  sha1: '99d1639caf32b18ce731da1b104aa51879f5b3b0',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1064,6 +1119,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -1121,7 +1182,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'c7663f3d5c0d81d70be9908786e4951e234a5c2e',
+  sha1: 'c5b4750135ce7338d3ec5ff2de68b825517d7c08',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1144,6 +1205,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -1320,11 +1387,12 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+local ids, count, lease, places = { sequence }, 1, LEASE, nil
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -1332,16 +1400,15 @@ break
 end
 count = count + 1
 ids[count] = id
-behind[#behind + 1] = members[i + 1]
-behind[#behind + 1] = members[i]
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-if count > 1 then
-redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+if places then
+redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
@@ -1408,6 +1475,18 @@ end
 local function prune()
 walk(function() return false end)
 end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= int(first) then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 local function lapse()
 forget(holder)
 holder = ''
@@ -1424,7 +1503,7 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', hash, rest(REST))
 redis.call('PEXPIRE', clients, REST)
 end
 end
@@ -1443,7 +1522,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '59a5ac98c70f33df563639f6e23e87fe3331cdaf',
+  sha1: 'd2e6124fd83a7a6789bd13c794774dda96ac8e9a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1466,6 +1545,12 @@ end
 local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
 end
 local function pack(firstText)
 return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
@@ -1509,10 +1594,11 @@ local done = fields[3] and string.match(fields[3], '^%d+')
 return answer(done == ARGV[2] and 'RELEASED' or 'LOST')
 end
 local waiting = redis.call('ZCARD', queue)
-redis.call('PEXPIRE', hash, waiting == 0 and ARGV[4] or RETENTION)
+redis.call('PEXPIRE', hash, waiting == 0 and rest(ARGV[4]) or RETENTION)
 redis.call('HSET', hash, 'grant', '', 'done', ARGV[2] .. ' ' .. client .. ':' .. ARGV[3])
 holder = ''
-if waiting == 0 then
+local unserved = ARGV[8]
+if waiting == 0 and unserved == '' then
 return { 'RELEASED', now }
 end
 local settings, caller = ARGV[6], ARGV[7]
@@ -1653,11 +1739,12 @@ end
 end
 local function give(name, rank, known)
 local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+local ids, count, lease, places = { sequence }, 1, LEASE, nil
 if fixed ~= '' then
 lease = tonumber(fixed)
 elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -1665,16 +1752,15 @@ break
 end
 count = count + 1
 ids[count] = id
-behind[#behind + 1] = members[i + 1]
-behind[#behind + 1] = members[i]
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
 end
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 local _, _, _, _, where = parse(recordOf(name))
 lease = math.min(WINDOW, lease)
 grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-if count > 1 then
-redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+if places then
+redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', clients, REST)
@@ -1741,6 +1827,18 @@ end
 local function prune()
 walk(function() return false end)
 end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= int(first) then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
 local function lapse()
 forget(holder)
 holder = ''
@@ -1757,9 +1855,14 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, REST)
+redis.call('PEXPIRE', hash, rest(REST))
 redis.call('PEXPIRE', clients, REST)
 end
+end
+if unserved ~= '' then
+putBack(function(sequence)
+return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
+end)
 end
 if ARGV[5] == 'waiting' then
 speak()

@@ -27,10 +27,6 @@ export class SimClient {
   readonly weather: Record<Role, RoleWeather>;
   readonly redis = new Map<Role, SimRedis>();
   readonly warnings: string[] = [];
-  /** The last time at which one of the two could not hear the other. */
-  lastUnreachable = 0;
-  /** The last time at which its commands could not reach the server, or answers could not come back. */
-  lastMute = 0;
   /** The last time at which its wall clock was set. */
   lastWallStep = -Infinity;
   closed = false;
@@ -38,10 +34,12 @@ export class SimClient {
   readonly onDeath: (() => void)[] = [];
   private wasReachable = false;
   private wasMute = true;
+  private lastSeenUnreachable = 0;
+  private lastSeenMute = 0;
 
   constructor(
     readonly index: number,
-    world: World,
+    private readonly world: World,
     private readonly server: SimServer,
     random: Random,
     loaded: LoadedClient,
@@ -71,12 +69,22 @@ export class SimClient {
     });
   }
 
-  /** Takes note of whether the two can hear each other. */
+  /** The last time at which one of the two could not hear the other. */
+  get lastUnreachable(): number {
+    return this.wasReachable ? this.lastSeenUnreachable : this.world.now;
+  }
+
+  /** The last time at which its commands could not reach the server, or answers could not come back. */
+  get lastMute(): number {
+    return this.wasMute ? this.world.now : this.lastSeenMute;
+  }
+
+  /** Takes note of whether the two can hear each other, after something happened. */
   observe(now: number): void {
     const mute = this.isMute();
     const reachable = !mute && this.isSubscribed();
-    if (!reachable || !this.wasReachable) this.lastUnreachable = now;
-    if (mute || this.wasMute) this.lastMute = now;
+    if (!reachable || !this.wasReachable) this.lastSeenUnreachable = now;
+    if (mute || this.wasMute) this.lastSeenMute = now;
     this.wasReachable = reachable;
     this.wasMute = mute;
   }

@@ -10,7 +10,7 @@ it('two copies of the package share who is asking, and on whose behalf', async (
   expect(scopes.currentScope).not.toBe(currentScope);
 
   const { engine } = bench();
-  await engine.withLock('k', (lock) => expect(scopes.currentScope()?.lock).toBe(lock));
+  await engine.withLock('k', (lock) => expect(scopes.currentScope()?.inside.lock).toBe(lock));
   const { signal } = new AbortController();
   requests.runWithRequestSignal(signal, () => expect(currentRequestSignal()).toBe(signal));
   await engine.close();

@@ -1,24 +1,25 @@
--- Ends the present grant, whoever has it, tells its holder, and passes the lock on.
+-- Ends a grant, whoever has it, tells its holder, and passes the lock on. Idempotent: it names the grant that it ends.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] settings  [3] caller
--- Returns answer(status): FORCED somebody held it, FREE nobody did
+-- ARGV  [1] client  [2] first token of the grant  [3] settings  [4] caller
+-- Returns answer(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
 --- include: state
-local settings, caller = ARGV[2], ARGV[3]
+local settings, caller = ARGV[3], ARGV[4]
 --- include: line
 local status = 'FREE'
-if held() and leaseEnd > now then
+if fields[3] == ARGV[2] .. ' forced' then
+  status = 'FORCED'
+elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
   status = 'FORCED'
   outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
+  redis.call('PEXPIRE', hash, RETENTION)
   -- Who of a run is inside is known to its client alone. All but the first go back to their places; those that were
   -- served are handed on when their turn comes.
-  local named, rest = string.match(redis.call('HGET', hash, 'behind') or '', '^(%d+) (.*)$')
-  if named == int(first) then
-    for ticket, member in string.gmatch(rest, '(%d+) (%S+)') do
-      redis.call('ZADD', queue, ticket, member)
-    end
-    redis.call('PEXPIRE', queue, WINDOW + RETENTION)
-  end
+  local head = string.match(run, '^%d+')
+  putBack(function(sequence)
+    return sequence ~= head
+  end)
+  redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
   lapse()
 end
 settle()

@@ -3,7 +3,7 @@
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] client  [2] first token of the grant (M3)  [3] sequence of the first request of its run
 --       [4] ms to remember a released lock that nobody waits for  [5] 'waiting' or 'idle': what the caller does itself
---       [6] settings  [7] caller
+--       [6] settings  [7] caller  [8] sequences of the run that had no turn, ',1,2,': they go back to their places (M7)
 -- Returns { 'RELEASED', time } where nobody waits, else answer(status); a grant to the same client comes with it, also when the release is repeated:
 --       RELEASED  it is over, now or already
 --       LOST      it was not the present grant; nothing was touched
@@ -14,15 +14,21 @@ if not (held() and holder == client and first == tonumber(ARGV[2])) then
 end
 local waiting = redis.call('ZCARD', queue)
 -- R3: a first write that is allowed when memory is full.
-redis.call('PEXPIRE', hash, waiting == 0 and ARGV[4] or RETENTION)
+redis.call('PEXPIRE', hash, waiting == 0 and rest(ARGV[4]) or RETENTION)
 redis.call('HSET', hash, 'grant', '', 'done', ARGV[2] .. ' ' .. client .. ':' .. ARGV[3])
 holder = ''
-if waiting == 0 then
+local unserved = ARGV[8]
+if waiting == 0 and unserved == '' then
   return { 'RELEASED', now }
 end
 
 local settings, caller = ARGV[6], ARGV[7]
 --- include: line
+if unserved ~= '' then
+  putBack(function(sequence)
+    return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
+  end)
+end
 if ARGV[5] == 'waiting' then
   speak()
 end

@@ -169,11 +169,12 @@ end
 -- Hands the lock to the run of `name` that begins at `rank` of the queue (its first members are known).
 local function give(name, rank, known)
   local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-  local ids, count, lease, behind = { sequence }, 1, LEASE, {}
+  local ids, count, lease, places = { sequence }, 1, LEASE, nil
   if fixed ~= '' then
     lease = tonumber(fixed)
   elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
     local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+    places = members[2] .. ' ' .. members[1]
     for i = 3, #members, 2 do
       local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
       if owner ~= name then
@@ -181,8 +182,7 @@ local function give(name, rank, known)
       end
       count = count + 1
       ids[count] = id
-      behind[#behind + 1] = members[i + 1]
-      behind[#behind + 1] = members[i]
+      places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
     end
   end
   redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
@@ -190,8 +190,8 @@ local function give(name, rank, known)
   -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
   lease = math.min(WINDOW, lease)
   grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
-  if count > 1 then
-    redis.call('HSET', hash, 'behind', int(first) .. ' ' .. table.concat(behind, ' '))
+  if places then
+    redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
   end
   if redis.call('ZCARD', queue) == 0 then
     redis.call('PEXPIRE', clients, REST)
@@ -269,6 +269,20 @@ local function prune()
   walk(function() return false end)
 end
 
+-- Puts members of the present run for whom `unserved(sequence)` is true back into their places in line.
+local function putBack(unserved)
+  local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+  if named ~= int(first) then
+    return
+  end
+  for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+    if unserved(sequence) then
+      redis.call('ZADD', queue, ticket, member)
+    end
+  end
+  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
+
 -- The lease has ended: the grant is over, and what its client still waits for in that run must re-enter (M5, M7).
 local function lapse()
   forget(holder)
@@ -289,7 +303,7 @@ local function settle()
     pass()
   end
   if not held() and redis.call('ZCARD', queue) == 0 then
-    redis.call('PEXPIRE', hash, REST)
+    redis.call('PEXPIRE', hash, rest(REST))
     redis.call('PEXPIRE', clients, REST)
   end
 end

@@ -40,6 +40,15 @@ local function holds(sequence)
     and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
 
+-- For how many ms the hash of a released lock that nobody waits for is kept: at least until the clock has passed the last
+-- token, so that tokens rise also when the clock was set back.
+local function rest(usual)
+  if token > micros then
+    return math.ceil((token - micros) / 1000) + usual
+  end
+  return usual
+end
+
 local function pack(firstText)
   return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
 end

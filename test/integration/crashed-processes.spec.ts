@@ -1,0 +1,123 @@
+import { NS_PER_MS } from '../support/history/events.js';
+import { Lab, USUAL_TIMES } from '../support/history/lab.js';
+import { type RemoteRequest } from '../support/history/remote-request.js';
+import { type WorkerProcess } from '../support/history/worker-process.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { redisUrl } from '../support/redis.js';
+
+/** What the specification allows for a hand-over; it takes a few ms on an idle machine. */
+const HANDOVER = 250;
+
+describe('when processes are killed', () => {
+  let lab: Lab;
+  let observers: InProcessClients;
+  beforeEach(() => {
+    lab = new Lab(redisUrl());
+    observers = new InProcessClients(lab.prefix);
+  });
+  afterEach(async () => {
+    await observers.close();
+    await lab.close();
+  });
+
+  /** Each in line when the next one asks. */
+  const inLine = async (workers: readonly WorkerProcess[], clients: number): Promise<RemoteRequest[]> => {
+    const requests = [];
+    for (let client = 0; client < clients; client += 1) {
+      for (const worker of workers) {
+        const request = worker.ask('k', { client });
+        await request.queued();
+        requests.push(request);
+      }
+    }
+    return requests;
+  };
+
+  test.each([
+    { k: 1, processes: 1 },
+    { k: 5, processes: 1 },
+    { k: 60, processes: 3 },
+  ])(
+    `the one behind $k killed waiters, of $processes processes, is served within ${HANDOVER} ms of the release`,
+    async ({ k, processes }) => {
+      const clients = k / processes;
+      const [holder, survivor] = (await lab.workersAlike(2)) as [WorkerProcess, WorkerProcess];
+      const doomed = await lab.workersAlike(processes, { clients });
+      const first = holder.ask('k');
+      await first.granted();
+      await inLine(doomed, clients);
+      const [next] = (await inLine([survivor], 1)) as [RemoteRequest];
+      await Promise.all(doomed.map((worker) => worker.kill()));
+      await first.release();
+      const { at } = await next.granted();
+      expect((at - (first.find('releaseSent')?.at ?? NaN)) / NS_PER_MS).toBeLessThan(HANDOVER);
+      await next.release();
+      await lab.closeWorkers();
+      lab.verify();
+    },
+  );
+
+  test('waiters between killed ones are served in their order', async () => {
+    const [holder, doomed, ...others] = (await lab.workersAlike(4)) as [
+      WorkerProcess,
+      WorkerProcess,
+      ...WorkerProcess[],
+    ];
+    const first = holder.ask('k');
+    await first.granted();
+    const living: RemoteRequest[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      await inLine([doomed], 1);
+      living.push(...(await inLine([others[i % 2] ?? holder], 1)));
+    }
+    await doomed.kill();
+    await first.release();
+    let before = 0;
+    for (const request of living) {
+      const { token } = await request.granted();
+      expect(token).toBeGreaterThan(before);
+      before = token ?? NaN;
+      await request.release();
+    }
+    await lab.closeWorkers();
+    expect(lab.verify()).toMatchObject({ grants: 7, excused: 0 });
+  });
+
+  test('whoever comes when only killed waiters are in line is served after the reconnect grace', async () => {
+    const [holder, doomed] = (await lab.workersAlike(2)) as [WorkerProcess, WorkerProcess];
+    const first = holder.ask('k');
+    await first.granted();
+    await inLine([doomed], 1);
+    await doomed.kill();
+    await first.release();
+    const newcomer = holder.ask('k');
+    const { at } = await newcomer.granted();
+    // The killed one may be a living one whose connections have just broken: 250 ms are his to come back.
+    const waited = (at - (newcomer.find('sent')?.at ?? NaN)) / NS_PER_MS;
+    expect(waited).toBeLessThan(250 + HANDOVER);
+    await newcomer.release();
+    await lab.closeWorkers();
+    lab.verify({ wakeUp: () => 250 + HANDOVER });
+  });
+
+  test('the lock of a killed holder goes to the next at the end of the lease, and not before', async () => {
+    const observer = await observers.start(redisUrl());
+    const [holder, survivor] = (await lab.workersAlike(2)) as [WorkerProcess, WorkerProcess];
+    const first = holder.ask('k');
+    const { token } = await first.granted();
+    const next = survivor.ask('k');
+    await next.queued();
+
+    const asked = Number(process.hrtime.bigint());
+    const left = (await observer.engine.inspect('k')).holder?.leaseLeft ?? NaN;
+    const killed = Number(process.hrtime.bigint());
+    await holder.kill();
+    const granted = await next.granted(2 * USUAL_TIMES.lease);
+    expect((granted.at - asked) / NS_PER_MS).toBeGreaterThanOrEqual(left);
+    expect((granted.at - killed) / NS_PER_MS).toBeLessThan(USUAL_TIMES.lease + HANDOVER);
+    expect(granted.token).toBeGreaterThan(token ?? NaN);
+    await next.release();
+    await lab.closeWorkers();
+    expect(lab.verify()).toMatchObject({ grants: 2, excused: 0 });
+  });
+});

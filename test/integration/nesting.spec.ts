@@ -1,0 +1,113 @@
+import { Lab } from '../support/history/lab.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, within } from '../support/waiting.js';
+
+const SOON = 2_000;
+
+describe('nested locking on Redis', () => {
+  const prefix = uniquePrefix();
+  const clients = new InProcessClients(prefix, {
+    lease: 30_000,
+    livenessWindow: 10_000,
+    commandTimeout: 1_000,
+  });
+  let proxy: TcpProxy;
+  let here: InProcessClient;
+  let elsewhere: InProcessClient;
+  beforeAll(async () => {
+    proxy = await TcpProxy.start(redisUrl());
+    here = await clients.start(proxy.url);
+    elsewhere = await clients.start(redisUrl());
+  });
+  afterAll(async () => {
+    await clients.close();
+    await proxy.close();
+  });
+
+  /** What is sent to Redis while `work` runs. The leases are long, so that no renewal falls into it. */
+  const commandsDuring = async (work: () => Promise<void>): Promise<string[]> => {
+    const sent: string[] = [];
+    const stop = proxy.listenTo(({ name }) => sent.push(name));
+    await work();
+    stop();
+    return sent;
+  };
+
+  test('on the same key costs no Redis command, however deep and in however many branches', async () => {
+    const { engine } = here;
+    await engine.withLock('a', async (outer) => {
+      const sent = await commandsDuring(async () => {
+        await engine.withLock('a', async (inner) => {
+          expect(inner.token).toBe(outer.token);
+          await engine.withLock('a', () => expect(outer.holdCount).toBe(3));
+        });
+        await Promise.all([1, 2, 3].map(() => engine.withLock('a', () => Promise.resolve())));
+        await (await engine.acquire('a')).release();
+        expect(await engine.tryAcquire('a').then((lock) => lock?.release())).toBeUndefined();
+        expect(engine.current('a')).toBe(outer);
+      });
+      expect(sent).toEqual([]);
+    });
+    // The counting itself works: an outermost section is one command to take the lock and one to give it back.
+    const sent = await commandsDuring(() => engine.withLock('b', () => Promise.resolve()));
+    expect(sent).toEqual(['evalsha', 'evalsha']);
+  });
+
+  test('branches of a Promise.all inside a hold exclude each other', async () => {
+    let inside = 0;
+    let most = 0;
+    await here.engine.withLock('a', async () => {
+      const branch = (): Promise<void> =>
+        here.engine.withLock('a', async () => {
+          most = Math.max(most, (inside += 1));
+          await new Promise(setImmediate);
+          inside -= 1;
+        });
+      await Promise.all([branch(), branch(), branch()]);
+    });
+    expect(most).toBe(1);
+  });
+
+  test('a child section that nobody awaits keeps the lock until it ends', async () => {
+    const mayEnd = deferred();
+    const childEnded = deferred();
+    await here.engine.withLock('a', () => {
+      void here.engine.withLock('a', () => mayEnd.promise).then(() => childEnded.resolve());
+    });
+    expect(await elsewhere.engine.tryAcquire('a')).toBeUndefined();
+    const queued = deferred<number>();
+    const next = elsewhere.engine.acquire('a', { onQueued: queued.resolve });
+    await within(queued.promise, SOON, 'the place in line');
+    mayEnd.resolve();
+    await childEnded.promise;
+    await (await within(next, SOON, 'the lock')).release();
+  });
+
+  test('in all its forms at once, in three processes, breaks no promise', async () => {
+    const lab = new Lab(redisUrl());
+    try {
+      const workers = await lab.workersAlike(3);
+      await lab.watchStalls();
+      const load = {
+        requests: 150,
+        concurrency: 8,
+        keyPrefix: 'lock',
+        locks: 2,
+        longestHold: 2,
+        waitTime: 60_000,
+        timeoutShare: 0,
+        abortShare: 0,
+        nestedShare: 0.7,
+      };
+      await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 200 + i }, 20_000)));
+      await lab.closeWorkers();
+      const report = lab.verify();
+      expect(report).toMatchObject({ errors: 0, lost: 0, excused: 0 });
+      expect(report.nested).toBeGreaterThan(300);
+    } finally {
+      await lab.close();
+    }
+  });
+});

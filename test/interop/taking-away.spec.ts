@@ -1,0 +1,129 @@
+import { type Peer } from './peer.js';
+import { describeWithRedisson, type Interop, SOON } from './with-redisson.js';
+import { eventually, pause } from '../support/waiting.js';
+
+const LEASE = 2_000;
+/** Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. */
+const SLACK = 1_000;
+
+/** Everything in both directions. */
+const DIRECTIONS = [
+  ['Java', 'Node'],
+  ['Node', 'Java'],
+] as const;
+
+describeWithRedisson('Whoever holds, dies, forces or gives up', LEASE, (interop) => {
+  let sequence = 0;
+  const nextLock = (): string => `lock-${(sequence += 1)}`;
+  const peer = (language: 'Java' | 'Node'): Promise<Peer> =>
+    language === 'Java' ? interop.java() : interop.node();
+
+  for (const [one, other] of DIRECTIONS) {
+    test(`the watchdog of ${one} keeps a hold over three leases, while ${other} waits`, async () => {
+      const lock = nextLock();
+      const holder = (await peer(one)).worker('holder');
+      const waiter = (await peer(other)).worker('waiter');
+      await holder.does('lock', lock);
+      const [id] = await interop.redis.hkeys(lock);
+      await interop.inLine(waiter, 'lock', lock);
+      for (const end = performance.now() + 3.2 * LEASE; performance.now() < end; await pause(50)) {
+        expect(await interop.redis.hkeys(lock)).toEqual([id]);
+        expect(await interop.redis.pttl(lock)).toBeGreaterThan(LEASE / 3);
+      }
+      expect(waiter.hasNews).toBe(false);
+      expect(await holder.does('held', lock)).toMatchObject({ details: 'true' });
+      await holder.does('unlock', lock);
+      expect(await waiter.next()).toMatchObject({ event: 'granted' });
+      await waiter.does('unlock', lock);
+    });
+
+    test(`${one} takes the lock of ${other} by force: the head of the line has it at once, and the holder learns it`, async () => {
+      const lock = nextLock();
+      const forcer = await peer(one);
+      const forced = await peer(other);
+      const holder = forced.worker('holder');
+      await holder.does('lock', lock);
+      const first = forcer.worker('first');
+      const second = forced.worker('second');
+      await interop.inLine(first, 'lock', lock);
+      await interop.inLine(second, 'lock', lock);
+      const at = performance.now();
+      expect(await forcer.worker('forcer').does('force', lock)).toMatchObject({ details: 'true' });
+      expect(await first.next()).toMatchObject({ event: 'granted' });
+      expect(performance.now() - at).toBeLessThan(SLACK);
+      if (other === 'Node') {
+        // Nothing on the wire tells a holder; its next renewal does.
+        expect(await holder.next()).toMatchObject({ event: 'lost' });
+        expect(performance.now() - at).toBeLessThan(LEASE / 3 + SLACK);
+      } else {
+        expect(await holder.does('held', lock)).toMatchObject({ details: 'false' });
+      }
+      await first.does('unlock', lock);
+      expect(await second.next()).toMatchObject({ event: 'granted' });
+      await second.does('unlock', lock);
+      expect(await forcer.worker('forcer').does('force', lock)).toMatchObject({ details: 'false' });
+    });
+
+    test(`a holder in ${one} is killed: the waiter in ${other} has the lock when the lease has ended`, async () => {
+      const lock = nextLock();
+      const dying = await peer(one);
+      const waiter = (await peer(other)).worker('waiter');
+      await dying.worker('holder').does('lock', lock);
+      await interop.inLine(waiter, 'lock', lock);
+      await dying.kill();
+      const left = await interop.redis.pttl(lock);
+      const at = performance.now();
+      expect(await waiter.next()).toMatchObject({ event: 'granted' });
+      expect(performance.now() - at).toBeGreaterThan(left - SLACK);
+      expect(performance.now() - at).toBeLessThan(left + SLACK);
+      await waiter.does('unlock', lock);
+    });
+
+    test(`a waiter in ${one} is killed at the head: ${other} has the lock when the dead one's deadline has passed`, async () => {
+      const lock = nextLock();
+      const dying = await peer(one);
+      const living = await peer(other);
+      const [holder, waiter] = [living.worker('holder'), living.worker('waiter')];
+      await holder.does('lock', lock);
+      const dead = await interop.inLine(dying.worker('dead'), 'tryLock', lock, 1_500);
+      await interop.inLine(waiter, 'lock', lock);
+      await dying.kill();
+      const deadline = Number(await interop.redis.zscore(`redisson_lock_timeout:{${lock}}`, dead));
+      await holder.does('unlock', lock);
+      expect(await waiter.next()).toMatchObject({ event: 'granted' });
+      expect(Date.now()).toBeGreaterThanOrEqual(deadline);
+      expect(Date.now()).toBeLessThan(deadline + SLACK);
+      await waiter.does('unlock', lock);
+    });
+
+    test(`tryLock with a wait and a lease: ${one} is refused in time, then has the lock, then ${other} has it at the end of the lease`, async () => {
+      const lock = nextLock();
+      const trier = (await peer(one)).worker('trier');
+      const others = await peer(other);
+      const holder = others.worker('holder');
+      await holder.does('lock', lock);
+      const asked = performance.now();
+      expect(await trier.does('tryLock', lock, 300, 1_000)).toMatchObject({ event: 'refused' });
+      expect(performance.now() - asked).toBeGreaterThanOrEqual(300);
+      expect(performance.now() - asked).toBeLessThan(300 + SLACK);
+      await outOfLine(interop, lock);
+
+      await interop.inLine(trier, 'tryLock', lock, 5_000, 1_000);
+      const next = others.worker('next');
+      await interop.inLine(next, 'tryLock', lock, 5_000, 1_000);
+      await holder.does('unlock', lock);
+      const granted = await trier.next();
+      expect(granted).toMatchObject({ event: 'granted' });
+      const taken = await next.next();
+      expect(taken).toMatchObject({ event: 'granted' });
+      // The grant is heard of a little after Redis has begun to count the lease.
+      expect(taken.at - granted.at).toBeGreaterThan(1_000 - 100);
+      expect(taken.at - granted.at).toBeLessThan(1_000 + SLACK);
+      await eventually(async () => (await interop.redis.exists(lock)) === 0, SOON, 'the last lease to end');
+    });
+  }
+});
+
+async function outOfLine(interop: Interop, lock: string): Promise<void> {
+  await eventually(async () => (await interop.queue(lock)).length === 0, SOON, 'the line to be empty');
+}

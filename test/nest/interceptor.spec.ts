@@ -1,0 +1,233 @@
+import {
+  Body,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type MessageEvent,
+  Param,
+  ParseIntPipe,
+  Post,
+  Req,
+  Res,
+  Sse,
+  UseInterceptors,
+} from '@nestjs/common';
+import { type IncomingMessage, type ServerResponse } from 'node:http';
+import { FairLocked, FairLockInterceptor, FairLockService, LockKeyError } from 'nestjs-fair-lock';
+import { Observable, Subject } from 'rxjs';
+import { deferred, eventually } from '../support/waiting.js';
+import {
+  ask,
+  free,
+  held,
+  leavingClient,
+  noticed,
+  PLATFORMS,
+  SOON,
+  waiting,
+  webApp,
+  type WebApp,
+} from './web-app.js';
+
+let gate = deferred();
+let events = new Subject<MessageEvent>();
+const log: string[] = [];
+
+@Controller('carts')
+class CartsController {
+  constructor(private readonly locks: FairLockService) {}
+
+  @Get('params/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
+  async params(@Param('id') _id: string): Promise<unknown> {
+    return { key: this.locks.current()?.key, nested: await this.nested(_id) };
+  }
+
+  @FairLocked('cart:<0>')
+  async nested(_id: string): Promise<number | undefined> {
+    return this.locks.current()?.holdCount;
+  }
+
+  @Get('number/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
+  async number(@Param('id', ParseIntPipe) id: number): Promise<number> {
+    return id;
+  }
+
+  @Post('several')
+  @UseInterceptors(FairLockInterceptor.for(['cart:<body.from>', 'tenant:<headers.x-tenant>']))
+  async several(@Body() _body: unknown): Promise<unknown> {
+    return this.locks.current()?.keys;
+  }
+
+  @Get('function/:id')
+  @UseInterceptors(
+    FairLockInterceptor.for(
+      (context: ExecutionContext) =>
+        `${context.getClass().name}:${context.switchToHttp().getRequest<{ url: string }>().url}`,
+    ),
+  )
+  async byFunction(): Promise<unknown> {
+    return { key: this.locks.current()?.key };
+  }
+
+  @Get('missing')
+  @UseInterceptors(FairLockInterceptor.for('cart:<query.id>'))
+  async missing(): Promise<string> {
+    return 'not reached';
+  }
+
+  @Get('slow/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { waitTime: 5_000 }))
+  async slow(): Promise<string> {
+    await gate.promise;
+    return 'done';
+  }
+
+  @Get('busy/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { waitTime: 0 }))
+  async busy(): Promise<string> {
+    return 'done';
+  }
+
+  @Sse('events/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
+  events(): Observable<MessageEvent> {
+    return events;
+  }
+
+  @Get('raw/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { until: 'response' }))
+  async raw(
+    @Req() _request: IncomingMessage,
+    @Res() reply: ServerResponse | { raw: ServerResponse; hijack(): void },
+  ): Promise<void> {
+    const response = 'raw' in reply ? reply.raw : reply;
+    if ('hijack' in reply) reply.hijack();
+    response.write('begun ');
+    log.push('handler ended');
+    void gate.promise.then(() => response.end('ended'));
+  }
+
+  @Get('stubborn/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { until: 'response' }))
+  async stubborn(): Promise<string> {
+    await gate.promise;
+    return 'done';
+  }
+}
+
+describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
+  let web: WebApp;
+  const get = (path: string) => ask(`${web.url}/carts/${path}`);
+  const leaving = (path: string) => leavingClient(`${web.url}/carts/${path}`);
+
+  beforeAll(async () => {
+    web = await webApp(platform, { controllers: [CartsController] });
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    gate = deferred();
+    events = new Subject();
+    log.length = 0;
+  });
+
+  test('locks by what the request says, around the handler, which may nest', async () => {
+    expect((await get('params/7')).body).toEqual({ key: 'cart:7', nested: 2 });
+    expect(await web.locks.isLocked('cart:7')).toBe(false);
+  });
+
+  test('takes several keys, from body and headers', async () => {
+    const how = { method: 'POST', body: { from: 'a' }, headers: { 'x-tenant': 't' } };
+    expect((await ask(`${web.url}/carts/several`, how)).body).toEqual(['cart:a', 'tenant:t']);
+  });
+
+  test('takes a key from a function of the context', async () => {
+    expect((await get('function/1')).body).toEqual({ key: 'CartsController:/carts/function/1' });
+  });
+
+  test('locks before pipes, and gives the lock back when these refuse', async () => {
+    const lock = await web.locks.acquire('cart:seven');
+    const answer = get('number/seven');
+    await waiting(web.locks, 'cart:seven', 1);
+    await lock.release();
+    expect((await answer).status).toBe(400);
+    expect(await web.locks.isLocked('cart:seven')).toBe(false);
+  });
+
+  test('answers 500 where the request holds no key, and 423 where the lock is busy', async () => {
+    expect((await get('missing')).status).toBe(500);
+    await using _lock = await web.locks.acquire('cart:1');
+    expect((await get('busy/1')).status).toBe(423);
+  });
+
+  test('tells the place as the holder', async () => {
+    const answer = get('slow/1');
+    await held(web.locks, 'cart:1');
+    expect((await web.locks.inspect('cart:1')).holder?.who).toMatch(/CartsController\.slow$/);
+    gate.resolve();
+    await answer;
+  });
+
+  test('leaves the line when its client goes away', async () => {
+    await using _lock = await web.locks.acquire('cart:1');
+    const client = leaving('slow/1');
+    await waiting(web.locks, 'cart:1', 1);
+    client.leave();
+    await waiting(web.locks, 'cart:1', 0);
+  });
+
+  test('holds for as long as a stream flows', async () => {
+    const client = leaving('events/1');
+    await held(web.locks, 'cart:1');
+    await eventually(() => events.observed, SOON, 'the stream to be subscribed');
+    events.next({ data: 'x' });
+    expect(await web.locks.isLocked('cart:1')).toBe(true);
+    client.leave();
+    await free(web.locks, 'cart:1');
+    expect(events.observed).toBe(false);
+  });
+
+  describe("with until: 'response'", () => {
+    test('holds until the response has been sent', async () => {
+      const answer = get('raw/1');
+      await eventually(() => log.includes('handler ended'), SOON, 'the handler to end');
+      expect(await web.locks.isLocked('cart:1')).toBe(true);
+      gate.resolve();
+      expect((await answer).body).toBe('begun ended');
+      await free(web.locks, 'cart:1');
+    });
+
+    test('holds until the client has gone', async () => {
+      const client = leaving('raw/1');
+      await eventually(() => log.includes('handler ended'), SOON, 'the handler to end');
+      expect(await web.locks.isLocked('cart:1')).toBe(true);
+      client.leave();
+      await free(web.locks, 'cart:1');
+    });
+
+    test('does not give the lock back under a handler that still runs when the client has gone', async () => {
+      const gone = noticed(web.app);
+      const client = leaving('stubborn/1');
+      await held(web.locks, 'cart:1');
+      client.leave();
+      await gone;
+      expect(await web.locks.isLocked('cart:1')).toBe(true);
+      gate.resolve();
+      await free(web.locks, 'cart:1');
+    });
+
+    test('leaves the line when its client goes away', async () => {
+      await using _lock = await web.locks.acquire('cart:1');
+      const client = leaving('raw/1');
+      await waiting(web.locks, 'cart:1', 1);
+      client.leave();
+      await waiting(web.locks, 'cart:1', 0);
+      expect(log).toEqual([]);
+    });
+  });
+});
+
+test('a malformed template of an interceptor is refused at once', () => {
+  expect(() => FairLockInterceptor.for('cart:<0>')).toThrow(LockKeyError);
+});

@@ -1,0 +1,147 @@
+import { Controller, Get, type MessageEvent, Param, Sse } from '@nestjs/common';
+import { FairLocked, FairLockService } from 'nestjs-fair-lock';
+import { Observable, Subject } from 'rxjs';
+import { deferred, eventually, within } from '../support/waiting.js';
+import { ask, free, held, leavingClient, PLATFORMS, SOON, waiting, webApp, type WebApp } from './web-app.js';
+
+let source = new Subject<MessageEvent>();
+const subscribed: string[] = [];
+
+@Controller()
+class FeedController {
+  constructor(readonly locks: FairLockService) {}
+
+  @FairLocked('feed:<0>', { returns: 'observable' })
+  @Sse('feed/:id')
+  feed(@Param('id') id: string): Observable<MessageEvent> {
+    subscribed.push(`${id} ${this.locks.current()?.key}`);
+    return source;
+  }
+
+  @FairLocked('feed:<0>')
+  @Get('once/:id')
+  async once(@Param('id') id: string): Promise<string> {
+    return id;
+  }
+}
+
+describe.each(PLATFORMS)('an SSE stream on %s', (platform) => {
+  let web: WebApp;
+  const flowing = () => eventually(() => source.observed, SOON, 'the stream to flow');
+
+  beforeAll(async () => {
+    web = await webApp(platform, { controllers: [FeedController] });
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    source = new Subject();
+    subscribed.length = 0;
+  });
+
+  test('holds its lock until it completes', async () => {
+    const answer = ask(`${web.url}/feed/1`);
+    await flowing();
+    expect(subscribed).toEqual(['1 feed:1']);
+    source.next({ data: 'a' });
+    expect(await web.locks.isLocked('feed:1')).toBe(true);
+    source.complete();
+    expect((await answer).body).toContain('data: a');
+    await free(web.locks, 'feed:1');
+  });
+
+  test('holds its lock until it fails', async () => {
+    const answer = ask(`${web.url}/feed/1`);
+    await flowing();
+    source.next({ data: 'a' }); // from here on the answer is a stream
+    source.error(new Error('its own'));
+    expect((await answer).body).toContain('event: error');
+    await free(web.locks, 'feed:1');
+  });
+
+  test('holds its lock until its client goes away', async () => {
+    const client = leavingClient(`${web.url}/feed/1`);
+    await flowing();
+    client.leave();
+    await free(web.locks, 'feed:1');
+    expect(source.observed).toBe(false);
+  });
+
+  test('waits for the one before it, and leaves the line when its client goes away', async () => {
+    const first = leavingClient(`${web.url}/feed/1`);
+    await held(web.locks, 'feed:1');
+    const second = leavingClient(`${web.url}/feed/1`);
+    await waiting(web.locks, 'feed:1', 1);
+    const third = ask(`${web.url}/feed/1`);
+    await waiting(web.locks, 'feed:1', 2);
+    second.leave();
+    await waiting(web.locks, 'feed:1', 1);
+    first.leave();
+    await eventually(() => subscribed.length === 2, SOON, 'the third to have its turn');
+    source.complete();
+    await third;
+  });
+});
+
+describe.each(PLATFORMS)('app.close() on %s', (platform) => {
+  /** `close()` may take the drain time, and what a busy machine needs to end connections. */
+  const AFTER_DRAIN = 1_000;
+  const DRAIN = 300;
+
+  test('sends those in line away at once, ends streams after the drain time, and is done soon after', async () => {
+    source = new Subject();
+    const web = await webApp(platform, { controllers: [FeedController] }, { drainTimeout: DRAIN });
+    const stream = ask(`${web.url}/feed/1`);
+    await eventually(() => source.observed, SOON, 'the stream to flow');
+    source.next({ data: 'a' });
+    const inLine = ask(`${web.url}/once/1`);
+    await waiting(web.locks, 'feed:1', 1);
+
+    const began = performance.now();
+    const closed = web.app.close().then(() => performance.now() - began);
+    const sentAway = await within(inLine, DRAIN - 100, 'the one in line, before the drain time is over');
+    expect(sentAway.status).toBe(503);
+    expect(source.observed).toBe(true);
+
+    const ended = await within(stream, DRAIN + AFTER_DRAIN, 'the end of the stream');
+    expect(ended.body).toContain('shutting down');
+    expect(await within(closed, DRAIN + AFTER_DRAIN, 'close()')).toBeGreaterThanOrEqual(DRAIN - 10);
+    expect(source.observed).toBe(false);
+  });
+
+  test('does not wait for the drain time when nobody holds', async () => {
+    const web = await webApp(platform, { controllers: [FeedController] }, { drainTimeout: 60_000 });
+    await within(web.app.close(), SOON, 'close()');
+  });
+
+  test('lets a request that holds go on, also into a further lock', async () => {
+    const gate = deferred();
+    @Controller()
+    class Orders {
+      constructor(private readonly locks: FairLockService) {}
+      @Get('pay')
+      @FairLocked('order')
+      async pay(): Promise<string | undefined> {
+        await gate.promise;
+        return this.locks.withLock('second', (lock) => lock.key);
+      }
+    }
+    const web = await webApp(platform, { controllers: [Orders] });
+    const paid = ask(`${web.url}/pay`);
+    await held(web.locks, 'order');
+    const closed = web.app.close();
+    await eventually(() => refusesStrangers(web.locks), SOON, 'the shutdown to begin');
+    gate.resolve();
+    expect(await paid).toMatchObject({ status: 200, body: 'second' });
+    await within(closed, SOON, 'close()');
+  });
+});
+
+async function refusesStrangers(locks: FairLockService): Promise<boolean> {
+  try {
+    await (await locks.acquire('of a stranger')).release();
+    return false;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'SHUTTING_DOWN' });
+    return true;
+  }
+}
