@@ -104,7 +104,7 @@ function responseOf(context: ExecutionContext): ServerResponse {
 function requireHttp(context: ExecutionContext, otherwise: string): void {
   if (context.getType() === 'http') return;
   throw new LockConfigurationError(
-    `FairLockInterceptor on ${placeOf(context)}, a ${context.getType()} handler: ${otherwise}.`,
+    `FairLockInterceptor on ${placeOf(context)}, called by ${context.getType()}: ${otherwise}.`,
   );
 }
 

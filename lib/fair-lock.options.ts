@@ -46,11 +46,6 @@ export interface FairLockModuleOptions {
   /** Whether a flow that holds a key may lock it again without waiting for itself. Default true. */
   reentrant?: boolean | undefined;
   /**
-   * How many replicas must have a grant before it counts (Redis `WAIT`); narrows what a failover can lose at the cost
-   * of a round trip. Default 0.
-   */
-  replicas?: number | undefined;
-  /**
    * How long holders may go on after a shutdown began; then their signals abort and streams held by a lock end.
    * Default 10,000.
    */
@@ -87,7 +82,6 @@ const DEFAULTS = {
   maxHold: Infinity,
   onLost: 'signal',
   reentrant: true,
-  replicas: 0,
   drainTimeout: 10_000,
   requestScope: true,
   fairLockWaitTimeout: 300_000,
@@ -135,7 +129,6 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   maxHold: milliseconds(1, true),
   onLost: oneOf('signal', 'reject'),
   reentrant: oneOf(true, false),
-  replicas: count(false),
   drainTimeout: milliseconds(0, false),
   requestScope: oneOf(true, false),
   fairLockWaitTimeout: milliseconds(1, false),

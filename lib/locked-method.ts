@@ -51,7 +51,7 @@ export class LockedMethod {
     this.method = method as Callable;
     this.kind = methodKind(target, property, method, returns, this.where);
     this.keysOf = keysOfCall(key, this.where);
-    this.serviceProperty = Symbol.for(`nestjs-fair-lock:service:${name}`);
+    this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
     this.acquireOptions = { ...acquireOptions, label: this.where };
   }
@@ -136,6 +136,14 @@ export class LockedMethod {
       `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.`,
     );
   }
+}
+
+/** Nest prints it where the module was not imported, so it says what to do. */
+function servicePropertyOf(name: string): symbol {
+  const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
+  return Symbol.for(
+    `nestjs-fair-lock: the lock of @FairLocked, made by FairLockModule.forRoot(${registration})`,
+  );
 }
 
 function keysOfCall(key: LockedKey | undefined, where: string): KeysOfCall {

@@ -13,7 +13,7 @@ const { LockTimeoutError } = await import('../../lib/core/errors.ts');
 
 const [address, kind, lockWatchdogTimeout, fairLockWaitTimeout] = process.argv.slice(2);
 const store = new RedissonLockStore({
-  redis: kind === 'cluster' ? () => new Cluster([address], { lazyConnect: true }) : address,
+  redis: kind === 'cluster' ? new Cluster([address], { lazyConnect: true }) : address,
   lockWatchdogTimeout: Number(lockWatchdogTimeout),
   fairLockWaitTimeout: Number(fairLockWaitTimeout),
   commandTimeout: 1_000,

@@ -43,7 +43,7 @@ export class StateReader {
         return `list ${ids.map((id) => this.nameOf(id, actor)).join(' ')}`;
       }
       case 'zset': {
-        const entries = await this.redis.zrange(key, 0, -1, 'WITHSCORES');
+        const entries = await this.redis.zrange(key, '0', '-1', 'WITHSCORES');
         const ids = entries.filter((_, i) => i % 2 === 0);
         const deadlines = entries.filter((_, i) => i % 2 === 1).map((score) => this.sinceLeaseEnd(score));
         return `zset ${ids.map((id, i) => `${this.nameOf(id, actor)} at ${deadlines[i]}`).join(' ')}`;

@@ -38,28 +38,37 @@ function reconnectDelay(attempt: number): number {
   return Math.round(delay * (1 + Math.random() / 5));
 }
 
-/** Makes a connection of the lock's own for `role`. It is not yet connected. */
-export function openConnection(source: RedisSource, role: RedisRole): RedisConnection {
-  const client = makeClient(source, role);
+/**
+ * Makes a connection of the lock's own for `role`. It is not yet connected.
+ *
+ * @param shardedChannels whether a Cluster client must be able to listen to sharded channels
+ */
+export function openConnection(
+  source: RedisSource,
+  role: RedisRole,
+  shardedChannels = false,
+): RedisConnection {
+  const client = makeClient(source, role, shardedChannels);
   // Without a listener, ioredis prints every connection error; what matters is told by the commands that fail.
   client.on('error', () => undefined);
   return { client, keyPrefix: keyPrefixOf(client) };
 }
 
-function makeClient(source: RedisSource, role: RedisRole): Redis | Cluster {
+function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
   if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return source(role);
-  if (isCluster(source)) return duplicateCluster(source);
+  if (isCluster(source)) return duplicateCluster(source, shardedChannels);
   if (isRedis(source)) return source.duplicate(OWN_OPTIONS);
   return new Redis({ ...source, ...OWN_OPTIONS } as RedisOptions & { replyMapping: 'legacy' });
 }
 
-function duplicateCluster(source: Cluster): Cluster {
+function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
   const options = {
     ...source.options,
     lazyConnect: true,
     enableOfflineQueue: false,
     enableAutoPipelining: false,
+    ...(shardedChannels && { shardedSubscribers: true }),
     redisOptions: { ...source.options.redisOptions, maxRetriesPerRequest: 0, autoResubscribe: false },
   };
   return source.duplicate(undefined, options as Parameters<Cluster['duplicate']>[1]);

@@ -14,6 +14,8 @@ const RESUBSCRIBE_DELAY = 250;
 export class Subscriber {
   private readonly channels = new Set<string>();
   private upSince: number | undefined;
+  /** Whether the channels known so far have been asked for on this connection: later ones must ask for themselves. */
+  private asked = false;
   private attempt = 0;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
@@ -68,13 +70,13 @@ export class Subscriber {
   /** Subscribes to a channel, now and after every reconnect. Resolves when acknowledged or failed (then it is retried). */
   async add(channel: string): Promise<void> {
     this.channels.add(channel);
-    if (this.upSince === undefined) return;
+    if (!this.asked) return;
     await this.client.subscribe(channel).catch(() => this.rebuild());
   }
 
   remove(channel: string): void {
     this.channels.delete(channel);
-    if (this.upSince !== undefined) this.client.unsubscribe(channel).catch(() => undefined);
+    if (this.asked) this.client.unsubscribe(channel).catch(() => undefined);
   }
 
   /** The subscription is not what it seems (half open, lost, on another server): a new connection. */
@@ -98,6 +100,7 @@ export class Subscriber {
   private down(): void {
     clearTimeout(this.retry);
     this.upSince = undefined;
+    this.asked = false;
     this.serverRunId = undefined;
     this.attempt += 1;
   }
@@ -107,6 +110,8 @@ export class Subscriber {
     try {
       // Before subscribing: a RESP2 connection that has subscribed cannot ask.
       const runId = await readRunId(this.client);
+      if (attempt !== this.attempt) return;
+      this.asked = true;
       if (this.channels.size > 0) await this.client.subscribe(...this.channels);
       if (attempt !== this.attempt || this.closed) return;
       this.serverRunId = runId;

@@ -1,13 +1,13 @@
 import type { Watchdog } from '../../core/watchdog.js';
 import type { Patience } from '../redis-connection/patience.js';
-import type { Subscriber } from '../redis-connection/subscriber.js';
 import type { LineCommands } from './line-commands.js';
 import type { Timing } from './timing.js';
+import type { WakeUps } from './wake-ups.js';
 
 /** What all lines of one client share. */
 export interface ClientContext {
   readonly commands: LineCommands;
-  readonly subscriber: Subscriber;
+  readonly wakeUps: WakeUps;
   readonly patience: Patience;
   readonly watchdog: Watchdog;
   readonly timing: Timing;

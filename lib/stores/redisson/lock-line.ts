@@ -224,7 +224,7 @@ export class LockLine implements Watched {
   private async listen(waiter: Waiter): Promise<void> {
     if (waiter.listening) return;
     waiter.listening = true;
-    await this.context.subscriber.add(this.channelOf(waiter));
+    await this.context.wakeUps.add(this.channelOf(waiter));
     // Only the first of this client's requests can have been woken: the others stand behind it.
     if (this.first() === waiter) void this.ask(waiter);
   }
@@ -285,7 +285,7 @@ export class LockLine implements Watched {
 
   private remove(waiter: Waiter): void {
     this.waiters.delete(waiter.thread);
-    if (waiter.listening) this.context.subscriber.remove(this.channelOf(waiter));
+    if (waiter.listening) this.context.wakeUps.remove(this.channelOf(waiter));
   }
 
   private channelOf(waiter: Waiter): string {

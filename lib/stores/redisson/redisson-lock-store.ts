@@ -17,6 +17,7 @@ import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { timing } from './timing.js';
 import { Waiter } from './waiter.js';
+import { WakeUps } from './wake-ups.js';
 
 export interface RedissonLockStoreOptions {
   readonly redis: RedisSource;
@@ -45,6 +46,7 @@ export class RedissonLockStore implements LockStore {
   /** Where each request stands, by its thread number: that is what a message names. */
   private readonly lineOf = new Map<number, LockLine>();
   private readonly connection: CommandConnection;
+  private readonly subscriber: Subscriber;
   private readonly context: ClientContext;
   private readonly onCluster: boolean;
   private threads = 0;
@@ -52,7 +54,7 @@ export class RedissonLockStore implements LockStore {
 
   constructor(options: RedissonLockStoreOptions) {
     const commands = openConnection(options.redis, 'commands');
-    const subscriptions = openConnection(options.redis, 'subscriber');
+    const subscriptions = openConnection(options.redis, 'subscriber', true);
     if (commands.keyPrefix !== '') {
       for (const { client } of [commands, subscriptions]) client.disconnect();
       throw new LockConfigurationError(
@@ -67,13 +69,12 @@ export class RedissonLockStore implements LockStore {
       clock.reset();
       this.lookAtAll();
     };
-    const subscriber = new Subscriber(subscriptions);
-    subscriber.onMessage = (channel) => this.onMessage(channel);
-    subscriber.onUp = () => this.lookAtAll();
+    this.subscriber = new Subscriber(subscriptions);
+    this.subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     this.context = {
       commands: new LineCommands(this.connection, clock, publish),
-      subscriber,
+      wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel) => this.onMessage(channel)),
       patience: new Patience(this.connection),
       watchdog: new Watchdog(),
       timing: timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout),
@@ -82,13 +83,13 @@ export class RedissonLockStore implements LockStore {
       onWarning: options.onWarning,
     };
     this.connection.connect();
-    subscriber.connect();
+    this.subscriber.connect();
   }
 
   async start(): Promise<void> {
-    const { subscriber, timing, onWarning } = this.context;
+    const { timing, onWarning } = this.context;
     const { commandTimeout } = timing;
-    await Promise.all([this.connection.whenReady(commandTimeout), subscriber.settled(commandTimeout)]);
+    await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
     if (!this.connection.ready) {
       onWarning(
         `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
@@ -147,14 +148,14 @@ export class RedissonLockStore implements LockStore {
   }
 
   private async closeAll(): Promise<void> {
-    const { patience, subscriber, watchdog, timing } = this.context;
+    const { patience, watchdog, timing } = this.context;
     const { commandTimeout } = timing;
     const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
     await patience.atMost(handedBack, commandTimeout);
     patience.close();
     watchdog.stop();
     this.lines.clear();
-    await Promise.all([this.connection.close(commandTimeout), subscriber.close(commandTimeout)]);
+    await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
   }
 
   private line(key: string, keys: LineKeys): LockLine {

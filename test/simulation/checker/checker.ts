@@ -135,6 +135,14 @@ export class Checker {
     }
   }
 
+  /** The server's data are those of an earlier time: what is granted in them is no new grant. */
+  dataRestored(): void {
+    for (const lock of this.locks.values()) {
+      const grant = presentGrant(this.server.redis, `fairlock:{${lock.name}}`);
+      lock.restoredToken = grant === 'free' ? undefined : grant?.first;
+    }
+  }
+
   /** The process is gone, with all its requests and holds. */
   forget(client: SimClient): void {
     for (const lock of this.locks.values()) {
@@ -203,7 +211,7 @@ export class Checker {
     const grant = presentGrant(this.server.redis, key);
     if (grant === undefined) return;
     if (grant !== 'free') {
-      if (grant.first < lock.serverToken && !this.excuses.tokenMayFall(lock.name, now)) {
+      if (grant.first < lock.serverToken && grant.first !== lock.restoredToken && !this.excuses.tokenMayFall(lock.name, now)) {
         this.violate('fencing', `the server granted ${lock.name} with ${grant.first} after ${lock.serverToken}`);
       }
       lock.serverToken = grant.first;
@@ -257,6 +265,7 @@ export class Checker {
         last: undefined,
         highestToken: 0,
         serverToken: 0,
+        restoredToken: undefined,
         neededSince: undefined,
       };
       this.locks.set(nameOfLock, lock);

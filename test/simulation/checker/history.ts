@@ -62,6 +62,8 @@ export interface LockState {
   highestToken: number;
   /** First token of the last grant that was seen on the server. */
   serverToken: number;
+  /** Came back with old data. */
+  restoredToken: number | undefined;
   /** Since when somebody waits and nobody holds; undefined: not so. */
   neededSince: number | undefined;
 }

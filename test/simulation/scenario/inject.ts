@@ -92,6 +92,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return () => {
         server.revive(data);
         if (fault.kind !== 'crash') broke('data-lost');
+        checker.dataRestored();
       };
     }
     case 'flush':

@@ -101,7 +101,8 @@ export class Simulation {
     }
     const keys = server.redis.presentKeys();
     if (keys.length > 0) checker.violate('leak', `keys left at rest: ${keys.join(', ')}`);
-    if (world.hasTimers()) checker.violate('leak', 'a timer is left at rest');
+    const timer = world.pendingTimer();
+    if (timer !== undefined) checker.violate('leak', `a timer is left at rest: ${timer}`);
   }
 
   private async closeAll(): Promise<void> {
@@ -110,7 +111,8 @@ export class Simulation {
     for (const client of open) this.shutDown(client);
     await world.run(world.now + 3 * plan.commandTimeout + 3_000);
     if (this.unfinished > 0) checker.violate('closing', `${this.unfinished} clients did not close in time`);
-    if (world.hasTimers()) checker.violate('leak', 'a timer is left after closing');
+    const timer = world.pendingTimer();
+    if (timer !== undefined) checker.violate('leak', `a timer is left after closing: ${timer}`);
   }
 
   // ---- the plan ------------------------------------------------------------------------------------------------------
@@ -135,6 +137,7 @@ export class Simulation {
         this.checker.tally.faults += 1;
         world.trace(() => `==== ${JSON.stringify(fault)}`);
         const heal = inject(fault, this.targets);
+        this.checker.afterEach();
         this.checker.excuses.disturbed(heal ? Math.min(plan.safety, world.now + fault.duration) : world.now);
         if (!heal) return;
         const once = (): void => {

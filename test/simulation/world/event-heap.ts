@@ -8,6 +8,8 @@ export interface Happening {
   /** The process in which it happens; none: in the network or on the server. */
   readonly process: SimProcess | undefined;
   readonly timer: boolean;
+  /** Where it was scheduled; known in traced runs. */
+  readonly origin: string | undefined;
   run: (() => void) | undefined;
 }
 
@@ -56,8 +58,8 @@ export class EventHeap {
     return first;
   }
 
-  some(test: (happening: Happening) => boolean): boolean {
-    return this.heap.some(test);
+  find(test: (happening: Happening) => boolean): Happening | undefined {
+    return this.heap.find(test);
   }
 }
 

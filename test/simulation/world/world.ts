@@ -19,7 +19,8 @@ export class World {
   private order = 0;
 
   schedule(delay: number, run: () => void, process?: SimProcess, timer = false): Happening {
-    const happening = { at: this.now + Math.max(0, delay), order: ++this.order, process, timer, run };
+    const origin = this.lines && timer ? new Error().stack : undefined;
+    const happening = { at: this.now + Math.max(0, delay), order: ++this.order, process, timer, origin, run };
     this.heap.push(happening);
     return happening;
   }
@@ -28,9 +29,12 @@ export class World {
     this.lines?.push(`${this.now.toFixed(3).padStart(11)}  ${line()}`);
   }
 
-  /** Whether a timer of a process that lives is still to come. */
-  hasTimers(): boolean {
-    return this.heap.some(({ run, timer, process }) => run !== undefined && timer && process?.alive === true);
+  /** A timer of a process that lives is still to come: of which, and where it was set. */
+  pendingTimer(): string | undefined {
+    const found = this.heap.find(
+      ({ run, timer, process }) => run !== undefined && timer && process?.alive === true,
+    );
+    return found && `${found.process?.name}, at ${found.at.toFixed(0)} ${found.origin ?? ''}`;
   }
 
   /**

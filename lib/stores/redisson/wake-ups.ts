@@ -1,0 +1,38 @@
+import type { Redis, Cluster } from 'ioredis';
+import type { Subscriber } from '../redis-connection/subscriber.js';
+
+/**
+ * The channels on which waiters are woken.
+ *
+ * On a Cluster that has sharded channels, Redisson publishes there, and where not (or where its
+ * `shardedSubscriptionMode` is off) on classic ones; so both are listened to. A message is only a hint (R9): where the
+ * user's own Cluster client cannot listen to sharded channels, the looks of the line do.
+ */
+export class WakeUps {
+  private readonly cluster: Cluster | undefined;
+
+  constructor(
+    private readonly subscriber: Subscriber,
+    client: Redis | Cluster,
+    onMessage: (channel: string) => void,
+  ) {
+    if (client.isCluster && 'shardedSubscribers' in client.options && client.options.shardedSubscribers) {
+      this.cluster = client as Cluster;
+    }
+    this.cluster?.on('smessage', onMessage);
+    subscriber.onMessage = onMessage;
+  }
+
+  /** Resolves when acknowledged, or when it failed. */
+  async add(channel: string): Promise<void> {
+    await Promise.all([
+      this.subscriber.add(channel),
+      this.cluster?.ssubscribe('x'+channel).catch(() => undefined), // before Redis 7 there are none
+    ]);
+  }
+
+  remove(channel: string): void {
+    this.subscriber.remove(channel);
+    this.cluster?.sunsubscribe(channel).catch(() => undefined);
+  }
+}

@@ -1,0 +1,55 @@
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, pause } from '../support/waiting.js';
+
+/** How often a client speaks for a lock. */
+const HEARTBEAT = Math.min(USUAL_TIMES.lease, USUAL_TIMES.livenessWindow) / 3;
+const PERIODS = 3;
+
+describe('idle waiters', () => {
+  const clients = new InProcessClients(uniquePrefix());
+  let holder: InProcessClient;
+  beforeAll(async () => {
+    holder = await clients.start(redisUrl());
+  });
+  afterAll(() => clients.close());
+
+  /** What a client with so many waiters on one lock sends to Redis in some heartbeat periods, by either connection. */
+  const commandsOf = async (waiters: number): Promise<string[]> => {
+    const proxy = await TcpProxy.start(redisUrl());
+    try {
+      const key = `key-${waiters}`;
+      const lock = await holder.engine.acquire(key);
+      const { engine } = await clients.start(proxy.url);
+      const leave = new AbortController();
+      const waits = Array.from({ length: waiters }, () => {
+        const queued = deferred<number>();
+        const granted = engine.acquire(key, { onQueued: queued.resolve, signal: leave.signal });
+        return { queued: queued.promise, granted: granted.catch((error: unknown) => error) };
+      });
+      await Promise.all(waits.map(({ queued }) => queued));
+      await pause(50); // whatever still follows the joining
+      const sent: string[] = [];
+      const stop = proxy.listenTo(({ name }) => sent.push(name));
+      await pause(PERIODS * HEARTBEAT);
+      stop();
+      leave.abort();
+      await Promise.all(waits.map(({ granted }) => granted));
+      await lock.release();
+      return sent;
+    } finally {
+      await proxy.close();
+    }
+  };
+
+  test('cost at most one command a heartbeat period, 200 of them as many as one', async () => {
+    const [one, many] = await Promise.all([commandsOf(1), commandsOf(200)]);
+    // So many periods hold one beginning more, at most.
+    expect(one.length).toBeLessThanOrEqual(PERIODS + 1);
+    expect(many.length).toBeLessThanOrEqual(PERIODS + 1);
+    expect(many.length).toBeGreaterThanOrEqual(PERIODS - 1);
+    expect(new Set([...one, ...many])).toEqual(new Set(['evalsha']));
+  });
+});

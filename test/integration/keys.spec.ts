@@ -1,0 +1,191 @@
+import { Redis } from 'ioredis';
+import { LockStoreUnavailableError } from '../../lib/core/errors.js';
+import { Lab } from '../support/history/lab.js';
+import { stamp } from '../support/history/events.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, eventually, within } from '../support/waiting.js';
+
+const SOON = 2_000;
+/** After a clean release with an empty line a lock is forgotten; ms, with a second to spare. */
+const REST = 2_000 + 1_000;
+
+/** The keys that begin with ARGV[1] and have no time to live. */
+const WITHOUT_TTL = `
+  local found = {}
+  for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do
+    if redis.call('PTTL', key) == -1 then found[#found + 1] = key end
+  end
+  return found`;
+
+describe('the keys of the native store', () => {
+  let redis: Redis;
+  let prefix: string;
+  let clients: InProcessClients;
+  beforeEach(() => {
+    redis = new Redis(redisUrl());
+    prefix = uniquePrefix();
+    clients = new InProcessClients(prefix);
+  });
+  afterEach(async () => {
+    await clients.close();
+    redis.disconnect();
+  });
+
+  const keysLeft = (of = prefix): Promise<string[]> => redis.keys(`${of}*`);
+  const expectNothingAtRest = async (of = prefix): Promise<void> => {
+    await eventually(async () => (await keysLeft(of)).length === 0, REST, 'the last key to expire');
+  };
+
+  test('have a time to live after every single command of a busy run with a crash, and are gone at rest', async () => {
+    const proxy = await TcpProxy.start(redisUrl());
+    const lab = new Lab(proxy.url);
+    try {
+      let looked = 0;
+      const stop = proxy.betweenCommands(async () => {
+        looked += 1;
+        for (const name of (await redis.eval(WITHOUT_TTL, 0, lab.prefix)) as string[]) {
+          lab.history.add({ at: stamp(), worker: 'test', type: 'keyWithoutTtl', name });
+        }
+      });
+      const [doomed, ...workers] = await lab.workersAlike(3);
+      const load = {
+        requests: 80,
+        concurrency: 8,
+        keyPrefix: 'lock',
+        locks: 2,
+        longestHold: 5,
+        waitTime: 60_000,
+        timeoutShare: 0.2,
+        abortShare: 0.2,
+        nestedShare: 0,
+      };
+      const loads = workers.map((worker, i) =>
+        worker.load({ ...load, waitTime: 2_000, seed: 300 + i }, 20_000),
+      );
+      const crash = doomed?.load({ ...load, requests: 1_000, seed: 310 }, 20_000);
+      await lab.history.first(
+        (event) => event.worker === doomed?.name && event.type === 'granted',
+        SOON,
+        'a grant',
+      );
+      await doomed?.kill();
+      await Promise.all([...loads, crash]);
+      await lab.closeWorkers();
+      await stop();
+      expect(looked).toBeGreaterThan(300);
+      const { violations } = lab.check();
+      expect(violations.filter(({ invariant }) => invariant === 6)).toEqual([]);
+    } finally {
+      await lab.close();
+      await proxy.close();
+    }
+  });
+
+  test('are gone at rest, whatever the requests went through', async () => {
+    const lab = new Lab(redisUrl());
+    try {
+      const workers = await lab.workersAlike(2);
+      const load = {
+        requests: 100,
+        concurrency: 8,
+        keyPrefix: 'lock',
+        locks: 3,
+        longestHold: 3,
+        waitTime: 500,
+        timeoutShare: 0.3,
+        abortShare: 0.3,
+        nestedShare: 0.2,
+      };
+      await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 320 + i }, 20_000)));
+      await lab.closeWorkers();
+      await expectNothingAtRest(lab.prefix);
+      lab.verify();
+    } finally {
+      await lab.close();
+    }
+  });
+
+  test("begin with the key prefix of the user's client, once; so do the channels", async () => {
+    const user = new Redis(redisUrl(), { keyPrefix: `${prefix}-user:` });
+    const [holder, waiter] = [await clients.start(user), await clients.start(user)];
+    const lock = await holder.engine.acquire('a');
+    const queued = deferred<number>();
+    const next = waiter.engine.acquire('a', { onQueued: queued.resolve });
+    await queued.promise;
+    const own = `${prefix}-user:${prefix}`;
+    expect((await keysLeft(`${prefix}-user:`)).sort()).toEqual(
+      [`${own}:{a}`, `${own}:{a}:clients`, `${own}:{a}:queue`].sort(),
+    );
+    expect(await keysLeft(`${prefix}:`)).toEqual([]);
+    const channels = (await redis.pubsub('CHANNELS', `*${prefix}*`)) as string[];
+    expect(channels).toHaveLength(2);
+    for (const channel of channels) expect(channel.startsWith(`${own}:client:`)).toBe(true);
+
+    const start = performance.now();
+    await lock.release();
+    await (await within(next, SOON, 'the lock')).release();
+    // By message: the next heartbeat would come after up to 667 ms.
+    expect(performance.now() - start).toBeLessThan(250);
+    user.disconnect();
+  });
+
+  describe('of which one holds a foreign type', () => {
+    let first: InProcessClient;
+    let second: InProcessClient;
+    beforeEach(async () => {
+      [first, second] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
+    });
+
+    const foreignKeys = ['', ':queue', ':clients'];
+    const put = (key: string): Promise<unknown> => redis.rpush(`${prefix}:{a}${key}`, 'foreign');
+    const expectUntouched = async (key: string): Promise<void> => {
+      const name = `${prefix}:{a}${key}`;
+      expect(await redis.type(name)).toBe('list');
+      expect(await redis.lrange(name, 0, -1)).toEqual(['foreign']);
+      expect(await redis.pttl(name)).toBe(-1);
+      await redis.del(name);
+    };
+    const expectTypedError = async (promise: Promise<unknown>): Promise<void> => {
+      const error = await within(
+        promise.then(
+          () => undefined,
+          (reason: unknown) => reason,
+        ),
+        SOON,
+        'the error',
+      );
+      expect(error).toBeInstanceOf(LockStoreUnavailableError);
+      expect(error).toMatchObject({ failure: 'foreign-type', code: 'STORE_UNAVAILABLE' });
+    };
+
+    test.each(foreignKeys)(
+      '(…{a}%s): whoever asks gets the lock or one clear error, and the foreign value stays',
+      async (key) => {
+        await put(key);
+        // Who is served at once need not touch all keys; whoever has to wait does.
+        const lock = await first.engine.acquire('a').catch((error: unknown) => error);
+        if (lock instanceof Error) await expectTypedError(Promise.reject(lock));
+        await expectTypedError(second.engine.acquire('a'));
+        if ('release' in (lock as object)) await (lock as { release(): Promise<void> }).release();
+        await expectUntouched(key);
+        await expectNothingAtRest();
+      },
+    );
+
+    test.each(foreignKeys)(
+      '(…{a}%s) since it was locked: release and renewal leave it alone, and nothing hangs',
+      async (key) => {
+        const lock = await first.engine.acquire('a');
+        await redis.del(`${prefix}:{a}${key}`);
+        await put(key);
+        await expectTypedError(second.engine.acquire('a'));
+        // Longer than a heartbeat.
+        await eventually(() => lock.state !== 'held' || lock.remaining() > 2_500, SOON, 'a renewal');
+        await within(lock.release(), SOON, 'the release');
+        await expectUntouched(key);
+      },
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import { Redis } from 'ioredis';
+import type { FairLock } from '../../lib/core/fair-lock.js';
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, pause, within } from '../support/waiting.js';
+
+const { lease } = USUAL_TIMES;
+
+describe('the watchdog', () => {
+  const prefix = uniquePrefix();
+  const clients = new InProcessClients(prefix);
+  let server: RedisServer;
+  let proxy: TcpProxy;
+  let direct: Redis;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    proxy = await TcpProxy.start(server.url);
+    direct = new Redis(server.url);
+  });
+  afterAll(async () => {
+    await clients.close();
+    direct.disconnect();
+    await proxy.close();
+    await server.stop();
+  });
+
+  const lost = (lock: FairLock): Promise<number> => {
+    const found = deferred<number>();
+    lock.signal.addEventListener('abort', () => found.resolve(Date.now()));
+    return within(found.promise, lease + 1_000, 'the loss of the lock');
+  };
+  const leaseLeft = async (client: InProcessClient, key: string): Promise<number> =>
+    (await client.store.inspect(key)).holder?.leaseLeft ?? 0;
+
+  test('keeps a section of 10 s alive on a lease of 3 s', async () => {
+    const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
+    let states = '';
+    await holder.engine.withLock('long', async (lock) => {
+      const queued = deferred<number>();
+      const next = other.engine.acquire('long', { onQueued: queued.resolve });
+      await queued.promise;
+      for (let i = 0; i < 20; i += 1) {
+        await pause(500);
+        lock.assertHeld();
+        states += lock.state[0];
+        expect(await leaseLeft(other, 'long')).toBeGreaterThan(lease / 3);
+      }
+      void next.then((given) => given.release());
+    });
+    expect(states).toBe('h'.repeat(20));
+  });
+
+  test('lets a lease run out that nobody can renew: lost fires before the server ends it, without any answer', async () => {
+    const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
+    const lock = await holder.engine.acquire('cut');
+    const heal = proxy.blackHole();
+    await lost(lock);
+    // Asked after it: the server still honours the grant.
+    expect(await leaseLeft(observer, 'cut')).toBeGreaterThan(0);
+    expect(lock.state).toBe('lost');
+    expect(() => lock.assertHeld()).toThrow(/was lost/);
+    heal();
+    await lock.release();
+  });
+
+  test('and so it does when only the answers are swallowed', async () => {
+    const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
+    const lock = await holder.engine.acquire('one-way');
+    const heal = proxy.blackHole({ direction: 'toClient' });
+    await lost(lock);
+    expect(await leaseLeft(observer, 'one-way')).toBeGreaterThan(0);
+    heal();
+    await lock.release();
+  });
+
+  test('and when the server stands still', async () => {
+    const holder = await clients.start(server.url);
+    const lock = await holder.engine.acquire('stopped');
+    const before = Date.now();
+    const left = await leaseLeft(holder, 'stopped');
+    await server.kill('SIGSTOP');
+    try {
+      const at = await lost(lock);
+      // A renewal may have been answered just before the server stopped; by then the lease was whole again.
+      expect(at).toBeGreaterThan(before + left - lease);
+      expect(at).toBeLessThan(before + lease);
+    } finally {
+      await server.kill('SIGCONT');
+    }
+    await lock.release();
+  });
+});

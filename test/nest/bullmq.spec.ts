@@ -1,0 +1,65 @@
+import { BullModule, getQueueToken, Processor, WorkerHost } from '@nestjs/bullmq';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { type Job, type Queue, QueueEvents } from 'bullmq';
+import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, within } from '../support/waiting.js';
+import { SOON, waiting } from './web-app.js';
+
+const connection = { url: redisUrl() };
+const prefix = uniquePrefix();
+let gate = deferred();
+
+@Processor('payments', { concurrency: 3 })
+class PaymentsProcessor extends WorkerHost {
+  constructor(private readonly locks: FairLockService) {
+    super();
+  }
+
+  @FairLocked((job: Job<{ account: string }>) => `account:${job.data.account}`)
+  override async process(job: Job<{ account: string }>): Promise<unknown> {
+    await gate.promise;
+    return { id: job.id, key: this.locks.current()?.key };
+  }
+}
+
+describe('a BullMQ processor', () => {
+  let module: TestingModule;
+  let queue: Queue;
+  let events: QueueEvents;
+  let locks: FairLockService;
+
+  beforeAll(async () => {
+    module = await Test.createTestingModule({
+      imports: [
+        FairLockModule.forRoot({ redis: redisUrl(), keyPrefix: `${prefix}-lock` }),
+        BullModule.forRoot({ connection, prefix }),
+        BullModule.registerQueue({ name: 'payments' }),
+      ],
+      providers: [PaymentsProcessor],
+    }).compile();
+    await module.init();
+    queue = module.get<Queue>(getQueueToken('payments'));
+    events = new QueueEvents('payments', { connection, prefix });
+    await events.waitUntilReady();
+    locks = module.get(FairLockService);
+  });
+  afterAll(async () => {
+    await events.close();
+    await queue.obliterate({ force: true });
+    await module.close();
+  });
+  beforeEach(() => {
+    gate = deferred();
+  });
+
+  test('is locked, in Redis: jobs of one account run one at a time', async () => {
+    const jobs = await queue.addBulk([1, 2, 3].map(() => ({ name: 'pay', data: { account: 'a' } })));
+    await waiting(locks, 'account:a', 2);
+    expect((await locks.inspect('account:a')).holder?.who).toMatch(/PaymentsProcessor\.process$/);
+    gate.resolve();
+    const done = Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
+    const results = (await within(done, SOON, 'the jobs')) as unknown[];
+    expect(results).toEqual(jobs.map((job) => ({ id: job.id, key: 'account:a' })));
+  });
+});

@@ -1,0 +1,118 @@
+import { UseFilters, UseInterceptors } from '@nestjs/common';
+import {
+  AbstractGraphQLDriver,
+  Args,
+  GqlExecutionContext,
+  type GqlModuleOptions,
+  GraphQLModule,
+  Query,
+  Resolver,
+} from '@nestjs/graphql';
+import { graphql, type GraphQLSchema } from 'graphql';
+import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
+import { deferred } from '../support/waiting.js';
+import { ask, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
+
+/** GraphQL over HTTP with nothing but graphql-js, on either platform. */
+class PlainDriver extends AbstractGraphQLDriver {
+  async start({ schema }: GqlModuleOptions): Promise<void> {
+    const server = this.httpAdapterHost.httpAdapter;
+    server.post('/graphql', async (request: { body: { query: string } }, response: unknown) => {
+      const result = await graphql({
+        schema: schema as GraphQLSchema,
+        source: request.body.query,
+        contextValue: {},
+      });
+      server.reply(response, result, 200);
+    });
+  }
+  async stop(): Promise<void> {}
+}
+
+let gate = deferred();
+
+@Resolver()
+class OrdersResolver {
+  constructor(private readonly locks: FairLockService) {}
+
+  @FairLocked('order:<0>')
+  @Query(() => String)
+  async above(@Args('id') id: string): Promise<string> {
+    return `${id} ${this.locks.current()?.key}`;
+  }
+
+  @Query(() => String)
+  @FairLocked('order:<0>')
+  async below(@Args('id') id: string): Promise<string> {
+    return `${id} ${this.locks.current()?.key}`;
+  }
+
+  @Query(() => String)
+  @UseInterceptors(
+    FairLockInterceptor.for(
+      (context) => `order:${GqlExecutionContext.create(context).getArgs<{ id: string }>().id}`,
+    ),
+  )
+  async intercepted(@Args('id') id: string): Promise<string> {
+    return `${id} ${this.locks.current()?.key}`;
+  }
+
+  @Query(() => String)
+  async twoDown(@Args('id') id: string): Promise<string> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.locks.withLock(`order:${id}`, () => id);
+  }
+
+  @Query(() => String)
+  @UseFilters(new FairLockFilter())
+  @FairLocked('busy', { waitTime: 0 })
+  async busy(): Promise<string> {
+    await gate.promise;
+    return 'done';
+  }
+}
+
+describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
+  let web: WebApp;
+  const query = (text: string) => ({ method: 'POST', body: { query: text } });
+  const send = async (text: string) => (await ask(`${web.url}/graphql`, query(text))).body;
+
+  beforeAll(async () => {
+    web = await webApp(platform, {
+      imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
+      providers: [OrdersResolver],
+    });
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    gate = deferred();
+  });
+
+  test.each(['above', 'below', 'intercepted'])('is locked (%s)', async (name) => {
+    const lock = await web.locks.acquire('order:1');
+    const answer = send(`{ ${name}(id: "1") }`);
+    await waiting(web.locks, 'order:1', 1);
+    await lock.release();
+    expect(await answer).toEqual({ data: { [name]: '1 order:1' } });
+  });
+
+  test.each(['below', 'twoDown'])('whose client goes away in line leaves the line (%s)', async (name) => {
+    await using _lock = await web.locks.acquire('order:1');
+    const client = leavingClient(`${web.url}/graphql`, query(`{ ${name}(id: "1") }`));
+    await waiting(web.locks, 'order:1', 1);
+    client.leave();
+    await waiting(web.locks, 'order:1', 0);
+  });
+
+  test('answers a busy lock with extensions, by the filter', async () => {
+    await using _lock = await web.locks.acquire('busy');
+    expect(await send('{ busy }')).toMatchObject({
+      errors: [
+        {
+          message: 'Somebody else is at work on this. Try again in a moment.',
+          extensions: { code: 'WAIT_TIMEOUT', statusCode: 423, retryAfter: 1 },
+        },
+      ],
+    });
+  });
+});

@@ -1,0 +1,194 @@
+import { Global, Injectable, type LoggerService, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import {
+  FairLocked,
+  FairLockModule,
+  type FairLockModuleOptions,
+  type FairLockOptionsFactory,
+  FairLockService,
+  getFairLockToken,
+  InjectFairLock,
+  LockConfigurationError,
+} from 'nestjs-fair-lock';
+
+const SETTINGS = Symbol('settings');
+
+@Injectable()
+class Settings implements FairLockOptionsFactory {
+  createFairLockOptions(): FairLockModuleOptions {
+    return { store: 'memory', maxQueue: 0 };
+  }
+}
+
+@Module({
+  providers: [Settings, { provide: SETTINGS, useValue: { store: 'memory', maxQueue: 0 } }],
+  exports: [Settings, SETTINGS],
+})
+class SettingsModule {}
+
+@Injectable()
+class Orders {
+  constructor(
+    readonly locks: FairLockService,
+    @InjectFairLock() readonly same: FairLockService,
+  ) {}
+  @FairLocked('order')
+  async pay(): Promise<string | undefined> {
+    return this.locks.current()?.key;
+  }
+}
+
+/** A feature module that does not import the lock: it is global. */
+@Module({ providers: [Orders], exports: [Orders] })
+class OrdersModule {}
+
+/** Nest's log, to look at. */
+class Recorder implements LoggerService {
+  readonly lines: string[] = [];
+  log(): void {}
+  error(): void {}
+  warn(message: string, context: string): void {
+    this.lines.push(`[${context}] ${message}`);
+  }
+}
+
+describe('FairLockModule', () => {
+  test('forRoot serves every module', async () => {
+    const imports = [FairLockModule.forRoot({ store: 'memory' }), OrdersModule];
+    const module = await Test.createTestingModule({ imports }).compile();
+    const orders = module.get(Orders);
+    expect(await orders.pay()).toBe('order');
+    expect(orders.same).toBe(orders.locks);
+    expect(module.get(getFairLockToken())).toBe(orders.locks);
+    await module.close();
+  });
+
+  test.each([
+    [
+      'useFactory',
+      FairLockModule.forRootAsync({
+        imports: [SettingsModule],
+        inject: [SETTINGS],
+        useFactory: async (settings: FairLockModuleOptions) => Promise.resolve(settings),
+      }),
+    ],
+    ['useClass', FairLockModule.forRootAsync({ useClass: Settings })],
+    ['useExisting', FairLockModule.forRootAsync({ imports: [SettingsModule], useExisting: Settings })],
+  ])('forRootAsync takes its options from %s', async (_, lockModule) => {
+    const module = await Test.createTestingModule({ imports: [lockModule, OrdersModule] }).compile();
+    const { locks } = module.get(Orders);
+    const lock = await locks.acquire('order');
+    await expect(module.get(Orders).pay()).rejects.toMatchObject({ code: 'QUEUE_FULL' });
+    await lock.release();
+    await module.close();
+  });
+
+  test('may be registered twice, sync and async, by name', async () => {
+    @Injectable()
+    class Billing {
+      constructor(
+        readonly first: FairLockService,
+        @InjectFairLock('billing') readonly second: FairLockService,
+        @InjectFairLock('audit') readonly third: FairLockService,
+      ) {}
+      @FairLocked('bill', { name: 'audit' })
+      async bill(): Promise<unknown> {
+        return [this.first, this.second, this.third].map((locks) => locks.current()?.key);
+      }
+    }
+    const module = await Test.createTestingModule({
+      imports: [
+        FairLockModule.forRoot({ store: 'memory' }),
+        FairLockModule.forRoot({ store: 'memory', name: 'billing' }),
+        FairLockModule.forRootAsync({ name: 'audit', useFactory: () => ({ store: 'memory' }) }),
+      ],
+      providers: [Billing],
+    }).compile();
+    expect(await module.get(Billing).bill()).toEqual([undefined, undefined, 'bill']);
+    await module.close();
+  });
+
+  test('with isGlobal: false serves those who import it', async () => {
+    const lockModule = FairLockModule.forRoot({ store: 'memory', isGlobal: false });
+    const module = await Test.createTestingModule({ imports: [lockModule], providers: [Orders] }).compile();
+    expect(await module.get(Orders).pay()).toBe('order');
+    await module.close();
+    const elsewhere = Test.createTestingModule({ imports: [lockModule, OrdersModule] });
+    await expect(elsewhere.setLogger(false).compile()).rejects.toThrow('FairLockService');
+  });
+
+  test('that is missing stops the boot with the name of what is missing and where', async () => {
+    @Injectable()
+    class Lonely {
+      @FairLocked('x') async run() {}
+    }
+    @Module({ providers: [Lonely] })
+    class LonelyModule {}
+    const boot = Test.createTestingModule({ imports: [LonelyModule] })
+      .setLogger(false)
+      .compile();
+    await expect(boot).rejects.toThrow(/can't resolve dependencies of the Lonely\./);
+    await expect(boot).rejects.toThrow('the lock of @FairLocked, made by FairLockModule.forRoot()');
+    await expect(boot).rejects.toThrow(/LonelyModule/);
+  });
+
+  test.each([
+    ['forRoot', () => FairLockModule.forRoot({ store: 'memory', waitTime: NaN })],
+    [
+      'forRootAsync',
+      () => FairLockModule.forRootAsync({ useFactory: () => ({ store: 'memory', waitTime: -1 }) }),
+    ],
+  ])('stops the boot at an option of %s that cannot work', async (_, lockModule) => {
+    const boot = Test.createTestingModule({ imports: [lockModule()] })
+      .setLogger(false)
+      .compile();
+    await expect(boot).rejects.toThrow(LockConfigurationError);
+    await expect(boot).rejects.toThrow('The option waitTime must be a number of milliseconds');
+  });
+
+  test('refuses a name that is none', () => {
+    expect(() => FairLockModule.forRoot({ name: '' })).toThrow(LockConfigurationError);
+  });
+
+  test('warns at boot, under its name, of a wait that a crashed holder would outlast', async () => {
+    const recorder = new Recorder();
+    const options = { redis: 'redis://127.0.0.1:1', waitTime: 5_000, commandTimeout: 50 };
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ ...options, name: 'billing' })],
+    })
+      .setLogger(recorder)
+      .compile();
+    expect(recorder.lines).toEqual([
+      expect.stringMatching(/^\[FairLock:billing\] waitTime \(5000 ms\) is not above .* \(40000 ms\)/),
+    ]);
+    await module.close();
+  });
+
+  test('boots and closes while Redis is away, and says so', async () => {
+    const recorder = new Recorder();
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ redis: 'redis://u:s3cret@127.0.0.1:1', commandTimeout: 100 })],
+    })
+      .setLogger(recorder)
+      .compile();
+    await module.init();
+    expect(recorder.lines.join()).toContain('Redis did not answer within 100 ms');
+    expect(recorder.lines.join()).not.toContain('s3cret');
+    await expect(module.get(FairLockService).acquire('x')).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    await module.close();
+  });
+
+  test('in several modules with one registration gives one service', async () => {
+    const lockModule = FairLockModule.forRoot({ store: 'memory', isGlobal: false });
+    @Module({ imports: [lockModule], providers: [Orders], exports: [Orders] })
+    class A {}
+    @Global()
+    @Module({ imports: [lockModule], exports: [lockModule] })
+    class B {}
+    const module = await Test.createTestingModule({ imports: [A, B] }).compile();
+    expect(module.get(Orders).locks).toBe(module.get(FairLockService));
+    await module.close();
+  });
+});
