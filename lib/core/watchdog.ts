@@ -18,6 +18,7 @@ export class Watchdog {
   private readonly entries = new Map<Watched, Entry>();
   private timer: NodeJS.Timeout | undefined;
   private timerDue = Infinity;
+  private stopped = false;
   private readonly work = (): void => this.runDue();
 
   /** How many tasks are scheduled. */
@@ -27,6 +28,7 @@ export class Watchdog {
 
   /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), in place of an earlier time of its own. */
   schedule(task: Watched, due: number): void {
+    if (this.stopped) return;
     const entry = this.entries.get(task);
     if (entry) {
       entry.due = due;
@@ -46,7 +48,9 @@ export class Watchdog {
     // The timer stays: when it fires it finds what is due then. Re-arming on each release would cost more.
   }
 
+  /** For good: what is still under way may schedule what it likes. */
   stop(): void {
+    this.stopped = true;
     clearTimeout(this.timer);
     this.timer = undefined;
     this.timerDue = Infinity;

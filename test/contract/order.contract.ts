@@ -13,7 +13,7 @@ export function describeOrder(bench: Bench): void {
     const section = async (client: number): Promise<void> => {
       const grant = await bench.hold(client, key);
       most = Math.max(most, (inside += 1));
-      await Promise.resolve();
+      await new Promise(setImmediate);
       inside -= 1;
       await grant.release();
     };
@@ -48,7 +48,7 @@ export function describeOrder(bench: Bench): void {
       const grant = await bench.hold(i, key, { onQueued: () => history.stamp(entry, 'acknowledged') });
       history.stamp(entry, 'granted');
       entry.token = grant.token;
-      await Promise.resolve();
+      await new Promise(setImmediate);
       history.stamp(entry, 'ended');
       await grant.release();
     };

@@ -1,13 +1,15 @@
 import { Redis } from 'ioredis';
 import { LockStoreUnavailableError } from '../../lib/core/errors.js';
-import { Lab } from '../support/history/lab.js';
-import { stamp } from '../support/history/events.js';
+import { Lab, USUAL_TIMES } from '../support/history/lab.js';
+import { stamp, type HistoryEvent } from '../support/history/events.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, eventually, within } from '../support/waiting.js';
+import { deferred, eventually, pause, within } from '../support/waiting.js';
 
 const SOON = 2_000;
+/** How often a holder renews. */
+const HEARTBEAT = Math.min(USUAL_TIMES.lease, USUAL_TIMES.livenessWindow) / 3;
 /** After a clean release with an empty line a lock is forgotten; ms, with a second to spare. */
 const REST = 2_000 + 1_000;
 
@@ -66,7 +68,7 @@ describe('the keys of the native store', () => {
       );
       const crash = doomed?.load({ ...load, requests: 1_000, seed: 310 }, 20_000);
       await lab.history.first(
-        (event) => event.worker === doomed?.name && event.type === 'granted',
+        (event): event is HistoryEvent => event.worker === doomed?.name && event.type === 'granted',
         SOON,
         'a grant',
       );
@@ -181,11 +183,19 @@ describe('the keys of the native store', () => {
         await redis.del(`${prefix}:{a}${key}`);
         await put(key);
         await expectTypedError(second.engine.acquire('a'));
-        // Longer than a heartbeat.
-        await eventually(() => lock.state !== 'held' || lock.remaining() > 2_500, SOON, 'a renewal');
+        await pause(HEARTBEAT + 200);
         await within(lock.release(), SOON, 'the release');
         await expectUntouched(key);
       },
     );
+
+    test.each([':queue', ':clients'])('(…{a}%s) since it was locked: force leaves it alone', async (key) => {
+      await first.engine.acquire('a');
+      await put(key);
+      await second.engine.forceRelease('a').catch((error: unknown) => {
+        expect(error).toMatchObject({ failure: 'foreign-type' });
+      });
+      await expectUntouched(key);
+    });
   });
 });

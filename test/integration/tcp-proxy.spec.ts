@@ -53,7 +53,7 @@ describe('the TCP proxy in front of Redis', () => {
 
   test('passes everything on, in both protocols, of any size', async () => {
     for (const protocol of [2, 3] as const) {
-      const redis = new Redis(proxy.url, { ...OPTIONS, protocol } as never);
+      const redis = new Redis(proxy.url, { ...OPTIONS, protocol });
       clients.push(redis);
       await redis.connect();
       const large = 'x'.repeat(300_000);

@@ -77,7 +77,7 @@ class OrdersController {
   @Post('body')
   @HttpCode(202)
   @FairLocked('order:<0.id>')
-  async body(@Body() order: { id: string }): Promise<unknown> {
+  async body(@Body() _order: { id: string }): Promise<unknown> {
     return { key: this.locks.current()?.key, token: this.locks.current()?.token };
   }
 
@@ -144,7 +144,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
   test('takes a key from its body, and keeps its status code', async () => {
     const answer = await ask(`${web.url}/orders/body`, { method: 'POST', body: { id: 'a' } });
     expect(answer.status).toBe(202);
-    expect(answer.body).toEqual({ key: 'order:a', token: expect.any(Number) });
+    expect(answer.body).toEqual({ key: 'order:a', token: expect.any(Number) as number });
   });
 
   test('serves requests in the order of their coming', async () => {

@@ -83,9 +83,7 @@ describe('a TCP message handler', () => {
     const module = await Test.createTestingModule({
       imports: [FairLockModule.forRoot({ store: 'memory' })],
       controllers: [OrdersHandler],
-    })
-      .setLogger(false)
-      .compile();
+    }).compile();
     const app = module.createNestMicroservice<MicroserviceOptions>({
       transport: Transport.TCP,
       options: { host: '127.0.0.1', port: 0 },

@@ -114,7 +114,7 @@ describe('FairLockModule', () => {
     expect(await module.get(Orders).pay()).toBe('order');
     await module.close();
     const elsewhere = Test.createTestingModule({ imports: [lockModule, OrdersModule] });
-    await expect(elsewhere.setLogger(false).compile()).rejects.toThrow('FairLockService');
+    await expect(elsewhere.setLogger(new Recorder()).compile()).rejects.toThrow('FairLockService');
   });
 
   test('that is missing stops the boot with the name of what is missing and where', async () => {
@@ -125,7 +125,7 @@ describe('FairLockModule', () => {
     @Module({ providers: [Lonely] })
     class LonelyModule {}
     const boot = Test.createTestingModule({ imports: [LonelyModule] })
-      .setLogger(false)
+      .setLogger(new Recorder())
       .compile();
     await expect(boot).rejects.toThrow(/can't resolve dependencies of the Lonely\./);
     await expect(boot).rejects.toThrow('the lock of @FairLocked, made by FairLockModule.forRoot()');
@@ -140,7 +140,7 @@ describe('FairLockModule', () => {
     ],
   ])('stops the boot at an option of %s that cannot work', async (_, lockModule) => {
     const boot = Test.createTestingModule({ imports: [lockModule()] })
-      .setLogger(false)
+      .setLogger(new Recorder())
       .compile();
     await expect(boot).rejects.toThrow(LockConfigurationError);
     await expect(boot).rejects.toThrow('The option waitTime must be a number of milliseconds');

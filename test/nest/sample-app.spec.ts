@@ -184,7 +184,7 @@ describe('The sample app', () => {
       await blocker.release();
     });
 
-    it('let a customer who hangs up leave the line', async () => {
+    it('lets a customer who hangs up leave the line', async () => {
       const shop = await onMemory();
       const blocker = await shop.locks.acquire('product:lamp');
       const leaving = new AbortController();

@@ -24,6 +24,7 @@ interface Order {
 }
 type Mixed = { id: string } & Record<string, string>;
 declare const order: Order;
+declare const optionsFromElsewhere: FairLockedOptions;
 declare const orders$: Observable<Order>;
 declare function plainName(): string;
 
@@ -115,7 +116,7 @@ export class Accepted {
     void id;
     return value;
   }
-  @FairLocked('x', {} as FairLockedOptions) async optionsFromElsewhere() {}
+  @FairLocked('x', optionsFromElsewhere) async withOptions() {}
   private readonly prefix = 'x:';
 }
 

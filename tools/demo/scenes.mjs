@@ -23,7 +23,8 @@ const WATCH_EVERY = 500;
 /** The lock tells what is left of a lease in whole milliseconds. */
 const ROUNDING = 2;
 
-/** HTTP: conflict. */
+/** What the shop answers, as HTTP statuses. */
+const CREATED = 201;
 const SOLD_OUT = 409;
 
 export async function openShop({ store, instances, log, screen, signal }) {
@@ -40,7 +41,8 @@ export async function openShop({ store, instances, log, screen, signal }) {
       `  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch them`,
     );
   }
-  await instances[0].post(`/stock/${PRODUCT}/deliveries`, { quantity: STOCK }, signal);
+  const status = await instances[0].post(`/stock/${PRODUCT}/deliveries`, { quantity: STOCK }, signal);
+  if (status !== CREATED) throw new Error(`The delivery was answered with the status ${status}.`);
 }
 
 /** @returns the answers to come, see `answered` */
@@ -56,16 +58,13 @@ export async function formLine({ instances, log, screen, signal }) {
     const customer = `#${number}`;
     const instance = instances[(number - 1) % instances.length];
     const quantity = customer === BIG_ORDER ? BIG_QUANTITY : 1;
-    log.add('order sent', { customer, instance: instance.name });
+    const order = { customer, instance: instance.name };
+    log.add('order sent', order);
     answers.push(
-      answered(
-        instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal),
-        { customer, instance: instance.name },
-        log,
-      ),
+      answered(instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal), order, log),
     );
     while ((await instance.get(LINE, signal)).queueLength < number) await sleep(2, undefined, { signal });
-    log.add('order in line', { customer, instance: instance.name });
+    log.add('order in line', order);
   }
   screen.title('The stocktaking ends, the line moves');
   endStocktaking();
@@ -75,8 +74,9 @@ export async function formLine({ instances, log, screen, signal }) {
 /** Resolves in any case; an order that got no answer from the shop is an `order lost` in the log. */
 async function answered(request, order, log) {
   try {
-    const { ok, status } = await request;
-    if (!ok && status !== SOLD_OUT) log.add('order lost', { ...order, why: `HTTP status ${status}` });
+    const status = await request;
+    if (status !== CREATED && status !== SOLD_OUT)
+      log.add('order lost', { ...order, why: `HTTP status ${status}` });
   } catch (error) {
     log.add('order lost', { ...order, why: error.cause?.message ?? error.message });
   }
@@ -122,10 +122,9 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
 
   const leaseEnd = asked + holder.leaseLeft;
   while (!(await Promise.race([next, sleep(WATCH_EVERY, undefined, { signal })]))) {
-    const line = await witness.get(LINE, signal);
-    const held = line.holder?.token === holder.token;
-    if (held)
-      narrator.say(`still held by ${line.holder.who}; its lease ends in ${seconds(line.holder.leaseLeft)}`);
+    const { holder: now } = await witness.get(LINE, signal);
+    if (now?.token === holder.token)
+      narrator.say(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`);
   }
   const { customer, instance, at } = await next;
   if (at < leaseEnd - ROUNDING) {

@@ -55,16 +55,22 @@ export class ShopInstance {
   }
 
   async get(path, signal) {
-    return await (await fetch(this.url + path, { signal })).json();
+    const response = await fetch(this.url + path, { signal });
+    if (response.ok) return await response.json();
+    throw new Error(`${this.name} answered GET ${path} with the status ${response.status}.`);
   }
 
-  post(path, body, signal) {
-    return fetch(this.url + path, {
+  /** @returns the HTTP status */
+  async post(path, body, signal) {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(this.url + path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers,
       body: JSON.stringify(body),
       signal,
     });
+    await response.text(); // only then is the connection free again
+    return response.status;
   }
 
   /** Its journal is for the event log; what it warns of, or says out of form, is for people. */

@@ -70,9 +70,11 @@ export class GrantOfLine {
     }
   }
 
-  /** A heartbeat that named the grant that came too late was answered without it: it is over. */
+  /** A heartbeat that named the grant that came too late was answered without it: it is over, and who waited in it asks anew. */
   heardOfLate(late: PresentGrant, answer: Answer): void {
-    if (this.late === late && answer.grant?.first !== late.first) this.late = undefined;
+    if (this.late !== late || answer.grant?.first === late.first) return;
+    this.late = undefined;
+    for (const sequence of late.run) this.line.requests.reask(this.line.requests.get(sequence));
   }
 
   /** Until when the line must be remembered for the sake of a lost grant; undefined: it need not be. */

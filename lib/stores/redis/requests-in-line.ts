@@ -172,8 +172,9 @@ export class RequestsInLine {
 
   /** An acknowledgement of another generation, or from before the need arose, does not count (M5, M6). */
   private mustAsk(waiter: Waiter): boolean {
-    if (waiter.settled || waiter.asking || waiter.ticket === 0) return false;
-    return waiter.need > 0 || (waiter.generation !== this.generation && !this.line.isGranted(waiter));
+    if (waiter.settled || waiter.asking) return false;
+    if (waiter.need > 0) return true;
+    return waiter.ticket > 0 && waiter.generation !== this.generation && !this.line.isGranted(waiter);
   }
 
   // ---- giving up -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ const LONGEST = 2 ** 40;
 export class Waiter extends PendingRequest implements Asking {
   readonly wait: number;
   readonly leaseTime: number;
-  readonly maxQueue: number;
   /** Acknowledged in line at least once. */
   placed = false;
   /** Whether its channel is, or will be, subscribed. */
@@ -36,10 +35,14 @@ export class Waiter extends PendingRequest implements Asking {
     onGiveUp: (waiter: Waiter, error: FairLockError) => void,
   ) {
     super(request, (error) => onGiveUp(this, error));
-    const { waitTime, leaseTime, maxQueue } = request;
+    const { waitTime, leaseTime } = request;
     this.wait = waitTime === 0 || waitTime === Infinity ? timing.waitTimeout : whole(waitTime);
     this.leaseTime = whole(leaseTime ?? timing.lease);
-    this.maxQueue = maxQueue;
+  }
+
+  /** Who was in line once is not refused when it has to enter again. */
+  get maxQueue(): number {
+    return this.placed ? Infinity : this.request.maxQueue;
   }
 
   /** Whether its grant is to be renewed. */

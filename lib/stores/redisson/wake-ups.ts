@@ -27,7 +27,7 @@ export class WakeUps {
   async add(channel: string): Promise<void> {
     await Promise.all([
       this.subscriber.add(channel),
-      this.cluster?.ssubscribe('x'+channel).catch(() => undefined), // before Redis 7 there are none
+      this.cluster?.ssubscribe(channel).catch(() => undefined), // before Redis 7 there are none
     ]);
   }
 

@@ -92,6 +92,17 @@ export function leftovers(engine: LockEngine): object {
 
 export const NOTHING = { grants: 0, waits: 0, owners: 0, timed: 0 };
 
+/** The wait times of the requests that reach `store` from now on. */
+export function recordWaitTimes(store: RecordingStore): number[] {
+  const waitTimes: number[] = [];
+  const acquire = store.acquire.bind(store);
+  store.acquire = (request) => {
+    waitTimes.push(request.waitTime);
+    return acquire(request);
+  };
+  return waitTimes;
+}
+
 /** Lets everything happen that can happen without time passing. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -9,10 +9,7 @@ import {
   LockTimeoutError,
 } from 'nestjs-fair-lock';
 import { Observable, of } from 'rxjs';
-import { nestWith } from './nest.js';
-
-/** For decorators that the compiler refuses, as they come from plain JavaScript. */
-const Locked = FairLocked as unknown as (key?: unknown, options?: object) => MethodDecorator;
+import { Locked, nestWith } from './nest.js';
 
 describe('@FairLocked', () => {
   test('keeps name, length, own properties and metadata of the method, whatever is above or below', () => {
@@ -31,7 +28,6 @@ describe('@FairLocked', () => {
         return id;
       }
     }
-    // eslint-disable-next-line @typescript-eslint/unbound-method -- looked at, not called
     const { pay } = Orders.prototype;
     expect([pay.name, pay.length]).toEqual(['pay', 2]);
     expect(pay).toHaveProperty('marked', true);

@@ -1,14 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
-import {
-  FairLocked,
-  FairLockService,
-  LockAbortedError,
-  LockLostError,
-  LockTimeoutError,
-} from 'nestjs-fair-lock';
+import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
 import { deferred, eventually, within } from '../../support/waiting.js';
-import { free, nestWith, SOON, waiting } from './nest.js';
+import { free, Locked, nestWith, SOON, waiting } from './nest.js';
 
 @Injectable()
 class Pages {
@@ -67,8 +61,8 @@ class Pages {
     return { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: ++count, done: count > 2 }) }) };
   }
 
-  @FairLocked('pages:<0>', { returns: 'iterable' })
-  noIterable(_id: string): any {
+  @Locked('pages:<0>', { returns: 'iterable' })
+  noIterable(_id: string): unknown {
     return [1];
   }
 

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
 import {
-  defer,
   finalize,
   firstValueFrom,
   from,
@@ -10,11 +9,12 @@ import {
   Observable,
   of,
   Subject,
+  type Subscription,
   take,
   toArray,
 } from 'rxjs';
 import { deferred, within } from '../../support/waiting.js';
-import { free, nestWith, SOON, waiting } from './nest.js';
+import { free, Locked, nestWith, SOON, waiting } from './nest.js';
 
 @Injectable()
 class Feeds {
@@ -51,8 +51,8 @@ class Feeds {
     throw new TypeError('before there is a stream');
   }
 
-  @FairLocked('feed:<0>', { returns: 'observable' })
-  noStream(_id: string): any {
+  @Locked('feed:<0>', { returns: 'observable' })
+  noStream(_id: string): unknown {
     return Promise.resolve(1);
   }
 

@@ -12,7 +12,7 @@ import {
 } from 'nestjs-fair-lock';
 import { of } from 'rxjs';
 import { deferred, within } from '../../support/waiting.js';
-import { nestWith, SOON, waiting } from './nest.js';
+import { Locked, nestWith, SOON, waiting } from './nest.js';
 
 interface Order {
   id: string;
@@ -89,8 +89,8 @@ class Orders {
     await this.locks.withLock('busy', () => undefined, { waitTime: 0 });
   }
 
-  @FairLocked('stream')
-  streamInDisguise(): any {
+  @Locked('stream')
+  streamInDisguise(): unknown {
     return of(1);
   }
 

@@ -1,8 +1,11 @@
 /** A Nest application context with locks in memory, for tests of what needs no transport. */
 import { type Provider } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
+import { FairLocked, FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
 import { eventually } from '../../support/waiting.js';
+
+/** The decorator without what the compiler checks, as it comes from plain JavaScript. */
+export const Locked = FairLocked as unknown as (key?: unknown, options?: object) => MethodDecorator;
 
 /** Long enough for whatever needs no waiting, on a busy machine. */
 export const SOON = 2_000;

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { adviseOn, resolveOptions } from '../../../lib/fair-lock.options.js';
 
-const resolve = (options: object) => resolveOptions(options as FairLockModuleOptions);
+const resolve = (options: object) => resolveOptions(options);
 const refusal = (options: unknown): string => {
   try {
     resolveOptions(options as FairLockModuleOptions);

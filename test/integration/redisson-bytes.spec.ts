@@ -1,0 +1,306 @@
+import { jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { CommandConnection } from '../../lib/stores/redis-connection/command-connection.js';
+import { openConnection } from '../../lib/stores/redis-connection/redis-source.js';
+import { ServerClock } from '../../lib/stores/redis-connection/server-clock.js';
+import { type Answer, LineCommands } from '../../lib/stores/redisson/line-commands.js';
+import { lineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
+import { eventually } from '../support/waiting.js';
+
+const NAME = 'fairLock';
+const KEYS = lineKeys(NAME, false);
+const LEASE = 30_000;
+const WAIT = 300_000;
+/** What the clients' clocks show at the beginning. */
+const NOON = Date.UTC(2030, 0, 1, 12);
+
+/** A command takes less than this, so that a TTL that it reads was so much longer a moment before, ms. */
+const RTT = 250;
+
+/** What the scripts leave in Redis, byte by byte, with the clients' clocks held still. */
+describe('the wire format of Redisson', () => {
+  const url = databaseUrl(3);
+  const clock = new ServerClock();
+  let redis: Redis;
+  let connection: CommandConnection;
+  let commands: LineCommands;
+  let clientTime: number;
+
+  beforeAll(async () => {
+    redis = new Redis(url);
+    connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
+    connection.connect();
+    await connection.whenReady(5_000);
+    commands = new LineCommands(connection, clock, 'PUBLISH');
+    await commands.inspect(KEYS, 0); // learns the server's time
+  });
+  afterAll(async () => {
+    await connection.close(1_000);
+    redis.disconnect();
+  });
+  beforeEach(async () => {
+    await redis.flushdb();
+    clientTime = NOON;
+    jest.spyOn(Date, 'now').mockImplementation(() => clientTime);
+  });
+  afterEach(() => void jest.restoreAllMocks());
+
+  const request = (id: string, options: { wait?: number; tries?: boolean; maxQueue?: number } = {}) => ({
+    id,
+    wait: WAIT,
+    leaseTime: LEASE,
+    tries: false,
+    maxQueue: Infinity,
+    ...options,
+  });
+  const ask = (id: string, options?: Parameters<typeof request>[1]): Promise<Answer> =>
+    commands.acquire(KEYS, request(id, options), performance.now() + 1_000);
+  const leave = (id: string, wait = WAIT): Promise<Answer> => commands.leave(KEYS, request(id, { wait }));
+  const state = (): Promise<RawLock> => readLock(redis, NAME);
+  const deadlineOf = async (id: string): Promise<number> => Number((await state()).deadlines[id]);
+
+  /** The lock held by t1, with t2, t3, … in line. */
+  async function line(...waiters: string[]): Promise<void> {
+    expect(await ask('t1')).toMatchObject({ status: 'HELD' });
+    for (const waiter of waiters) expect(await ask(waiter)).toMatchObject({ status: 'WAITS' });
+  }
+
+  describe('the walk-through', () => {
+    test('t1 takes the lock: a hash with its hold count, which lives for a lease', async () => {
+      expect(await ask('t1')).toMatchObject({ status: 'HELD', details: [LEASE] });
+      expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
+      expect(await redis.keys('*')).toEqual([NAME]);
+      const left = await redis.pttl(NAME);
+      expect(left).toBeLessThanOrEqual(LEASE);
+      expect(left).toBeGreaterThan(LEASE - RTT);
+    });
+
+    test('t2 waits: its deadline is what is left of the lease + 300,000 + now; t3 behind it: 300,000 later', async () => {
+      await line('t2');
+      const deadline = await deadlineOf('t2');
+      expect(deadline).toBeLessThanOrEqual(NOON + LEASE + WAIT);
+      expect(deadline).toBeGreaterThan(NOON + LEASE + WAIT - RTT);
+      expect(await state()).toMatchObject({ lock: { t1: '1' }, queue: ['t2'] });
+
+      clientTime += 5_000; // when t3 asks makes no difference
+      await ask('t3');
+      expect(await state()).toEqual({
+        lock: { t1: '1' },
+        queue: ['t2', 't3'],
+        deadlines: { t2: String(deadline), t3: String(deadline + WAIT) },
+      });
+      expect((await redis.keys('*')).sort()).toEqual([
+        NAME,
+        `redisson_lock_queue:{${NAME}}`,
+        `redisson_lock_timeout:{${NAME}}`,
+      ]);
+    });
+
+    test('t1 releases: t2, the head, and nobody else, is woken and takes it; the deadlines of the others drop by 300,000', async () => {
+      await line('t2', 't3', 't4');
+      const [third, fourth] = [await deadlineOf('t3'), await deadlineOf('t4')];
+      const messages: string[] = [];
+      const listener = redis.duplicate();
+      await listener.psubscribe('*');
+      listener.on('pmessage', (_, channel: string, message: string) =>
+        messages.push(`${channel} ${message}`),
+      );
+
+      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'RELEASED', details: ['t2'] });
+      expect(await state()).toMatchObject({ lock: {}, queue: ['t2', 't3', 't4'] });
+      expect(await ask('t3')).toMatchObject({ status: 'WAITS' }); // it is not its turn
+      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      expect(await state()).toEqual({
+        lock: { t2: '1' },
+        queue: ['t3', 't4'],
+        deadlines: { t3: String(third - WAIT), t4: String(fourth - WAIT) },
+      });
+      await eventually(() => messages.length > 0, 1_000, 'the message');
+      expect(messages).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
+      listener.disconnect();
+    });
+
+    test('when the deadlines of t2 and t3 pass while t1 still holds, and t3 asks before t2, the order becomes t3, t2', async () => {
+      await line('t2', 't3');
+      clientTime = (await deadlineOf('t3')) + 1;
+      const left = await redis.pttl(NAME);
+      expect(await ask('t3')).toMatchObject({
+        status: 'WAITS',
+        details: [0, 'new', expect.any(Number), 't1'],
+      });
+      expect(await ask('t2')).toMatchObject({
+        status: 'WAITS',
+        details: [1, 'new', expect.any(Number), 't1'],
+      });
+      const { queue, deadlines } = await state();
+      expect(queue).toEqual(['t3', 't2']);
+      expect(Number(deadlines['t3'])).toBeLessThanOrEqual(clientTime + left + WAIT);
+      expect(Number(deadlines['t3'])).toBeGreaterThan(clientTime + left + WAIT - RTT);
+      expect(Number(deadlines['t2'])).toBe(Number(deadlines['t3']) + WAIT);
+    });
+  });
+
+  test('only heads whose deadline has passed are dropped, and no other deadline is touched', async () => {
+    await line('t2', 't3', 't4');
+    const before = (await state()).deadlines;
+    clientTime = Number(before['t2']);
+    await ask('t5', { tries: true });
+    expect(await state()).toMatchObject({
+      queue: ['t3', 't4'],
+      deadlines: { t3: before['t3'], t4: before['t4'] },
+    });
+  });
+
+  test('each waiter is reckoned with its own wait time', async () => {
+    await line('t2');
+    await ask('t3', { wait: 5_000 });
+    const second = await deadlineOf('t2');
+    expect(await deadlineOf('t3')).toBe(second + 5_000);
+    await ask('t4');
+    expect(await deadlineOf('t4')).toBe(second + 5_000 + WAIT);
+  });
+
+  test('a try takes a free lock, and never queues for a busy one', async () => {
+    expect(await ask('t1', { tries: true })).toMatchObject({ status: 'HELD' });
+    expect(await ask('t2', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t1'] });
+    expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
+    await ask('t2');
+    await commands.release(KEYS, 't1');
+    // Free, but it is the turn of t2.
+    expect(await ask('t3', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t2'] });
+  });
+
+  test('a waiter that leaves takes its wait time from those behind it, and from nobody else', async () => {
+    await line('t2', 't3', 't4', 't5');
+    const before = (await state()).deadlines;
+    expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', 1] });
+    const after = {
+      lock: { t1: '1' },
+      queue: ['t2', 't4', 't5'],
+      deadlines: {
+        t2: before['t2'],
+        t4: String(Number(before['t4']) - WAIT),
+        t5: String(Number(before['t5']) - WAIT),
+      },
+    };
+    expect(await state()).toEqual(after);
+    expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', -1] });
+    expect(await state()).toEqual(after);
+  });
+
+  test('a head that leaves a free lock wakes the next, who would not be told otherwise', async () => {
+    await line('t2', 't3');
+    await commands.release(KEYS, 't1');
+    expect(await leave('t2')).toMatchObject({ details: ['t3', '', 0] });
+    expect(await ask('t3')).toMatchObject({ status: 'HELD' });
+  });
+
+  test('force release ends the grant of anyone, and wakes the head', async () => {
+    await line('t2');
+    expect(await commands.forceRelease(KEYS)).toMatchObject({ status: 'FORCED', details: ['t2', 't1'] });
+    expect(await state()).toMatchObject({ lock: {}, queue: ['t2'] });
+    expect(await commands.forceRelease(KEYS)).toMatchObject({ status: 'FREE', details: ['t2', ''] });
+    expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+  });
+
+  test('a renewal makes the lease whole, of the present holder only, and brings nothing back', async () => {
+    await line();
+    await redis.pexpire(NAME, 1_000);
+    const soon = (): number => performance.now() + 1_000;
+    expect(await commands.renew(KEYS, 't2', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
+    expect(await commands.renew(KEYS, 't1', LEASE, soon())).toMatchObject({ status: 'RENEWED' });
+    expect(await redis.pttl(NAME)).toBeGreaterThan(LEASE - RTT);
+    await redis.del(NAME);
+    expect(await commands.renew(KEYS, 't1', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await redis.exists(NAME)).toBe(0);
+  });
+
+  describe('what the original leaves open', () => {
+    test('a repeated acquire does not raise the hold count, nor lengthen the lease', async () => {
+      await line();
+      await redis.pexpire(NAME, 10_000);
+      for (let i = 0; i < 3; i += 1) {
+        const { status, details } = await ask('t1');
+        expect(status).toBe('HELD');
+        expect(details[0]).toBeLessThanOrEqual(10_000);
+      }
+      expect(await redis.hgetall(NAME)).toEqual({ t1: '1' });
+      expect(await redis.pttl(NAME)).toBeLessThanOrEqual(10_000);
+      await commands.release(KEYS, 't1');
+      expect(await redis.exists(NAME)).toBe(0);
+    });
+
+    test('a repeated release is a release, and does not touch the next grant', async () => {
+      await line('t2');
+      await commands.release(KEYS, 't1');
+      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'RELEASED' });
+      await ask('t2');
+      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'LOST' });
+      expect(await state()).toMatchObject({ lock: { t2: '1' } });
+    });
+
+    test('a queue entry without a deadline does not wedge the lock', async () => {
+      await line('t2');
+      await redis.lpush(`redisson_lock_queue:{${NAME}}`, 'ghost 1', 'ghost 2');
+      await commands.release(KEYS, 't1');
+      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      expect(await redis.keys('*')).toEqual([NAME]);
+    });
+
+    test.each(['redisson_lock_timeout', 'redisson_lock_queue'])(
+      'a waiter whose entry in %s was lost gets a place again when it asks, once',
+      async (lost) => {
+        await line('t2', 't3');
+        await redis.del(`${lost}:{${NAME}}`);
+        expect(await ask('t2')).toMatchObject({
+          status: 'WAITS',
+          details: [0, 'new', expect.any(Number), 't1'],
+        });
+        expect(await ask('t3')).toMatchObject({
+          status: 'WAITS',
+          details: [1, 'new', expect.any(Number), 't1'],
+        });
+        expect(await ask('t3')).toMatchObject({
+          status: 'WAITS',
+          details: [1, 'kept', expect.any(Number), 't1'],
+        });
+        const { queue, deadlines } = await state();
+        expect(queue).toEqual(['t2', 't3']);
+        expect(Object.keys(deadlines).sort()).toEqual(['t2', 't3']);
+      },
+    );
+
+    test('a grant that nobody waits for any more is given back by leaving', async () => {
+      await line('t2');
+      expect(await leave('t1')).toMatchObject({ details: ['t2', '', -1] });
+      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+    });
+
+    test('after its deadline a command that takes or keeps writes nothing', async () => {
+      const past = performance.now() - 10_000;
+      expect(await commands.acquire(KEYS, request('t1'), past)).toMatchObject({ status: 'EXPIRED' });
+      expect(await redis.keys('*')).toEqual([]);
+      await line();
+      await redis.pexpire(NAME, 1_000);
+      expect(await commands.renew(KEYS, 't1', LEASE, past)).toMatchObject({ status: 'EXPIRED' });
+      expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
+    });
+
+    test('a lock name that holds a foreign type is an error, and nothing is written', async () => {
+      await redis.set(NAME, 'mine');
+      await expect(ask('t1')).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
+      await expect(commands.forceRelease(KEYS)).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
+      expect(await redis.keys('*')).toEqual([NAME]);
+      expect(await redis.get(NAME)).toBe('mine');
+    });
+  });
+
+  test('maxQueue counts everyone in line, and does not count out who is in it', async () => {
+    await line('t2');
+    expect(await ask('t3', { maxQueue: 1 })).toMatchObject({ status: 'FULL' });
+    expect(await ask('t2', { maxQueue: 1 })).toMatchObject({ status: 'WAITS' });
+    expect((await state()).queue).toEqual(['t2']);
+  });
+});

@@ -1,0 +1,78 @@
+import { type ArgumentsHost, Logger } from '@nestjs/common';
+import { jest } from '@jest/globals';
+import {
+  type FairLockError,
+  FairLockFilter,
+  LockAbortedError,
+  LockConfigurationError,
+  LockKeyError,
+  LockLostError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockStoreUnavailableError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
+import { firstValueFrom, type Observable } from 'rxjs';
+
+const host = (type: string, target: object): ArgumentsHost =>
+  ({
+    getType: () => type,
+    switchToHttp: () => ({ getResponse: () => target }),
+    switchToWs: () => ({ getClient: () => target }),
+  }) as unknown as ArgumentsHost;
+
+describe('the filter', () => {
+  let logged: jest.SpiedFunction<Logger['error']>;
+  beforeEach(() => {
+    logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  });
+  afterEach(() => logged.mockRestore());
+
+  const rpc = async (error: FairLockError) => {
+    const answer = new FairLockFilter().catch(error, host('rpc', {})) as Observable<never>;
+    return firstValueFrom(answer).then(
+      () => 'no error',
+      (body: unknown) => body,
+    );
+  };
+
+  test.each([
+    [new LockTimeoutError('secret', 5, { holder: 'web-1/4711/Pay.pay' }), 423, 'WAIT_TIMEOUT', 1, false],
+    [new LockQueueFullError('secret', 5), 503, 'QUEUE_FULL', 1, false],
+    [new LockShuttingDownError('secret'), 503, 'SHUTTING_DOWN', 1, false],
+    [new LockStoreUnavailableError('timeout', 'secret'), 503, 'STORE_UNAVAILABLE', 1, true],
+    [new LockLostError('secret', 'why'), 500, 'LOST', undefined, true],
+    [new LockKeyError('secret'), 500, 'KEY', undefined, true],
+    [new LockConfigurationError('secret'), 500, 'CONFIGURATION', undefined, true],
+    [new LockAbortedError('secret', 'reason'), 499, 'ABORTED', undefined, false],
+  ])(
+    'tells the client of %s no more than it needs, and the operator what he needs',
+    async (error, statusCode, code, retryAfter, isLogged) => {
+      const body = (await rpc(error)) as { message: string };
+      expect(body).toEqual({
+        status: 'error',
+        statusCode,
+        code,
+        message: expect.any(String) as string,
+        ...(retryAfter !== undefined && { retryAfter }),
+      });
+      expect(body.message).not.toBe('');
+      expect(body.message).not.toMatch(/secret|4711/);
+      expect(logged.mock.calls).toEqual(isLogged ? [[error.message, error.stack]] : []);
+    },
+  );
+
+  test('ends an HTTP answer that has begun, as nothing else can be said any more', () => {
+    const response = { headersSent: true, end: jest.fn(), status: jest.fn() };
+    new FairLockFilter().catch(new LockShuttingDownError('x'), host('http', response));
+    expect(response.end).toHaveBeenCalledTimes(1);
+    expect(response.status).not.toHaveBeenCalled();
+  });
+
+  test('emits to a client of socket.io', () => {
+    const client = { emit: jest.fn(), send: jest.fn() };
+    new FairLockFilter().catch(new LockTimeoutError('x', 0), host('ws', client));
+    expect(client.emit).toHaveBeenCalledWith('exception', expect.objectContaining({ code: 'WAIT_TIMEOUT' }));
+    expect(client.send).not.toHaveBeenCalled();
+  });
+});
