@@ -48,6 +48,11 @@ export class LockedMethod {
         `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
       );
     }
+    if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
+      throw new LockConfigurationError(
+        `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,
+      );
+    }
     this.method = method as Callable;
     this.kind = methodKind(target, property, method, returns, this.where);
     this.keysOf = keysOfCall(key, this.where);

@@ -29,6 +29,11 @@ export function methodKind(
       `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
     );
   }
+  if (said !== undefined && !Object.hasOwn(NAMES, said)) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
+    );
+  }
   if (said !== undefined && seen !== undefined && said !== seen) {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: the options say returns: '${said}', but the method returns ${NAMES[seen]}.`,

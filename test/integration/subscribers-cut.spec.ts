@@ -1,6 +1,8 @@
+import { Redis } from 'ioredis';
 import { Lab } from '../support/history/lab.js';
 import { type RemoteRequest } from '../support/history/remote-request.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { ScriptClient } from '../support/script-client.js';
 import { pause } from '../support/waiting.js';
 
 describe('when all subscriber connections are cut at once', () => {
@@ -47,5 +49,25 @@ describe('when all subscriber connections are cut at once', () => {
     await lab.closeWorkers();
     // The reconnect grace is added to the usual bound.
     expect(lab.verify({ wakeUp: () => 500 })).toMatchObject({ grants: 36, excused: 0, lost: 0, errors: 0 });
+  });
+
+  test('a client that says itself that it hears nothing does not overtake one that cannot be heard just now', async () => {
+    const redis = new Redis(server.url);
+    try {
+      const times = { window: 2_000, lease: 3_000, grace: 250 };
+      const client = (): ScriptClient => new ScriptClient(redis, lab.prefix, times);
+      const [holder, first, second] = [client(), client(), client()];
+      // It heard this server for long, and nobody listens to its channel any more.
+      first.hears = `${/run_id:(\w+)/.exec(await redis.info('server'))?.[1]} 10000`;
+      const grant = await holder.acquire();
+      const { sequence } = await first.acquire();
+      await second.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await second.heartbeat()).run).toBe('');
+      // Back within the grace.
+      expect((await first.heartbeat()).run).toBe(String(sequence));
+    } finally {
+      redis.disconnect();
+    }
   });
 });

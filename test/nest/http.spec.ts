@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type Server, type ServerResponse } from 'node:http';
 import {
   Body,
   type CanActivate,
@@ -13,7 +15,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
-import { deferred, eventually } from '../support/waiting.js';
+import { deferred, eventually, within } from '../support/waiting.js';
 import {
   type Answer,
   ask,
@@ -221,6 +223,35 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     await eventually(() => log.includes('gone out'), SOON, 'the handler to end');
   });
 });
+
+describe.each(PLATFORMS)(
+  'a request on %s whose client has gone before it reaches its handler',
+  (platform) => {
+    test('does not join a line any more', async () => {
+      const ended = deferred<unknown>();
+      @Controller()
+      class Late {
+        constructor(private readonly locks: FairLockService) {}
+        @Get('late')
+        late(): void {
+          this.locks.acquire('busy').then(ended.resolve, ended.resolve);
+        }
+      }
+      const web = await webApp(platform, { controllers: [Late] }, {}, (app) => {
+        app.use((_request: unknown, response: ServerResponse, next: () => void) => {
+          response.once('close', next);
+        });
+      });
+      await using _lock = await web.locks.acquire('busy');
+      const begun = once(web.app.getHttpServer() as Server, 'request');
+      const client = leavingClient(`${web.url}/late`);
+      await begun;
+      client.leave();
+      expect(await within(ended.promise, SOON, 'the refusal')).toMatchObject({ code: 'ABORTED' });
+      await web.app.close();
+    });
+  },
+);
 
 describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {
   test('a request stays in line when its client has gone', async () => {

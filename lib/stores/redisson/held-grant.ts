@@ -42,7 +42,7 @@ export class HeldGrant implements Watched, Grant {
     this.waited = waiter.waited;
     this.margin = safetyMargin(waiter.leaseTime);
     this.lease = new Lease(this.key, held.sentAt, Number(held.details[0]) - this.margin);
-    if (waiter.renewed) this.nextRenewal = held.sentAt.monotonic + context.timing.heartbeat;
+    if (waiter.renewed) this.nextRenewal = held.sentAt.monotonic + context.timing.renewal;
   }
 
   get id(): string {
@@ -101,7 +101,7 @@ export class HeldGrant implements Watched, Grant {
   private async renew(): Promise<void> {
     const { commands, timing } = this.context;
     this.renewing = true;
-    this.nextRenewal = performance.now() + timing.heartbeat;
+    this.nextRenewal = performance.now() + timing.renewal;
     try {
       const deadline = performance.now() + timing.commandTimeout;
       const { status, sentAt } = await commands.renew(this.keys, this.id, this.waiter.leaseTime, deadline);

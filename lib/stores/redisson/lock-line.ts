@@ -14,6 +14,11 @@ import type { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again after a failure, ms. */
 const RETRY_PAUSE = 100;
+/**
+ * A free lock is the head's, who may be on the way, or dead: others look after it again after this, ms, then after twice as
+ * long, and so on. Who did not look would not know when the lease ends that the head took meanwhile.
+ */
+const FREE_PAUSE = 25;
 /** A caller whose wait ended hears who was in the way, if the server says so within this many ms. */
 const LAST_WORDS = 100;
 
@@ -21,7 +26,7 @@ const LAST_WORDS = 100;
  * One lock as this client sees it: its requests in line, in the order of their places, and its grants.
  *
  * A message only says that asking makes sense (R9). Whoever is told asks; besides, the first of this client's requests
- * asks when the holder's lease should end and once in a heartbeat, so that the line goes on with every message lost.
+ * asks when the holder's lease should end and every few seconds, so that the line goes on with every message lost.
  */
 export class LockLine implements Watched {
   private readonly waiters = new Map<number, Waiter>();
@@ -29,6 +34,8 @@ export class LockLine implements Watched {
   /** Waiters that asked by this command, or later, know that they are still in line. */
   private checkedOrder = 0;
   private nextLook = Infinity;
+  /** How often in a row the lock was found free, waiting for a head that is not of this client. */
+  private freeLooks = 0;
   private busy = 0;
 
   constructor(
@@ -186,7 +193,7 @@ export class LockLine implements Watched {
   }
 
   private queued(waiter: Waiter, { order, details }: Answer): void {
-    const [ahead, place, again, next] = details;
+    const [ahead, place, holder, ms, head] = details;
     const joins = !waiter.placed;
     waiter.placed = true;
     if (joins) this.tellPlace(waiter, Number(ahead));
@@ -194,8 +201,11 @@ export class LockLine implements Watched {
     if (waiter.settled) return;
     void this.listen(waiter);
     // A grant whose answer was lost is found here, and a turn whose message was.
-    if (next !== waiter.id) this.tell(String(next));
-    this.lookWithin(Number(again) < 0 ? Infinity : Number(again) + 1);
+    const next = String(holder || head);
+    if (next !== waiter.id) this.tell(next);
+    this.freeLooks = holder ? 0 : this.freeLooks + 1;
+    const pause = holder ? Infinity : FREE_PAUSE * 2 ** this.freeLooks;
+    this.lookWithin(Math.min(pause, Number(ms) < 0 ? Infinity : Number(ms) + 1));
   }
 
   private tellPlace(waiter: Waiter, ahead: number): void {
@@ -315,10 +325,10 @@ export class LockLine implements Watched {
     return known ? { holder: known.who, heldFor: performance.now() - known.since } : { holder: String(id) };
   }
 
-  /** The first in line asks within `delay` ms, and within a heartbeat in any case. */
+  /** The first in line asks within `delay` ms, and within the time of a look in any case. */
   private lookWithin(delay: number): void {
     if (this.waiters.size === 0) return;
-    const due = performance.now() + Math.min(delay, this.context.timing.heartbeat);
+    const due = performance.now() + Math.min(delay, this.context.timing.look);
     this.nextLook = Math.min(this.nextLook, due);
     this.context.watchdog.schedule(this, this.nextLook);
   }

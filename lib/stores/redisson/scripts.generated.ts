@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'b0d3ab3ec8e46b122d1f643bdbe22321d7b67097',
+  sha1: '37f242df2c74d5cf3d1f386842193956aef80fb1',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -61,10 +61,10 @@ if ARGV[7] == 'try' then
 return { 'BUSY', time, holder or head }
 end
 local left = redis.call('PTTL', lock)
-local again = holder and left or headDeadline - now
+local wake = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-return { 'WAITS', time, place, 'kept', again, holder or head }
+return { 'WAITS', time, place, 'kept', holder or '', wake, head or request }
 end
 local length = redis.call('LLEN', queue)
 if place then
@@ -77,7 +77,7 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', again, holder or head }`,
+return { 'WAITS', time, length, 'new', holder or '', wake, head or request }`,
 } as const;
 
 export const forceRelease = {

@@ -1,3 +1,6 @@
+/** Longest time between two looks of the first in line, ms. */
+const LONGEST_LOOK = 3_000;
+
 /** Every time of the store, in ms, in one place. */
 export interface Timing {
   /** How long Redis honours a grant without hearing from its client: Redisson's `lockWatchdogTimeout`. */
@@ -6,11 +9,16 @@ export interface Timing {
   readonly waitTimeout: number;
   /** How long a command may take. */
   readonly commandTimeout: number;
-  /** How often a grant is renewed, and how often the first in line looks after its turn if nothing is heard. */
-  readonly heartbeat: number;
+  /** How often a grant is renewed: after a third of the lease, as Redisson does. */
+  readonly renewal: number;
+  /**
+   * How often the first in line looks after its turn although nothing is heard. It finds lost messages, and ends of
+   * leases that nothing on the wire announces.
+   */
+  readonly look: number;
 }
 
-/** Redisson renews after a third of the lease. */
 export function timing(lease: number, waitTimeout: number, commandTimeout: number): Timing {
-  return { lease, waitTimeout, commandTimeout, heartbeat: lease / 3 };
+  const renewal = lease / 3;
+  return { lease, waitTimeout, commandTimeout, renewal, look: Math.min(renewal, LONGEST_LOOK) };
 }

@@ -211,6 +211,19 @@ describe('@FairLocked', () => {
       }
     });
 
+    test.each([
+      [{ onTimeout: 'retry' }, "onTimeout must be 'skip' or a function."],
+      [{ returns: 'stream' }, "returns must be 'promise', 'observable' or 'iterable'."],
+    ])('for the options %p', (options, sentence) => {
+      const descriptor = { value: () => undefined };
+      class Orders {}
+      refused(
+        () => Locked('x', options)(Orders.prototype, 'pay', descriptor),
+        LockConfigurationError,
+        sentence,
+      );
+    });
+
     test('where its options contradict the method', () => {
       refused(
         () => {

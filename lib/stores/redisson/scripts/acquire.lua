@@ -10,8 +10,8 @@
 --       HELD     ms left of the lease (M1)
 --       BUSY     the holder, or the head of the queue if it is its turn
 --       FULL     nothing
---       WAITS    how many are ahead, 'new' or 'kept': its place, ms after which asking again makes sense (-1: never by
---                itself), the holder, or the head if the lock is free
+--       WAITS    how many are ahead, 'new' or 'kept': its place, the holder and the ms left of its lease (-1: endless), or, if
+--                the lock is free, '' and the ms left to the head's deadline, and the head
 --- include: lock
 local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
@@ -40,11 +40,10 @@ if ARGV[7] == 'try' then
 end
 
 local left = redis.call('PTTL', lock)
--- A free lock is the head's, who may be dead: then it is time when its deadline has passed.
-local again = holder and left or headDeadline - now
+local wake = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-  return { 'WAITS', time, place, 'kept', again, holder or head }
+  return { 'WAITS', time, place, 'kept', holder or '', wake, head or request }
 end
 
 local length = redis.call('LLEN', queue)
@@ -60,4 +59,4 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', again, holder or head }
+return { 'WAITS', time, length, 'new', holder or '', wake, head or request }
