@@ -77,11 +77,11 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
 
 /**
  * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
- * that has no class of its own: they tell nothing.
+ * that has no class of its own, `Function` also for a class that was only imported as a type: they tell nothing.
  */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);
-  if (typeof written !== 'function' || written === Object) return undefined;
+  if (typeof written !== 'function' || written === Object || written === Function) return undefined;
   const prototype = written.prototype as object | undefined;
   if (prototype === undefined) return undefined;
   if ('subscribe' in prototype) return 'observable';

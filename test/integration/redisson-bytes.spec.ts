@@ -68,7 +68,7 @@ describe('the wire format of Redisson', () => {
 
   describe('the walk-through', () => {
     test('t1 takes the lock: a hash with its hold count, which lives for a lease', async () => {
-      expect(await ask('t1')).toMatchObject({ status: 'HELD', details: [LEASE] });
+      expect(await ask('t1')).toMatchObject({ status: 'HELD', details: [LEASE, 0] });
       expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
       expect(await redis.keys('*')).toEqual([NAME]);
       const left = await redis.pttl(NAME);
@@ -127,11 +127,11 @@ describe('the wire format of Redisson', () => {
       const left = await redis.pttl(NAME);
       expect(await ask('t3')).toMatchObject({
         status: 'WAITS',
-        details: [0, 'new', expect.any(Number), 't1'],
+        details: [0, 'new', 't1', expect.any(Number), expect.any(String)],
       });
       expect(await ask('t2')).toMatchObject({
         status: 'WAITS',
-        details: [1, 'new', expect.any(Number), 't1'],
+        details: [1, 'new', 't1', expect.any(Number), expect.any(String)],
       });
       const { queue, deadlines } = await state();
       expect(queue).toEqual(['t3', 't2']);
@@ -256,15 +256,15 @@ describe('the wire format of Redisson', () => {
         await redis.del(`${lost}:{${NAME}}`);
         expect(await ask('t2')).toMatchObject({
           status: 'WAITS',
-          details: [0, 'new', expect.any(Number), 't1'],
+          details: [0, 'new', 't1', expect.any(Number), expect.any(String)],
         });
         expect(await ask('t3')).toMatchObject({
           status: 'WAITS',
-          details: [1, 'new', expect.any(Number), 't1'],
+          details: [1, 'new', 't1', expect.any(Number), expect.any(String)],
         });
         expect(await ask('t3')).toMatchObject({
           status: 'WAITS',
-          details: [1, 'kept', expect.any(Number), 't1'],
+          details: [1, 'kept', 't1', expect.any(Number), expect.any(String)],
         });
         const { queue, deadlines } = await state();
         expect(queue).toEqual(['t2', 't3']);

@@ -1,6 +1,6 @@
 import { FairLockError, LockAbortedError, LockQueueFullError, LockTimeoutError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot } from '../../core/lock-store.js';
-import { type Watchdog } from '../../core/watchdog.js';
+import { type LeaseEnds } from './lease-ends.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { Waiter, type WaiterExits } from './waiter.js';
 import { WaiterList } from './waiter-list.js';
@@ -15,13 +15,13 @@ export class MemoryLine implements WaiterExits {
 
   constructor(
     private readonly key: string,
-    private readonly watchdog: Watchdog,
+    private readonly leaseEnds: LeaseEnds,
     /** Nobody holds and nobody waits any more: the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {}
 
   /**
-   * Ends a lease that is over by the clock although the watchdog has not come to it yet (a blocked event loop).
+   * Ends a lease that is over by the clock although its timer has not fired yet (a blocked event loop).
    * The look at the state is enough: the lease tells its holder, then `end` is called.
    */
   settle(): void {
@@ -82,7 +82,7 @@ export class MemoryLine implements WaiterExits {
     this.holder = grant;
     // A lease calls its listeners after it has told the holder: whoever is next finds the loser told.
     grant.lease.onLost(() => this.end(grant));
-    if (grant.due !== Infinity) this.watchdog.schedule(grant, grant.due);
+    this.leaseEnds.watch(grant);
     return grant;
   }
 
@@ -90,9 +90,7 @@ export class MemoryLine implements WaiterExits {
   private readonly end = (grant: MemoryGrant): void => {
     if (this.holder !== grant) return;
     this.holder = undefined;
-    this.watchdog.cancel(grant);
-    // With the last lease goes the timer; the watchdog itself would leave it to run out.
-    if (this.watchdog.size === 0) this.watchdog.stop();
+    this.leaseEnds.forget(grant);
     const next = this.waiters.shift();
     if (next) next.serve(this.grant(next.request, next.waited));
     else this.onIdle();

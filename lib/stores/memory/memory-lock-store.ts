@@ -1,6 +1,6 @@
 import { LockShuttingDownError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
-import { Watchdog } from '../../core/watchdog.js';
+import { LeaseEnds } from './lease-ends.js';
 import { abortError, MemoryLine } from './memory-line.js';
 
 /**
@@ -14,7 +14,7 @@ export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
-  private readonly watchdog = new Watchdog();
+  private readonly leaseEnds = new LeaseEnds();
   private closed = false;
 
   start(): Promise<void> {
@@ -56,7 +56,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private begin(key: string): MemoryLine {
-    const line = new MemoryLine(key, this.watchdog, () => this.lines.delete(key));
+    const line = new MemoryLine(key, this.leaseEnds, () => this.lines.delete(key));
     this.lines.set(key, line);
     return line;
   }

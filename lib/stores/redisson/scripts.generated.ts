@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '37f242df2c74d5cf3d1f386842193956aef80fb1',
+  sha1: 'a53320c6a1ebd4d17249dd97194f44be6fddc97d',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -42,20 +42,20 @@ if time > tonumber(ARGV[9]) then
 return { 'EXPIRED', time }
 end
 if holds() then
-return { 'HELD', time, redis.call('PTTL', lock) }
+return { 'HELD', time, redis.call('PTTL', lock), redis.call('LLEN', queue) }
 end
 local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
 if head then
 redis.call('LPOP', queue)
 end
+redis.call('HSET', lock, request, 1)
+redis.call('PEXPIRE', lock, lease)
 redis.call('ZREM', deadlines, request)
 for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
 redis.call('ZINCRBY', deadlines, -wait, waiter)
 end
-redis.call('HSET', lock, request, 1)
-redis.call('PEXPIRE', lock, lease)
-return { 'HELD', time, tonumber(lease) }
+return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if ARGV[7] == 'try' then
 return { 'BUSY', time, holder or head }

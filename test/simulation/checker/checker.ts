@@ -76,13 +76,12 @@ export class Checker {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.violate('exactly-once', `${name(record)} was granted after it aborted`);
     }
-    const { last } = lock;
-    const handedOn = last?.client === record.client && last.holdEndedAt === now;
-    record.passedAt = handedOn ? (last.passedAt ?? now) : now;
+    const { firstToken, lastToken, at } = lock.serverGrant;
+    record.passedAt = firstToken <= record.token && record.token <= lastToken ? at : now;
     if (record.token <= lock.highestToken) {
       // Tokens of the server's own grants are compared in checkServerGrant, without this excuse.
       if (this.excuses.mayOverlap(record, now)) this.tally.excusedOverlaps += 1;
-      else if (!this.excuses.tokenMayFall(record.lock, now)) {
+      else if (!this.excuses.tokenMayFall(record.lock)) {
         this.violate('fencing', `${name(record)} has token ${record.token}, after ${lock.highestToken}`);
       }
     }
@@ -140,6 +139,16 @@ export class Checker {
     for (const lock of this.locks.values()) {
       const grant = presentGrant(this.server.redis, `fairlock:{${lock.name}}`);
       lock.restoredToken = grant === 'free' ? undefined : grant?.first;
+    }
+  }
+
+  /** The server's clock was set back: a lock at rest, whose key is gone, remembers no token (promise 4 of the protocol). */
+  clockSetBack(): void {
+    const keys = new Set(this.server.redis.presentKeys());
+    for (const lock of this.locks.values()) {
+      if (keys.has(`fairlock:{${lock.name}}`)) continue;
+      lock.highestToken = 0;
+      lock.serverGrant = { firstToken: 0, lastToken: 0, at: 0 };
     }
   }
 
@@ -211,10 +220,11 @@ export class Checker {
     const grant = presentGrant(this.server.redis, key);
     if (grant === undefined) return;
     if (grant !== 'free') {
-      if (grant.first < lock.serverToken && grant.first !== lock.restoredToken && !this.excuses.tokenMayFall(lock.name, now)) {
-        this.violate('fencing', `the server granted ${lock.name} with ${grant.first} after ${lock.serverToken}`);
+      const before = lock.serverGrant.firstToken;
+      if (grant.first < before && grant.first !== lock.restoredToken && !this.excuses.tokenMayFall(lock.name)) {
+        this.violate('fencing', `the server granted ${lock.name} with ${grant.first} after ${before}`);
       }
-      lock.serverToken = grant.first;
+      if (grant.first !== before) lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now };
     }
     for (const record of lock.holds) {
       const { lease, token = 0 } = record;
@@ -264,7 +274,7 @@ export class Checker {
         holds: new Set(),
         last: undefined,
         highestToken: 0,
-        serverToken: 0,
+        serverGrant: { firstToken: 0, lastToken: 0, at: 0 },
         restoredToken: undefined,
         neededSince: undefined,
       };

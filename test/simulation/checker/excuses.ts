@@ -44,13 +44,10 @@ export class Excuses {
     });
   }
 
-  /** The data are gone and the clock that seeds tokens had been set back. */
-  tokenMayFall(lock: string, now: number): boolean {
-    const back = this.breaks.find(({ kind }) => kind === 'clock-back');
-    return this.breaks.some(
-      ({ kind, at, lock: of }) =>
-        back !== undefined && kind === 'data-lost' && at >= back.at && at <= now && (of ?? lock) === lock,
-    );
+  /** The data are gone, and the clock that seeds tokens was set back. */
+  tokenMayFall(lock: string): boolean {
+    const lost = this.breaks.some(({ kind, lock: of }) => kind === 'data-lost' && (of ?? lock) === lock);
+    return lost && this.steppedBack > 0;
   }
 
   /** The holder could not renew, or was robbed. */

@@ -18,7 +18,7 @@ export interface RequestRecord {
   lostAt?: number;
   /** The caller began to give the lock back, or was told that it is lost. */
   holdEndedAt?: number;
-  /** When the lock passed to it: the grant of the first of those who handed it on among themselves. */
+  /** When the server passed the lock to it, or to the run that it belongs to. */
   passedAt?: number;
   rejectedAt?: number;
   error?: string;
@@ -60,8 +60,8 @@ export interface LockState {
   readonly holds: Set<RequestRecord>;
   last: RequestRecord | undefined;
   highestToken: number;
-  /** First token of the last grant that was seen on the server. */
-  serverToken: number;
+  /** The last grant that was seen on the server, and since when. */
+  serverGrant: { readonly firstToken: number; readonly lastToken: number; readonly at: number };
   /** Came back with old data. */
   restoredToken: number | undefined;
   /** Since when somebody waits and nobody holds; undefined: not so. */

@@ -76,10 +76,11 @@ describe('a key template', () => {
     },
   );
 
-  test('an index in a template of a request, and a number in place of a template, are refused', () => {
-    expect(() => parseKeyTemplates('<0>', HTTP_REQUEST, 'here')).toThrow('as in <params.id>');
-    expect(() => parseKeyTemplates([42] as never, HTTP_REQUEST, 'here')).toThrow(
-      'The lock key of here is 42',
-    );
+  test('an index in a template of a request, and what is no template, are refused', () => {
+    const parse = (templates: unknown) => parseKeyTemplates(templates as string, HTTP_REQUEST, 'here');
+    expect(() => parse('<0>')).toThrow('as in <params.id>');
+    expect(() => parse([42])).toThrow('The lock key of here is 42; a key is a string.');
+    expect(() => parse(null)).toThrow('The lock key of here is null; a key is a string.');
+    expect(() => parse([])).toThrow('The list of lock keys of here is empty.');
   });
 });

@@ -7,7 +7,7 @@
 --       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number  [9] Redis ms after which nothing is written
 -- Returns status, Redis time, and for
 --       EXPIRED  nothing: too late
---       HELD     ms left of the lease (M1)
+--       HELD     ms left of the lease (M1), how many wait
 --       BUSY     the holder, or the head of the queue if it is its turn
 --       FULL     nothing
 --       WAITS    how many are ahead, 'new' or 'kept': its place, the holder and the ms left of its lease (-1: endless), or, if
@@ -18,22 +18,23 @@ if time > tonumber(ARGV[9]) then
   return { 'EXPIRED', time }
 end
 if holds() then
-  return { 'HELD', time, redis.call('PTTL', lock) }
+  return { 'HELD', time, redis.call('PTTL', lock), redis.call('LLEN', queue) }
 end
 
 local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
+  -- R3: when memory is full, who is in line may still have the lock, and a newcomer is refused by HSET.
   if head then
     redis.call('LPOP', queue)
   end
+  redis.call('HSET', lock, request, 1)
+  redis.call('PEXPIRE', lock, lease)
   redis.call('ZREM', deadlines, request)
   -- One wait is over, so everyone is reckoned to be served one wait earlier.
   for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
     redis.call('ZINCRBY', deadlines, -wait, waiter)
   end
-  redis.call('HSET', lock, request, 1)
-  redis.call('PEXPIRE', lock, lease)
-  return { 'HELD', time, tonumber(lease) }
+  return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if ARGV[7] == 'try' then
   return { 'BUSY', time, holder or head }

@@ -1,0 +1,309 @@
+import { Redis } from 'ioredis';
+import {
+  LockConfigurationError,
+  LockKeyError,
+  LockLostError,
+  LockStoreUnavailableError,
+} from '../../lib/core/errors.js';
+import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
+import { Ask, type AskOptions, SOON } from '../contract/bench.js';
+import { type RedisServer, startRedisServer } from '../support/redis.js';
+import { readLock, startStore, type StoreSettings } from '../support/redisson.js';
+import { type ProxiedCommand, TcpProxy } from '../support/tcp-proxy.js';
+import { eventually, pause } from '../support/waiting.js';
+
+const LEASE = 3_000;
+/** A third of the lease: how often a grant is renewed, and the first in line looks. */
+const LOOK = LEASE / 3;
+const COMMAND_TIMEOUT = 1_000;
+/** For a command or two on two busy cores, ms. */
+const SLACK = 500;
+
+describe('the redisson store, when things go wrong', () => {
+  let server: RedisServer;
+  let proxy: TcpProxy;
+  let redis: Redis;
+  let stores: RedissonLockStore[];
+  let warnings: string[];
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    redis = new Redis(server.url);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(server.url);
+    [stores, warnings] = [[], []];
+    await redis.flushall();
+  });
+  afterEach(async () => {
+    await Promise.all(stores.map((store) => store.close()));
+    await proxy.close();
+  });
+
+  /** A client behind the proxy, unless told otherwise. */
+  async function client(settings: Partial<StoreSettings> = {}): Promise<RedissonLockStore> {
+    const store = await startStore({
+      redis: proxy.url,
+      lockWatchdogTimeout: LEASE,
+      commandTimeout: COMMAND_TIMEOUT,
+      onWarning: (message) => warnings.push(message),
+      ...settings,
+    });
+    stores.push(store);
+    return store;
+  }
+  const ask = (store: RedissonLockStore, options: AskOptions = {}): Ask => new Ask(store, 'lock', options);
+  const inLine = async (store: RedissonLockStore, options: AskOptions = {}): Promise<Ask> => {
+    const asked = ask(store, options);
+    await asked.queued();
+    return asked;
+  };
+  const isFree = async (): Promise<boolean> => (await redis.keys('*')).length === 0;
+
+  /** Which script a command runs is known by its sha or, where Redis did not know that, its text. */
+  const runs =
+    (needle: RegExp) =>
+    ({ name, args }: ProxiedCommand): boolean =>
+      (name === 'evalsha' || name === 'eval') &&
+      args.includes('lock') &&
+      needle.test(args.slice(2).join(' '));
+  /** Of all scripts only that of acquire says whether it tries or waits, only that of a renewal has the lease and a deadline. */
+  const acquiring = runs(/ (try|wait) /);
+
+  describe('the place in line', () => {
+    test('a live waiter whose deadline passes enters again at the end of the line, says so, and is served', async () => {
+      const holder = await ask(await client({ lockWatchdogTimeout: 600 })).granted();
+      const patient = await inLine(await client({ lockWatchdogTimeout: 600, fairLockWaitTimeout: 300 }), {
+        waitTime: Infinity,
+        label: 'OrdersService.pay',
+      });
+      const [before] = (await readLock(redis, 'lock')).queue;
+      const younger = await inLine(await client());
+      await eventually(() => warnings.length > 0, SOON, 'the warning');
+      expect(warnings[0]).toContain('lost its place');
+      expect(warnings[0]).toContain('OrdersService.pay');
+      expect(warnings[0]).toContain('fairLockWaitTimeout');
+      expect((await readLock(redis, 'lock')).queue.indexOf(before ?? '')).toBe(1);
+
+      await holder.release();
+      await (await younger.granted()).release();
+      await (await patient.granted()).release();
+    });
+
+    test('when all data are lost, the holder learns it, and the waiters enter again and are served in their order', async () => {
+      const store = await client();
+      const holder = await ask(store).granted();
+      const waiters: Ask[] = [];
+      for (let i = 0; i < 5; i += 1) waiters.push(await inLine(store));
+      await redis.flushall();
+      const at = performance.now();
+      const served: number[] = [];
+      await Promise.all(
+        waiters.map(async (waiter, i) => {
+          const grant = await waiter.granted();
+          served.push(i);
+          await grant.release();
+        }),
+      );
+      expect(served).toEqual([0, 1, 2, 3, 4]);
+      await eventually(() => holder.lease.state === 'lost', SOON, 'the holder to learn it');
+      expect(performance.now() - at).toBeLessThan(LOOK + SLACK);
+      expect(holder.lease.signal.reason).toBeInstanceOf(LockLostError);
+    });
+
+    test('a queue entry without a deadline does not wedge the lock', async () => {
+      const store = await client();
+      await redis.rpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
+      await (await ask(store).granted()).release();
+      const holder = await ask(store).granted();
+      const waiter = await inLine(store);
+      await redis.lpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
+      await holder.release();
+      await (await waiter.granted()).release();
+      expect(await isFree()).toBe(true);
+    });
+
+    test.each(['lock', 'redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}'])(
+      'the loss of %s alone is noticed, and the line goes on',
+      async (key) => {
+        const [one, other] = [await client(), await client()];
+        const holder = await ask(one).granted();
+        const waiters = [await inLine(one), await inLine(other), await inLine(one)];
+        await redis.del(key);
+        if (key !== 'lock') await pause(LOOK + SLACK); // each client has looked
+        await holder.release();
+        const all = waiters.map(async (waiter) => (await waiter.granted()).release());
+        await Promise.all(all);
+        expect(await isFree()).toBe(true);
+      },
+    );
+
+    test('nothing is left at rest: no key, no channel', async () => {
+      const store = await client();
+      const holder = await ask(store).granted();
+      const [served, aborted] = [await inLine(store), await inLine(store)];
+      await eventually(
+        async () => ((await redis.pubsub('CHANNELS')) as string[]).length === 2,
+        SOON,
+        'both to listen',
+      );
+      aborted.abort();
+      await aborted.refused();
+      await holder.release();
+      await (await served.granted()).release();
+      expect(await isFree()).toBe(true);
+      await eventually(
+        async () => ((await redis.pubsub('CHANNELS')) as string[]).length === 0,
+        SOON,
+        'nobody to listen',
+      );
+    });
+  });
+
+  describe('messages and connections', () => {
+    test('with every message lost, the lock is handed on when the first in line looks', async () => {
+      const [one, other] = [await client(), await client()];
+      const holder = await ask(one).granted();
+      const waiter = await inLine(other);
+      proxy.dropMessages();
+      const at = performance.now();
+      await holder.release();
+      await (await waiter.granted()).release();
+      expect(performance.now() - at).toBeLessThan(LOOK + SLACK);
+    });
+
+    test('a waiter whose subscriber was cut is handed the lock as soon as it is back', async () => {
+      const [one, other] = [await client(), await client()];
+      const holder = await ask(one).granted();
+      const waiter = await inLine(other);
+      await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      const at = performance.now();
+      await holder.release();
+      await (await waiter.granted()).release();
+      expect(performance.now() - at).toBeLessThan(LOOK + SLACK);
+    });
+
+    test('an acquire whose reply is lost holds once, and is released by one release', async () => {
+      const store = await client();
+      await (await ask(store).granted()).release();
+      const rule = proxy.rule({ match: acquiring, reply: 'cut' });
+      const grant = await ask(store).granted();
+      expect(rule.hits).toHaveLength(1);
+      expect(Object.values(await redis.hgetall('lock'))).toEqual(['1']);
+      await grant.release();
+      expect(await isFree()).toBe(true);
+    });
+
+    test('a release whose reply is lost is repeated, and releases only once', async () => {
+      const store = await client();
+      const holder = await ask(store).granted();
+      const waiter = await inLine(await client());
+      let released = false;
+      const rule = proxy.rule({ match: (command) => released && !acquiring(command), reply: 'cut' });
+      released = true;
+      await holder.release();
+      expect(rule.hits).toHaveLength(1);
+      const grant = await waiter.granted();
+      expect(grant.lease.state).toBe('held');
+      expect(await redis.exists('lock')).toBe(1);
+      await grant.release();
+    });
+
+    test.each([100, 2_000])(
+      'a copy of an acquire that arrives %i ms later leaves nothing behind',
+      async (late) => {
+        const store = await client();
+        await (await ask(store).granted()).release();
+        const rule = proxy.rule({ match: acquiring, reply: 'cut', again: [late] });
+        await (await ask(store).granted()).release();
+        await eventually(() => rule.answersToCopies.length === 1, SOON, 'the copy to run');
+        // What a copy took within its deadline is given back as soon as that has passed.
+        await eventually(isFree, COMMAND_TIMEOUT + SLACK, 'the lock to be free');
+        await pause(100);
+        expect(await isFree()).toBe(true);
+      },
+    );
+
+    test('a server that swallows everything: a new request fails in time, a holder is lost before its lease ends', async () => {
+      const store = await client();
+      const holder = await ask(store).granted();
+      const heal = proxy.blackHole();
+      const at = performance.now();
+      const refused = await new Ask(store, 'other', {}).refused();
+      expect(refused).toBeInstanceOf(LockStoreUnavailableError);
+      expect(performance.now() - at).toBeLessThan(COMMAND_TIMEOUT + SLACK);
+      await eventually(() => holder.lease.state === 'lost', SOON, 'the holder to be lost');
+      expect(await redis.exists('lock')).toBe(1); // not before
+      heal();
+      await eventually(isFree, LEASE + SLACK, 'the leases to end');
+    });
+
+    test('waiters survive a restart of the connection and keep their order', async () => {
+      const store = await client();
+      const holder = await ask(await client({ redis: server.url })).granted();
+      const waiters = [await inLine(store), await inLine(store), await inLine(store)];
+      await proxy.refuse();
+      proxy.cut();
+      await pause(300);
+      await proxy.listen();
+      await holder.release();
+      const served: number[] = [];
+      await Promise.all(
+        waiters.map(async (waiter, i) => {
+          const grant = await waiter.granted();
+          served.push(i);
+          await grant.release();
+        }),
+      );
+      expect(served).toEqual([0, 1, 2]);
+      expect(warnings).toEqual([]);
+    });
+
+    test('in full memory a new request is refused with a typed error; release, renewal and leaving work', async () => {
+      const store = await client();
+      const holder = await ask(store).granted();
+      const [first, second, leaver] = [await inLine(store), await inLine(store), await inLine(store)];
+      await redis.config('SET', 'maxmemory', '1');
+      try {
+        const error = await new Ask(store, 'new', {}).refused();
+        expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', failure: 'out-of-memory' });
+        await pause(1.5 * LEASE);
+        expect(holder.lease.state).toBe('held');
+        leaver.abort();
+        await leaver.refused();
+        await eventually(async () => (await readLock(redis, 'lock')).queue.length === 2, SOON, 'it to leave');
+        await holder.release();
+        await (await first.granted()).release();
+        await (await second.granted()).release();
+      } finally {
+        await redis.config('SET', 'maxmemory', '0');
+      }
+    });
+  });
+
+  describe('what cannot work', () => {
+    test('a client with a keyPrefix is refused with a sentence: Java would not find its locks', () => {
+      const make = (): RedissonLockStore =>
+        new RedissonLockStore({
+          redis: { host: '127.0.0.1', port: server.port, keyPrefix: 'app:' },
+          lockWatchdogTimeout: LEASE,
+          fairLockWaitTimeout: 300_000,
+          commandTimeout: COMMAND_TIMEOUT,
+          onWarning: () => undefined,
+        });
+      expect(make).toThrow(LockConfigurationError);
+      expect(make).toThrow(/keyPrefix "app:"/);
+    });
+
+    test('names under which Redisson keeps its waiters are refused', async () => {
+      const store = await client();
+      for (const name of ['redisson_lock_queue:{a}', 'redisson_lock_timeout:{a}']) {
+        expect(await new Ask(store, name, {}).refused()).toBeInstanceOf(LockKeyError);
+      }
+    });
+  });
+});
