@@ -72,7 +72,7 @@ export class FairLockModule
   }
 
   async onModuleInit(): Promise<void> {
-    
+    await this.store.start();
   }
 
   /** Nest now lets requests in flight finish, so whoever is in line without holding anything must go. */

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   LockConfigurationError,
@@ -15,6 +16,8 @@ import { eventually, pause } from '../support/waiting.js';
 const LEASE = 3_000;
 /** A third of the lease: how often a grant is renewed, and the first in line looks. */
 const LOOK = LEASE / 3;
+/** One with which the first in line looks every three seconds only. */
+const LONG_LEASE = 30_000;
 const COMMAND_TIMEOUT = 1_000;
 /** For a command or two on two busy cores, ms. */
 const SLACK = 500;
@@ -62,6 +65,8 @@ describe('the redisson store, when things go wrong', () => {
     await asked.queued();
     return asked;
   };
+  const channelOfWaiter = async (): Promise<string> =>
+    `redisson_lock__channel:{lock}:${(await readLock(redis, 'lock')).queue[0]}`;
   const isFree = async (): Promise<boolean> => (await redis.keys('*')).length === 0;
 
   /** Which script a command runs is known by its sha or, where Redis did not know that, its text. */
@@ -176,6 +181,39 @@ describe('the redisson store, when things go wrong', () => {
       expect(performance.now() - at).toBeLessThan(LOOK + SLACK);
     });
 
+    test('a wake-up that was sent before the waiter listened is not missed', async () => {
+      const holder = await ask(await client({ redis: server.url })).granted();
+      const heal = proxy.disturb({ delay: 300 }, { role: 'subscriber' });
+      const waiter = await inLine(await client({ lockWatchdogTimeout: LONG_LEASE }));
+      await holder.release();
+      heal();
+      const at = performance.now();
+      await (await waiter.granted()).release();
+      expect(performance.now() - at).toBeLessThan(SLACK); // the next look would be seconds later
+    });
+
+    test('a wake-up that overtakes the answer to a question is not missed', async () => {
+      const holder = await ask(await client({ redis: server.url })).granted();
+      const store = await client({ lockWatchdogTimeout: LONG_LEASE });
+      const waiter = await inLine(store);
+      await eventually(
+        async () => ((await redis.pubsub('CHANNELS')) as string[]).length === 1,
+        SOON,
+        'it to listen',
+      );
+      const heal = proxy.disturb({ delay: 300 }, { role: 'commands', direction: 'toClient' });
+      const asked = new Promise<void>((resolve) => {
+        proxy.listenTo((command) => acquiring(command) && void command.replied.then(() => resolve()));
+      });
+      await redis.publish(await channelOfWaiter(), '0'); // it asks, and is told that it has to wait
+      await asked;
+      await holder.release();
+      heal();
+      const at = performance.now();
+      await (await waiter.granted()).release();
+      expect(performance.now() - at).toBeLessThan(300 + SLACK);
+    });
+
     test('a waiter whose subscriber was cut is handed the lock as soon as it is back', async () => {
       const [one, other] = [await client(), await client()];
       const holder = await ask(one).granted();
@@ -227,6 +265,18 @@ describe('the redisson store, when things go wrong', () => {
         expect(await isFree()).toBe(true);
       },
     );
+
+    test('a hold that is lost by the clock of this host only is given back when its section stops', async () => {
+      const store = await client({ lockWatchdogTimeout: LONG_LEASE });
+      const holder = await ask(store).granted();
+      const realNow = Date.now.bind(Date);
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() + 3_600_000);
+      expect(holder.lease.state).toBe('lost');
+      clock.mockRestore();
+      expect(await redis.exists('lock')).toBe(1);
+      await holder.release();
+      expect(await isFree()).toBe(true);
+    });
 
     test('a server that swallows everything: a new request fails in time, a holder is lost before its lease ends', async () => {
       const store = await client();

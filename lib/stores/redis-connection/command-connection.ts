@@ -20,6 +20,7 @@ export class CommandConnection {
   private readonly deadlines = new DeadlineQueue();
   private readonly readyWaiters = new Set<() => void>();
   private lastAnswer = 0;
+  private suspected = false;
 
   /** Called after each connect, when `serverRunId` is known, and after each loss of the connection. */
   onConnected: (() => void) | undefined;
@@ -118,10 +119,13 @@ export class CommandConnection {
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
   private suspect(sentAt: number): void {
-    if (this.lastAnswer < sentAt && 'stream' in this.client && this.ready) this.client.disconnect(true);
+    if (this.suspected || this.lastAnswer >= sentAt || !('stream' in this.client) || !this.ready) return;
+    this.suspected = true;
+    this.client.disconnect(true);
   }
 
   private onReady(): void {
+    this.suspected = false;
     for (const done of this.readyWaiters) done();
     readRunId(this.client)
       .then((id) => {

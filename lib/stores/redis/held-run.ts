@@ -31,8 +31,8 @@ export class HeldRun {
   ) {
     this.first = grant.first;
     this.headSequence = grant.run[0] ?? 0;
-    this.confirmed = this.leaseTime !== undefined && grant.left >= this.leaseTime;
     this.leaseTime = members[0]?.leaseTime;
+    this.confirmed = this.leaseTime !== undefined && grant.left >= this.leaseTime;
     this.margin = safetyMargin(this.leaseTime ?? lease);
     this.since = grant.since;
     this.left = grant.left - this.margin;

@@ -47,6 +47,8 @@ export class RedisLockStore implements LockStore {
   private readonly clientId = randomBytes(16).toString('hex');
   private readonly keyPrefix: string;
   private sequence = 0;
+  /** Which server process the last connection led to. */
+  private lastRunId: string | undefined;
   private closed: Promise<void> | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -91,7 +93,7 @@ export class RedisLockStore implements LockStore {
     };
     // Whatever was missed is found by asking (M6); the answer tells grants and generations.
     this.subscriber.onUp = () => this.lookAtAll();
-    this.connection.onConnected = () => this.lookAtAll();
+    this.connection.onConnected = () => this.onConnected();
     // Another server may answer next, with another clock.
     this.connection.onClosed = () => this.clock.reset();
     this.connection.connect();
@@ -189,6 +191,15 @@ export class RedisLockStore implements LockStore {
     const left = message.left - this.clock.ageAtMost(message.stamp);
     // R10: where nobody waits any more, the line made for it hands the grant on and is forgotten again.
     this.line(name).notified({ run: message.run, first: message.first, left, since: now() });
+  }
+
+  private onConnected(): void {
+    const { serverRunId } = this.connection;
+    if (serverRunId === undefined || serverRunId !== this.lastRunId) {
+      for (const line of this.lines.values()) line.requests.reaskAll();
+    }
+    this.lastRunId = serverRunId;
+    this.lookAtAll();
   }
 
   private lookAtAll(): void {

@@ -80,6 +80,11 @@ export class RequestsInLine {
     for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) void this.ask(waiter);
   }
 
+  /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
+  reaskAll(): void {
+    for (const waiter of this.waiters.values()) if (waiter.ticket > 0) this.reask(waiter);
+  }
+
   /** The waiter's last acknowledgement counts no longer: it asks for its place again (M6, M7). */
   reask(waiter: Waiter | undefined): void {
     if (!waiter || waiter.settled) return;

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '70b6c87e144ee38ba078ee4ea0785a383053c5cc',
+  sha1: '1f39dd5aefcac95dc06df74170c2aa3a2d20432a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -160,6 +160,7 @@ redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
 write(client, generation, heard, since, 0, where)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 write(client, generation, heard, since, 0, where)
 end
@@ -373,7 +374,7 @@ redis.call('PEXPIRE', hash, RETENTION)
 end
 speak()
 if not ticket then
-local last = tonumber(redis.call('HGET', hash, 'ticket') or 0)
+local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
 redis.call('ZADD', queue, ticket, member)
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
@@ -393,7 +394,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '8ebc6fe178dc12f5137339421b26ad03d209f5ec',
+  sha1: 'd9abd6bcf25ec56fc38c49243778bc2412e25e6f',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -527,6 +528,7 @@ redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
 write(client, generation, heard, since, 0, where)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 write(client, generation, heard, since, 0, where)
 end
@@ -739,7 +741,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'c6c6d22d0c362f97e213d00adf198a2ee4e395db',
+  sha1: 'a8b9d61560cb0f8df27712e28f330d6527870533',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -877,6 +879,7 @@ redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
 write(client, generation, heard, since, 0, where)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 write(client, generation, heard, since, 0, where)
 end
@@ -1182,7 +1185,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'c5b4750135ce7338d3ec5ff2de68b825517d7c08',
+  sha1: 'bbd5fe6a75430ae3c7fbfa4a9619aaeaa3a6b36a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1316,6 +1319,7 @@ redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
 write(client, generation, heard, since, 0, where)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 write(client, generation, heard, since, 0, where)
 end
@@ -1522,7 +1526,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'd2e6124fd83a7a6789bd13c794774dda96ac8e9a',
+  sha1: 'b16f1aa55e160b6cbf7b562c013de85f3ef5dca4',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1668,6 +1672,7 @@ redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
 write(client, generation, heard, since, 0, where)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 write(client, generation, heard, since, 0, where)
 end

@@ -29,14 +29,14 @@ export class HeldGrant implements Watched, Grant {
 
   /**
    * @param held the answer that granted it, which says how much of the lease was left then (M1)
-   * @param onOver called once when it is released, with the head of the queue that was woken, or lost
+   * @param onOver called when it is lost, and when it is released, with the head of the queue that was woken if there is an answer
    */
   constructor(
     private readonly waiter: Waiter,
     private readonly keys: LineKeys,
     private readonly context: ClientContext,
     held: Answer,
-    private readonly onOver: (grant: HeldGrant, woken?: string) => void,
+    private readonly onOver: (woken?: string) => void,
   ) {
     this.key = waiter.request.key;
     this.waited = waiter.waited;
@@ -57,7 +57,7 @@ export class HeldGrant implements Watched, Grant {
   begin(): void {
     this.lease.onLost(() => {
       this.context.watchdog.cancel(this);
-      this.onOver(this);
+      this.onOver();
     });
     this.schedule();
   }
@@ -81,8 +81,8 @@ export class HeldGrant implements Watched, Grant {
     return this.released;
   }
 
+  /** Also if it is lost: by the server's clock it may not have ended yet, and whoever worked under it has stopped. */
   private giveBack(): Promise<void> {
-    if (this.lease.state === 'lost') return Promise.resolve();
     const { commands, patience, watchdog, timing } = this.context;
     const until = performance.now() + Math.max(this.waiter.leaseTime, timing.commandTimeout);
     this.lease.end();
@@ -91,8 +91,8 @@ export class HeldGrant implements Watched, Grant {
     const acknowledged = patience
       .insist(() => commands.release(this.keys, this.id), until)
       .then(
-        ({ details }) => this.onOver(this, String(details[0])),
-        () => this.onOver(this),
+        ({ details }) => this.onOver(String(details[0])),
+        () => this.onOver(),
       );
     return patience.atMost(acknowledged, timing.commandTimeout);
   }

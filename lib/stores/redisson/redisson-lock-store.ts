@@ -43,8 +43,8 @@ export class RedissonLockStore implements LockStore {
   readonly fencing = false;
 
   private readonly lines = new Map<string, LockLine>();
-  /** Where each request stands, by its thread number: that is what a message names. */
-  private readonly lineOf = new Map<number, LockLine>();
+  /** Where each request stands, by its name in Redis: that is what a message tells. */
+  private readonly lineOf = new Map<string, LockLine>();
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
   private readonly context: ClientContext;
@@ -113,15 +113,16 @@ export class RedissonLockStore implements LockStore {
     const thread = (this.threads += 1);
     const who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
     const line = this.line(key, keys);
-    const waiter = new Waiter(request, thread, `${uuid}:${thread}`, who, timing, (given, error) =>
-      line.giveUp(given, error),
+    const id = `${uuid}:${thread}`;
+    const waiter = new Waiter(request, thread, id, who, timing, (given, error) =>
+      line.requests.giveUp(given, error),
     );
-    this.lineOf.set(thread, line);
+    this.lineOf.set(id, line);
     try {
-      line.join(waiter);
+      line.requests.join(waiter);
       return await waiter.promise;
     } finally {
-      this.lineOf.delete(thread);
+      this.lineOf.delete(id);
     }
   }
 
@@ -138,7 +139,7 @@ export class RedissonLockStore implements LockStore {
     const line = this.lines.get(key);
     // The wire has no message to a holder: another client's learns it by its next renewal.
     line?.forced(String(held));
-    line?.tell(String(woken));
+    line?.requests.tell(String(woken));
     return status === 'FORCED';
   }
 
@@ -161,7 +162,9 @@ export class RedissonLockStore implements LockStore {
   private line(key: string, keys: LineKeys): LockLine {
     let line = this.lines.get(key);
     if (!line) {
-      line = new LockLine(key, keys, this.context, () => this.lines.delete(key));
+      line = new LockLine(key, keys, this.context, (idle) => {
+        if (this.lines.get(key) === idle) this.lines.delete(key);
+      });
       this.lines.set(key, line);
     }
     return line;
@@ -182,8 +185,8 @@ export class RedissonLockStore implements LockStore {
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; what the message says is always the same. */
   private onMessage(channel: string): void {
-    const thread = Number(channel.slice(channel.lastIndexOf(':') + 1));
-    this.lineOf.get(thread)?.woken(thread);
+    const id = channel.slice(channel.lastIndexOf(this.context.uuid));
+    this.lineOf.get(id)?.requests.tell(id);
   }
 
   private lookAtAll(): void {

@@ -63,6 +63,8 @@ export class Excuses {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
     if (waiting.client.lastUnreachable >= passedAt - recovery) return true;
+    // A lost message, and a fixed lease that is over before the next heartbeat could have looked.
+    if (this.kinds.has('mute') && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
     return this.breaks.some(
       ({ kind, at, lock }) =>
         (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&

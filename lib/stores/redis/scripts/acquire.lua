@@ -69,7 +69,8 @@ if free then
 end
 speak()
 if not ticket then
-  local last = tonumber(redis.call('HGET', hash, 'ticket') or 0)
+  -- Should the hash have been lost, the queue still knows.
+  local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
   ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
   redis.call('ZADD', queue, ticket, member)
   redis.call('PEXPIRE', queue, WINDOW + RETENTION)

@@ -87,6 +87,7 @@ local function speak()
       redis.call('ZREM', clients, name)
     end
     write(client, generation, heard, since, 0, where)
+    redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
   elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
     write(client, generation, heard, since, 0, where)
   end
