@@ -67,7 +67,7 @@ export abstract class FairLockInterceptor implements NestInterceptor {
         return lockObservable(
           async (leaving) => {
             const response = until === 'response' ? responseOf(context) : undefined;
-            const options = { ...acquireOptions, label: '' };
+            const options = { ...acquireOptions, label: placeOf(context) };
             const hold = await openStream(this.locks, keysOf(context), options, leaving);
             return response ? holdUntilClosed(response, hold) : hold;
           },

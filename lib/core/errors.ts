@@ -79,6 +79,11 @@ export class LockAbortedError extends FairLockError {
   }
 }
 
+/** What a request is refused with when the signal of its wait aborts: a FairLockError given as reason, as it is. */
+export function abortError(key: string, reason: unknown): FairLockError {
+  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
+}
+
 /** As many requests wait for this lock as `maxQueue` allows; this one did not join the line. */
 export class LockQueueFullError extends FairLockError {
   readonly code = 'QUEUE_FULL';

@@ -1,5 +1,5 @@
-import { LockQueueFullError, LockTimeoutError } from './errors.js';
-import { abortError, type Wait } from './wait.js';
+import { abortError, LockQueueFullError, LockTimeoutError } from './errors.js';
+import type { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /** Who is in the way of those who wait. */

@@ -1,6 +1,6 @@
 import { follow, unfollow } from './abort-relay.js';
 import type { Ask } from './ask.js';
-import { FairLockError, LockAbortedError } from './errors.js';
+import { abortError, type FairLockError } from './errors.js';
 import type { Hold } from './hold.js';
 
 /** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
@@ -39,9 +39,4 @@ export class Wait {
 
 export function throwIfAborted(key: string, signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw abortError(key, signal.reason);
-}
-
-/** What a request is refused with when the signal of its wait aborts. */
-export function abortError(key: string, reason: unknown): FairLockError {
-  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }

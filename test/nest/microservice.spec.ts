@@ -60,8 +60,16 @@ class OrdersHandler {
   }
 
   @MessagePattern('by template')
+  @UseFilters(new FairLockFilter())
   @UseInterceptors(FairLockInterceptor.for('order:<params.id>'))
   async byTemplate(): Promise<string> {
+    return 'not reached';
+  }
+
+  @MessagePattern('until response')
+  @UseFilters(new FairLockFilter())
+  @UseInterceptors(FairLockInterceptor.for(() => 'x', { until: 'response' }))
+  async untilResponse(): Promise<string> {
     return 'not reached';
   }
 
@@ -136,9 +144,12 @@ describe('a TCP message handler', () => {
     });
   });
 
-  test('is locked by the interceptor, whose key is a function here', async () => {
+  test('is locked by the interceptor, which here takes a function and ends with the handler', async () => {
     expect(await send('intercepted', { id: '1' })).toBe('order:1');
-    await expect(send('by template', { id: '1' })).rejects.toMatchObject({ status: 'error' });
+    await expect(send('by template', { params: { id: '1' } })).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+    });
+    await expect(send('until response')).rejects.toMatchObject({ code: 'CONFIGURATION' });
   });
 
   test('waits in the order of the messages', async () => {

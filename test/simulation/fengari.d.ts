@@ -53,6 +53,7 @@ declare module 'fengari/src/lobject.js' {
   const lobject: {
     luaO_str2num(text: Uint8Array, into: Cell): number;
     luaO_tostring(state: object, cell: Cell): void;
+    luaO_pushvfstring(state: object, format: Uint8Array, values: unknown[]): unknown;
   };
   export default lobject;
 }

@@ -21,7 +21,8 @@ describe('the Redis of the simulation answers as a real one', () => {
   let prefix: string;
 
   beforeAll(() => {
-    redis = new Redis(redisUrl());
+    // As scripts see replies.
+    redis = new Redis(redisUrl(), { protocol: 2 });
   });
   beforeEach(() => {
     prefix = uniquePrefix();

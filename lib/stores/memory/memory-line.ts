@@ -1,4 +1,4 @@
-import { FairLockError, LockAbortedError, LockQueueFullError, LockTimeoutError } from '../../core/errors.js';
+import { abortError, type FairLockError, LockQueueFullError, LockTimeoutError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot } from '../../core/lock-store.js';
 import { type LeaseEnds } from './lease-ends.js';
 import { MemoryGrant, who } from './memory-grant.js';
@@ -55,7 +55,7 @@ export class MemoryLine implements WaiterExits {
 
   aborted(waiter: Waiter): void {
     this.waiters.remove(waiter);
-    waiter.refuse(abortError(waiter.request));
+    waiter.refuse(abortError(waiter.request.key, waiter.request.signal?.reason));
   }
 
   forceRelease(): void {
@@ -103,10 +103,4 @@ export class MemoryLine implements WaiterExits {
       ...(ahead !== undefined && { ahead }),
     });
   }
-}
-
-/** What a request is refused with when its caller's signal aborts. */
-export function abortError({ key, signal }: LockRequest): FairLockError {
-  const reason: unknown = signal?.reason;
-  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }

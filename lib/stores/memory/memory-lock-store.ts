@@ -1,7 +1,7 @@
-import { LockShuttingDownError } from '../../core/errors.js';
+import { abortError, LockShuttingDownError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
 import { LeaseEnds } from './lease-ends.js';
-import { abortError, MemoryLine } from './memory-line.js';
+import { MemoryLine } from './memory-line.js';
 
 /**
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
@@ -27,7 +27,7 @@ export class MemoryLockStore implements LockStore {
 
   async acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) throw new LockShuttingDownError(request.key);
-    if (request.signal?.aborted) throw abortError(request);
+    if (request.signal?.aborted) throw abortError(request.key, request.signal.reason);
     return await (this.find(request.key) ?? this.begin(request.key)).acquire(request);
   }
 

@@ -1,4 +1,4 @@
-import { FairLockError, LockAbortedError, LockTimeoutError } from '../../core/errors.js';
+import { abortError, type FairLockError, LockTimeoutError } from '../../core/errors.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 
 /** Node's largest timer delay. */
@@ -26,7 +26,7 @@ export class PendingRequest {
     });
     const { key, signal, waitTime } = request;
     if (signal) {
-      this.onAbort = () => this.onGiveUp(abortError(key, signal));
+      this.onAbort = () => this.onGiveUp(abortError(key, signal.reason));
       signal.addEventListener('abort', this.onAbort, { once: true });
     }
     if (waitTime > 0 && waitTime !== Infinity) this.armTimer();
@@ -74,10 +74,4 @@ export class PendingRequest {
       Math.min(Math.max(left, 0), LONGEST_TIMER),
     );
   }
-}
-
-/** The typed error for an aborted wait; a FairLockError given as reason is thrown as it is. */
-export function abortError(key: string, signal: AbortSignal): FairLockError {
-  const reason: unknown = signal.reason;
-  return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }

@@ -183,10 +183,12 @@ export class GrantOfLine {
     const acknowledged = this.line.busy(async () => {
       this.releasing += 1;
       // Without an answer the lease ends it.
-      const answer = await this.context.insist(say, performance.now() + timing.lease).catch(() => undefined);
+      const answer = await this.context.patience
+        .insist(say, performance.now() + timing.lease)
+        .catch(() => undefined);
       this.releasing -= 1;
       if (answer) this.line.take(answer);
     });
-    return this.context.atMost(acknowledged, timing.commandTimeout);
+    return this.context.patience.atMost(acknowledged, timing.commandTimeout);
   }
 }

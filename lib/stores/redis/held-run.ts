@@ -1,7 +1,7 @@
 import { elapsedSince, type Instant } from '../../core/clock.js';
 import { Lease } from '../../core/lease.js';
 import type { PresentGrant } from './line-commands.js';
-import { safetyMargin } from './timing.js';
+import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
 /**

@@ -3,7 +3,7 @@ import type { CommandConnection } from '../redis-connection/command-connection.j
 import type { Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, leave, release } from './scripts.generated.js';
-import type { ServerClock } from './server-clock.js';
+import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { Timing } from './timing.js';
 
 /** How long the hash of a grant that nobody released outlives its lease, ms; the same as in scripts/includes/state.lua. */

@@ -8,13 +8,14 @@ import { CommandConnection } from '../redis-connection/command-connection.js';
 import { encodeName } from '../redis-connection/key-encoding.js';
 import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
 import { toCommandFailure } from '../redis-connection/server-failure.js';
+import { Patience } from '../redis-connection/patience.js';
+import { ServerClock } from '../redis-connection/server-clock.js';
 import { Subscriber } from '../redis-connection/subscriber.js';
-import { ClientContext } from './client-context.js';
+import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
-import { ServerClock } from './server-clock.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
 
@@ -77,15 +78,15 @@ export class RedisLockStore implements LockStore {
       channels,
       where,
     );
-    this.context = new ClientContext(
-      lineCommands,
-      this.connection,
-      this.subscriber,
-      check,
-      this.watchdog,
-      this.timing,
+    this.context = {
+      commands: lineCommands,
+      patience: new Patience(this.connection),
+      subscriber: this.subscriber,
+      subscriptionCheck: check,
+      watchdog: this.watchdog,
+      timing: this.timing,
       where,
-    );
+    };
     void this.subscriber.add(channels + this.clientId);
     this.subscriber.onMessage = (_channel, message) => {
       check.heard();
@@ -148,8 +149,8 @@ export class RedisLockStore implements LockStore {
   private async closeAll(): Promise<void> {
     const { commandTimeout } = this.timing;
     const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
-    await this.context.atMost(handedBack, commandTimeout);
-    this.context.close();
+    await this.context.patience.atMost(handedBack, commandTimeout);
+    this.context.patience.close();
     this.watchdog.stop();
     this.lines.clear();
     await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
@@ -173,7 +174,7 @@ export class RedisLockStore implements LockStore {
 
   private async say<T>(command: () => Promise<T>): Promise<T> {
     try {
-      return await this.context.insist(command, performance.now() + this.timing.commandTimeout);
+      return await this.context.patience.insist(command, performance.now() + this.timing.commandTimeout);
     } catch (error) {
       throw toCommandFailure(error).error;
     }

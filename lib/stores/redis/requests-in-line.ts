@@ -2,13 +2,14 @@ import {
   LockQueueFullError,
   LockShuttingDownError,
   LockTimeoutError,
+  abortError,
   type FairLockError,
 } from '../../core/errors.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
-import type { ClientContext } from './client-context.js';
+import { describe, type ClientContext } from './client-context.js';
 import type { Answer, LineKeys } from './line-commands.js';
-import { abortError, Waiter } from './waiter.js';
+import { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again for a place that is in doubt, ms. */
 const RETRY_PAUSE = 100;
@@ -65,9 +66,9 @@ export class RequestsInLine {
   }
 
   join(request: LockRequest, sequence: number): Promise<Grant> {
-    if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal));
-    const label = this.context.describe(request.label);
-    const waiter = new Waiter(request, sequence, label, (given, error) => this.giveUp(given, error));
+    if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal.reason));
+    const label = describe(this.context, request.label);
+    const waiter: Waiter = new Waiter(request, sequence, label, (error) => this.giveUp(waiter, error));
     this.waiters.set(sequence, waiter);
     void this.ask(waiter);
     return waiter.promise;
@@ -131,10 +132,10 @@ export class RequestsInLine {
       return commands.acquire(this.line.keys, waiter, deadline);
     };
     waiter.unsureUntil = deadline;
-    let answer = await this.context.insist(say, deadline);
+    let answer = await this.context.patience.insist(say, deadline);
     // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
     while (answer.status === 'EXPIRED' && performance.now() < deadline && !waiter.settled) {
-      answer = await this.context.insist(say, deadline);
+      answer = await this.context.patience.insist(say, deadline);
       attempts -= 1;
     }
     // A single command that was answered leaves no copy behind (R13).
@@ -168,7 +169,7 @@ export class RequestsInLine {
     if (waiter.settled) return;
     if (waiter.ticket > 0 && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      this.context.later(RETRY_PAUSE, () => void this.ask(waiter));
+      this.context.patience.later(RETRY_PAUSE, () => void this.ask(waiter));
       return;
     }
     this.reject(waiter, failure.error);
@@ -194,7 +195,7 @@ export class RequestsInLine {
       waiter.rejectSettled(error);
       return;
     }
-    void this.context.atMost(left, LAST_WORDS).then((answer) => {
+    void this.context.patience.atMost(left, LAST_WORDS).then((answer) => {
       const [label, heldFor, ahead] = answer?.details ?? [];
       const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
       waiter.rejectSettled(
@@ -223,7 +224,7 @@ export class RequestsInLine {
     return this.line.busy(async () => {
       const until = performance.now() + Math.max(timing.window, 2 * timing.commandTimeout);
       // Without an answer the liveness window ends it.
-      const answer = await this.context.insist(say, until).catch(() => undefined);
+      const answer = await this.context.patience.insist(say, until).catch(() => undefined);
       if (answer) this.line.take(answer);
       this.takeOutLateCopies(waiter);
       return answer;
@@ -236,7 +237,7 @@ export class RequestsInLine {
     const wait = waiter.unsureUntil - performance.now();
     waiter.unsureUntil = 0;
     void this.line.busy(async () => {
-      await this.context.delay(wait);
+      await this.context.patience.delay(wait);
       await this.leave(waiter);
     });
   }

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-connection/command-connection.js';
 import { Patience } from '../redis-connection/patience.js';
-import { abortError } from '../redis-connection/pending-request.js';
 import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
 import { toCommandFailure } from '../redis-connection/server-failure.js';
 import { ServerClock } from '../redis-connection/server-clock.js';
@@ -107,7 +106,7 @@ export class RedissonLockStore implements LockStore {
     const { key, label, signal } = request;
     if (this.closed) throw new LockShuttingDownError(key);
     const keys = this.keysOf(key);
-    if (signal?.aborted) throw abortError(key, signal);
+    if (signal?.aborted) throw abortError(key, signal.reason);
     const { uuid, where, timing } = this.context;
     // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
     const thread = (this.threads += 1);

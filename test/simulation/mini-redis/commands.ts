@@ -60,8 +60,10 @@ function float(text: string | undefined): number {
 
 function bound(text: string): { value: number; exclusive: boolean } {
   const exclusive = text.startsWith('(');
+  // As strtod() reads it: nothing is 0, spaces before it do not count.
+  const value = (exclusive ? text.slice(1) : text).trimStart();
   try {
-    return { value: float(exclusive ? text.slice(1) : text), exclusive };
+    return { value: value === '' ? 0 : float(value), exclusive };
   } catch {
     throw new RedisError('ERR min or max is not a float');
   }
@@ -165,12 +167,12 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
 
   ZRANGEBYSCORE: reading(3, ({ keys }, [key = '', min = '', max = '', ...options]) => {
-    const [low, high] = [bound(min), bound(max)];
     let [offset, count] = [0, Infinity];
     if (options.length > 0) {
       if (options.length !== 3 || options[0]?.toUpperCase() !== 'LIMIT') throw SYNTAX_ERROR;
       [offset, count] = [integer(options[1]), integer(options[2])];
     }
+    const [low, high] = [bound(min), bound(max)];
     const found = (setAt(keys, key)?.entries() ?? []).filter(
       ([, score]) =>
         (low.exclusive ? score > low.value : score >= low.value) &&

@@ -2,6 +2,9 @@ import { to_luastring } from 'fengari';
 import lobject from 'fengari/src/lobject.js';
 import lstring from 'fengari/src/lstring.js';
 
+/** fengari's own tostring() formats a number by "%f". */
+const [PERCENT, LETTER_F] = Buffer.from('%f');
+
 /**
  * Makes fengari count as the Lua of Redis does.
  *
@@ -20,6 +23,14 @@ export function countAsRedisDoes(): void {
   };
   lobject.luaO_tostring = (state, cell) => {
     cell.setsvalue(lstring.luaS_bless(state, to_luastring(format14g(cell.value))));
+  };
+  const pushFormatted = lobject.luaO_pushvfstring;
+  lobject.luaO_pushvfstring = (state, format, values) => {
+    const [value] = values;
+    const ofNumber = format.length === 2 && format[0] === PERCENT && format[1] === LETTER_F;
+    return ofNumber && typeof value === 'number'
+      ? pushFormatted(state, to_luastring('%s'), [to_luastring(format14g(value))])
+      : pushFormatted(state, format, values);
   };
 }
 

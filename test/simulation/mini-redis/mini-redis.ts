@@ -8,11 +8,24 @@ import { RedisError, type Reply } from './reply.js';
 let lua: LuaRuntime | undefined;
 
 const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory > 'maxmemory'.");
+const WRONG_NUMBER = new RedisError('ERR Wrong number of args calling Redis command from script');
 const NO_SCRIPT = new RedisError('NOSCRIPT No matching script. Please use EVAL.');
 
 /** Somebody who listens. */
 export interface Listener {
   deliver(channel: string, message: string): void;
+}
+
+/** A command as it was run, with all that it may have depended on. */
+export interface Executed {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly micros: number;
+  readonly runId: string;
+  /** The keys that had not expired. */
+  readonly keys: readonly string[];
+  readonly listeners: Readonly<Record<string, number>>;
+  readonly reply: Reply;
 }
 
 export interface MiniRedisOptions {
@@ -32,6 +45,9 @@ export class MiniRedis {
   memoryFull = false;
   /** Called after each script with the first of its keys. */
   onScript: ((key: string, reply: Reply) => void) | undefined;
+
+  /** Called after each command from outside. */
+  onExecuted: ((executed: Executed) => void) | undefined;
 
   private readonly channels = new Map<string, Set<Listener>>();
   private readonly scripts = new Map<string, string>();
@@ -60,6 +76,16 @@ export class MiniRedis {
 
   execute(name: string, args: string[]): Reply {
     this.micros = this.options.clock();
+    if (!this.onExecuted) return this.run(name, args);
+    const { micros, runId } = this;
+    const keys = this.keys.keys();
+    const listeners = Object.fromEntries([...this.channels].map(([channel, { size }]) => [channel, size]));
+    const reply = this.run(name, args);
+    this.onExecuted({ name, args, micros, runId, keys, listeners, reply });
+    return reply;
+  }
+
+  private run(name: string, args: string[]): Reply {
     switch (name.toUpperCase()) {
       case 'EVAL': {
         const [source = '', ...rest] = args;
@@ -119,6 +145,7 @@ export class MiniRedis {
     let wrote = false;
     const reply = (lua as LuaRuntime).run(source, keys, rest.slice(Number(count)), (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
+      if (command && args.length < command.fewest) return WRONG_NUMBER;
       // Redis refuses what needs memory only until the script has written.
       if (this.memoryFull && command?.grows && !wrote) return OUT_OF_MEMORY;
       if (command?.writes) wrote = true;

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import vm from 'node:vm';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import type { SimProcess } from './sim-process.js';
 
@@ -115,10 +114,9 @@ export class ClientLoader {
       jsc: { target: 'es2023', parser: { syntax: 'typescript', decorators: true } },
       module: { type: 'commonjs' },
     });
-    const wrapped = vm.runInThisContext(
-      `(function (exports, require, ${GLOBALS.join(', ')}) {${code}\n})`,
-      { filename: file },
-    ) as Wrapped;
+    // A function rather than a module, so that it can be given other globals.
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval
+    const wrapped = new Function('exports', 'require', ...GLOBALS, `${code}\n//# sourceURL=${file}`) as Wrapped;
     this.compiled.set(file, wrapped);
     return wrapped;
   }

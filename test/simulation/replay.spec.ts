@@ -1,0 +1,107 @@
+import { Redis } from 'ioredis';
+import { fileURLToPath } from 'node:url';
+import { redisUrl } from '../support/redis.js';
+import type { Executed } from './mini-redis/mini-redis.js';
+import { RedisError, Status } from './mini-redis/reply.js';
+import { FAULT_KINDS } from './scenario/faults.js';
+import { drawPlan } from './scenario/plan.js';
+import { Simulation } from './scenario/simulation.js';
+import { ClientLoader } from './world/load-client.js';
+
+const SEEDS = 12;
+/** These change data or memory by other ways than commands. */
+const NOT_COMMANDS = ['rollback', 'restart-empty', 'memory-full'] as const;
+const SURROUNDINGS = `
+local surroundings, server = cjson.decode(table.remove(ARGV)), redis
+local function answer(call, name, ...)
+  if name == 'TIME' then return surroundings.time end
+  if name == 'PUBLISH' then return 0 end
+  if name == 'INFO' then return 'run_id:' .. surroundings.runId end
+  if name == 'PUBSUB' then
+    local channel = select(2, ...)
+    return { channel, surroundings.listeners[channel] or 0 }
+  end
+  return call(name, ...)
+end
+local redis = {
+  call = function(...) return answer(server.call, ...) end,
+  pcall = function(...) return answer(server.pcall, ...) end
+}
+`;
+
+/** The same script on a real server that is told the simulated time, run id and subscriptions. */
+async function onRealServer(redis: Redis, { args, micros, runId, listeners }: Executed, source: string): Promise<unknown> {
+  const [, count = '0', ...rest] = args;
+  const time = [String(Math.floor(micros / 1e6)), String(micros % 1e6)];
+  const surroundings = JSON.stringify({ time, runId, listeners });
+  return redis.eval(SURROUNDINGS + source, count, ...rest, surroundings).catch((error: unknown) => error);
+}
+
+function plain(reply: unknown): unknown {
+  if (reply instanceof Error) return `error ${reply.message.replace(/ script: .*$/, '')}`;
+  if (reply instanceof RedisError) return `error ${reply.text}`;
+  if (reply instanceof Status) return reply.text;
+  return Array.isArray(reply) ? reply.map(plain) : reply;
+}
+
+async function dump(redis: Redis): Promise<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  for (const key of await redis.keys('fairlock:*')) {
+    found[key] =
+      (await redis.type(key)) === 'hash'
+        ? await redis.hgetall(key)
+        : await redis.zrange(key, '0', '-1', 'WITHSCORES');
+  }
+  return found;
+}
+
+describe('what the simulated server ran, run again on a real one', () => {
+  let redis: Redis;
+
+  beforeAll(async () => {
+    // A database of its own: the transcripts name their keys themselves.
+    redis = new Redis(redisUrl(), { protocol: 2, db: 9 });
+    await redis.flushdb();
+  });
+  afterAll(async () => {
+    await redis.flushdb();
+    redis.disconnect();
+  });
+
+  test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))('answers and leaves the same (seed %i)', async (seed) => {
+    const loader = new ClientLoader(fileURLToPath(new URL('../../lib', import.meta.url)));
+    const plan = drawPlan(seed, { without: FAULT_KINDS.filter((kind) => (NOT_COMMANDS as readonly string[]).includes(kind)) });
+    const simulation = new Simulation(plan, [1, 2, 3, 4].map(() => loader.load()), false);
+    const transcript: Executed[] = [];
+    simulation.server.redis.onExecuted = (executed) => transcript.push(executed);
+    await simulation.run();
+    expect(transcript.length).toBeGreaterThan(0);
+
+    await redis.flushdb();
+    const sources = new Map<string, string>();
+    for (const executed of transcript) {
+      const { name, args, keys, reply } = executed;
+      // Time passes faster here: what had expired there is deleted.
+      const gone = (await redis.keys('fairlock:*')).filter((key) => !keys.includes(key));
+      if (gone.length > 0) await redis.del(gone);
+      let real: unknown;
+      if (name === 'eval' || name === 'evalsha') {
+        const [script = ''] = args;
+        if (name === 'eval') sources.set(String(await redis.script('LOAD', script)), script);
+        const source = name === 'eval' ? script : sources.get(script);
+        if (source === undefined || (reply instanceof RedisError && reply.text.startsWith('NOSCRIPT'))) continue;
+        real = await onRealServer(redis, executed, source);
+      } else if (name === 'FLUSHALL') {
+        real = await redis.flushdb();
+      } else if (name === 'DEL') {
+        real = await redis.del([...args]);
+      } else {
+        continue;
+      }
+      expect({ name, args, reply: plain(reply) }).toEqual({ name, args, reply: plain(real) });
+      const bare = (await Promise.all((await redis.keys('fairlock:*')).map((key) => redis.pttl(key)))).filter((ttl) => ttl < 0);
+      expect(bare).toEqual([]);
+    }
+    void dump;
+  });
+});
