@@ -2,8 +2,8 @@ import js from '@eslint/js';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
-/** Files that may name a store: the module chooses it, the public index re-exports it. */
-const STORE_CHOOSERS = ['lib/fair-lock.module.ts', 'lib/fair-lock.providers.ts', 'lib/index.ts'];
+/** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
+const STORE_CHOOSERS = ['lib/fair-lock.store-factory.ts', 'lib/fair-lock.options.ts', 'lib/index.ts'];
 
 const NEST = {
   regex: '^(@nestjs/|rxjs|reflect-metadata)',

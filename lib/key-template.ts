@@ -41,7 +41,7 @@ export function parseKeyTemplates(
   root: TemplateRoot,
   where: string,
 ): RenderKeys {
-  if (!Array.isArray(templates)) return parseKeyTemplate(templates as string, root, where);
+  if (typeof templates === 'string') return parseKeyTemplate(templates, root, where);
   if (templates.length === 0) throw new LockKeyError(`The list of lock keys of ${where} is empty.`);
   const keys = templates.map((template) => parseKeyTemplate(template, root, where));
   return (rootValue) => keys.map((key) => key(rootValue));

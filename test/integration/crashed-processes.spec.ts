@@ -116,7 +116,7 @@ describe('when processes are killed', () => {
     await first.release();
     const newcomer = holder.ask('k');
     const { at } = await newcomer.granted();
-    // The killed one may be a living one whose connections have just broken: 250 ms are his to come back.
+    // The killed one may be a living one whose connections have just broken: the grace is his to come back.
     const waited = (at - (newcomer.find('sent')?.at ?? NaN)) / NS_PER_MS;
     expect(waited).toBeLessThan(GRACE + HANDOVER);
     await newcomer.release();

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'a53320c6a1ebd4d17249dd97194f44be6fddc97d',
+  sha1: '74dc58ebba2e338b06f26dfb0b3ca92e7f415f4e',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -76,7 +76,7 @@ local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
-redis.call('RPUSH', queue, request)
+redis.call('LPUSH', queue, request)
 return { 'WAITS', time, length, 'new', holder or '', wake, head or request }`,
 } as const;
 

@@ -59,5 +59,5 @@ local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
-redis.call('RPUSH', queue, request)
+redis.call('LPUSH', queue, request)
 return { 'WAITS', time, length, 'new', holder or '', wake, head or request }
