@@ -326,6 +326,20 @@ describe('the scripts of the native protocol', () => {
       );
     });
 
+    test('members of a run whose lease ended keep their places if their client is surely alive', async () => {
+      const short = { ...TIMES, lease: 100 };
+      const [holder, alive, other] = [client(short), await heard(short), client(short)];
+      const grant = await holder.acquire();
+      await alive.acquire();
+      await alive.acquire();
+      await other.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await alive.heartbeat()).run).toBe('1,2');
+      await pause(120);
+      await other.heartbeat();
+      expect((await alive.heartbeat()).run).toBe('2');
+    });
+
     test('a lapsed grant is a new generation for its client (M5)', async () => {
       const short = { ...TIMES, lease: 60 };
       const holder = client(short);

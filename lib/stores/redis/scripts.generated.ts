@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '1f39dd5aefcac95dc06df74170c2aa3a2d20432a',
+  sha1: 'bd03f684b3a8a32cd115ea6f16d00a302c49e105',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -332,10 +332,25 @@ end
 end
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
-local function lapse()
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
 forget(holder)
 holder = ''
 redis.call('HSET', hash, 'grant', '')
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+putBackAllButFirst()
+end
+end
+vacate()
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -394,7 +409,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'd9abd6bcf25ec56fc38c49243778bc2412e25e6f',
+  sha1: 'bfd20472b0ebebac8e49ba5ce31ccebc0036c4d7',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -700,10 +715,25 @@ end
 end
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
-local function lapse()
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
 forget(holder)
 holder = ''
 redis.call('HSET', hash, 'grant', '')
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+putBackAllButFirst()
+end
+end
+vacate()
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -727,12 +757,9 @@ elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
 redis.call('PEXPIRE', hash, RETENTION)
-local head = string.match(run, '^%d+')
-putBack(function(sequence)
-return sequence ~= head
-end)
+putBackAllButFirst()
 redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
-lapse()
+vacate()
 end
 settle()
 return answer(status)`,
@@ -741,7 +768,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'a8b9d61560cb0f8df27712e28f330d6527870533',
+  sha1: 'f7fd03a579f82e92af6e696fda9167a56e9b4efa',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1051,10 +1078,25 @@ end
 end
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
-local function lapse()
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
 forget(holder)
 holder = ''
 redis.call('HSET', hash, 'grant', '')
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+putBackAllButFirst()
+end
+end
+vacate()
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -1185,7 +1227,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'bbd5fe6a75430ae3c7fbfa4a9619aaeaa3a6b36a',
+  sha1: 'aa298dd599d1433dd54268dcc095a3cca699fbf2',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1491,10 +1533,25 @@ end
 end
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
-local function lapse()
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
 forget(holder)
 holder = ''
 redis.call('HSET', hash, 'grant', '')
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+putBackAllButFirst()
+end
+end
+vacate()
 end
 local function settle()
 if held() and leaseEnd <= now then
@@ -1526,7 +1583,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'b16f1aa55e160b6cbf7b562c013de85f3ef5dca4',
+  sha1: '2c3ac1ee6ef7bec64d2afd8d3fbc3938757d570b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1844,10 +1901,25 @@ end
 end
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
-local function lapse()
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
 forget(holder)
 holder = ''
 redis.call('HSET', hash, 'grant', '')
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+putBackAllButFirst()
+end
+end
+vacate()
 end
 local function settle()
 if held() and leaseEnd <= now then

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '74dc58ebba2e338b06f26dfb0b3ca92e7f415f4e',
+  sha1: 'ef168bc5cc88b47f6e1f82355a3e024a1e1c2d43',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -53,7 +53,7 @@ redis.call('HSET', lock, request, 1)
 redis.call('PEXPIRE', lock, lease)
 redis.call('ZREM', deadlines, request)
 for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-redis.call('ZINCRBY', deadlines, -wait, waiter)
+redis.call('ZINCRBY', deadlines, 0, waiter)
 end
 return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
@@ -76,7 +76,7 @@ local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
-redis.call('LPUSH', queue, request)
+redis.call('RPUSH', queue, request)
 return { 'WAITS', time, length, 'new', holder or '', wake, head or request }`,
 } as const;
 

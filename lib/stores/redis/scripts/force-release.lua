@@ -13,14 +13,9 @@ elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
   status = 'FORCED'
   outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
   redis.call('PEXPIRE', hash, RETENTION)
-  -- Who of a run is inside is known to its client alone. All but the first go back to their places; those that were
-  -- served are handed on when their turn comes.
-  local head = string.match(run, '^%d+')
-  putBack(function(sequence)
-    return sequence ~= head
-  end)
+  putBackAllButFirst()
   redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
-  lapse()
+  vacate()
 end
 settle()
 return answer(status)

@@ -32,7 +32,7 @@ if not holder and (not head or head == request) then
   redis.call('ZREM', deadlines, request)
   -- One wait is over, so everyone is reckoned to be served one wait earlier.
   for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-    redis.call('ZINCRBY', deadlines, -wait, waiter)
+    redis.call('ZINCRBY', deadlines, 0, waiter)
   end
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
@@ -59,5 +59,5 @@ local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
-redis.call('LPUSH', queue, request)
+redis.call('RPUSH', queue, request)
 return { 'WAITS', time, length, 'new', holder or '', wake, head or request }

@@ -284,11 +284,32 @@ local function putBack(unserved)
   redis.call('PEXPIRE', queue, WINDOW + RETENTION)
 end
 
--- The lease has ended: the grant is over, and what its client still waits for in that run must re-enter (M5, M7).
-local function lapse()
+-- Who of a run is inside is known to its client alone: all but the first go back to their places, and those that were
+-- served are handed on when their turn comes.
+local function putBackAllButFirst()
+  local head = string.match(run, '^%d+')
+  putBack(function(sequence)
+    return sequence ~= head
+  end)
+end
+
+-- The grant is over, though nobody released it: a new generation for its client (M5).
+local function vacate()
   forget(holder)
   holder = ''
   redis.call('HSET', hash, 'grant', '')
+end
+
+-- The lease has ended. If its client is surely alive (the clock was set, its renewals were lost), the others of its run
+-- are still waiting and keep their places; if that is not sure they must re-enter (M7).
+local function lapse()
+  if string.find(run, ',', 1, true) then
+    local _, heard = parse(recordOf(holder))
+    if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+      putBackAllButFirst()
+    end
+  end
+  vacate()
 end
 
 -- settle, for scripts that may be late to notice: a lease that has ended is over, and a free lock is passed on,
