@@ -42,7 +42,9 @@ export function parseKeyTemplates(
   where: string,
 ): RenderKeys {
   if (typeof templates === 'string') return parseKeyTemplate(templates, root, where);
-  if (templates.length === 0) throw new LockKeyError(`The list of lock keys of ${where} is empty.`);
+  if (!Array.isArray(templates as unknown) || templates.length === 0) {
+    throw new LockKeyError(`The lock key of ${where} must be a string, or a list of at least one string.`);
+  }
   const keys = templates.map((template) => parseKeyTemplate(template, root, where));
   return (rootValue) => keys.map((key) => key(rootValue));
 }

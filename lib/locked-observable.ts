@@ -28,7 +28,14 @@ export function lockObservable<T>(
 function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber: Subscriber<T>): void {
   const { lock } = hold;
   const release = (): void => void lock.release();
-  // The grant may have come in the very moment of unsubscribing.
+  const onAbort = (): void => {
+    const error = endingError(hold);
+    if (error) subscriber.error(error);
+  };
+  lock.signal.addEventListener('abort', onAbort);
+  subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
+  if (lock.signal.aborted) onAbort();
+  // The grant may have come in the very moment of unsubscribing, or be over already.
   if (subscriber.closed) return release();
 
   // In this order: the source's own teardown, the release, the news. So the source cleans up under the lock, and who
@@ -50,12 +57,4 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   lock.run(() => released.subscribe(subscriber));
   // Behind the teardown of the source, for whoever unsubscribes.
   subscriber.add(release);
-
-  const onAbort = (): void => {
-    const error = endingError(hold);
-    if (error) subscriber.error(error);
-  };
-  lock.signal.addEventListener('abort', onAbort);
-  subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
-  if (lock.signal.aborted) onAbort();
 }

@@ -117,8 +117,8 @@ export class ScriptClient {
     const raw = (await this.redis.eval(script.lua, 3, ...this.keys, this.id, ...args)) as unknown[];
     const [status, time, ...rest] = raw;
     // Where nobody waits, acquire and release give a shorter answer.
-    const [generation, wake, run, first, left, ...details] =
-      raw.length < 7 ? [-1, -1, rest.length > 0 ? String(args[0]) : '', rest[0] ?? 0, 0] : rest;
+    const [generation, wake, , run, first, left, ...details] =
+      raw.length < 4 ? [-1, -1, 0, rest.length > 0 ? String(args[0]) : '', rest[0] ?? 0, 0] : rest;
     return {
       status: String(status),
       time: Number(time),

@@ -30,6 +30,9 @@ export class Subscriber {
   /** All channels are subscribed, for the first time or again. Whoever waits must look what it missed. */
   onUp: (() => void) | undefined;
 
+  /** The subscription broke, and is being made anew. */
+  onDown: (() => void) | undefined;
+
   constructor(private readonly connection: RedisConnection) {
     let resolve = (): void => undefined;
     const promise = new Promise<void>((done) => (resolve = done));
@@ -99,10 +102,12 @@ export class Subscriber {
 
   private down(): void {
     clearTimeout(this.retry);
+    const wasUp = this.up;
     this.upSince = undefined;
     this.asked = false;
     this.serverRunId = undefined;
     this.attempt += 1;
+    if (wasUp && !this.closed) this.onDown?.();
   }
 
   private async subscribeAll(): Promise<void> {

@@ -48,6 +48,8 @@ export interface Answer {
   readonly generation: number;
   /** Milliseconds until asking again makes sense; -1: never by itself. */
   readonly wake: number;
+  /** The lock is free although somebody waits: whoever hears this has to ask again then, waiting itself or not (R8). */
+  readonly owed: boolean;
   readonly grant: PresentGrant | undefined;
   readonly details: readonly [unknown, unknown, unknown];
 }
@@ -187,11 +189,20 @@ export class LineCommands {
     const sentAt = now();
     const reply = (await this.commands.run(script, keys, args)) as ShortAnswer | FullAnswer;
     this.clock.observe(sentAt.monotonic, performance.now(), reply[1]);
-    if (reply.length < 7) return this.understandShort(reply as ShortAnswer, order, sentAt, args);
-    const [status, , generation, wake, run, first, left, ...details] = reply as FullAnswer;
+    if (reply.length < 4) return this.understandShort(reply as ShortAnswer, order, sentAt, args);
+    const [status, , generation, wake, owed, run, first, left, ...details] = reply as FullAnswer;
     const grant = run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt };
     if (grant) this.highestToken = Math.max(this.highestToken, first + grant.run.length - 1);
-    return { status, order, sentAt, generation, wake, grant, details: [details[0], details[1], details[2]] };
+    return {
+      status,
+      order,
+      sentAt,
+      generation,
+      wake,
+      owed: owed === 1,
+      grant,
+      details: [details[0], details[1], details[2]],
+    };
   }
 
   /** The answer of acquire and release where nobody waits: what it leaves out is what was asked for. */
@@ -207,7 +218,7 @@ export class LineCommands {
       grant = { run: [Number(args[1])], first, left: Number(args[3]), since: sentAt };
       this.highestToken = Math.max(this.highestToken, first);
     }
-    return { status, order, sentAt, generation: -1, wake: -1, grant, details: NO_DETAILS };
+    return { status, order, sentAt, generation: -1, wake: -1, owed: false, grant, details: NO_DETAILS };
   }
 }
 
@@ -219,6 +230,7 @@ type FullAnswer = [
   time: number,
   generation: number,
   wake: number,
+  owed: 0 | 1,
   run: string,
   first: number,
   left: number,

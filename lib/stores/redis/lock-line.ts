@@ -47,8 +47,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   take(answer: Answer): void {
     if (answer.order > this.newest) {
       this.newest = answer.order;
-      // 0: there is more to look at than one script may, and whoever was told goes on, waiting itself or not (R8).
-      this.owed = answer.wake === 0;
+      this.owed = answer.owed;
       this.wakeAt = answer.wake < 0 ? Infinity : performance.now() + answer.wake + 1 + this.wakeSpread;
       this.requests.heardGeneration(answer.generation);
     }

@@ -94,6 +94,8 @@ export class RedisLockStore implements LockStore {
     };
     // Whatever was missed is found by asking (M6); the answer tells grants and generations.
     this.subscriber.onUp = () => this.lookAtAll();
+    // Told at once, so that nobody takes this client's silence for a death, nor its coming back for a standing (R6).
+    this.subscriber.onDown = () => this.lookAtAll();
     this.connection.onConnected = () => this.onConnected();
     // Another server may answer next, with another clock.
     this.connection.onClosed = () => this.clock.reset();

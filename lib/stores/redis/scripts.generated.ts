@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'bd03f684b3a8a32cd115ea6f16d00a302c49e105',
+  sha1: 'ab0f06f7238e6c52cfc664da4530b11a6217702d',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -58,6 +58,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -66,9 +67,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local sequence = ARGV[2]
 if now > tonumber(ARGV[3]) then
@@ -99,6 +100,12 @@ WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRAC
 local SWEEP = 1000
 local STALE = 16
 local callerWasInTouch = false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
 local function parse(text)
 if not text then
 return nil
@@ -165,7 +172,7 @@ elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 write(client, generation, heard, since, 0, where)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -187,9 +194,9 @@ local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
 redis.call('ZADD', clients, now + WINDOW, name)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, 0
+return LIVE, now
 end
 deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
@@ -197,7 +204,7 @@ return DEAD
 end
 local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
-return LIVE, 0
+return LIVE, now
 end
 local count = listeners(name)
 if count == nil or count > 0 or not isThisServer(heard) then
@@ -213,7 +220,7 @@ end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt
+return DOUBTFUL, doubt, deadline - WINDOW
 end
 local function drop(members)
 if #members == 0 then
@@ -256,7 +263,7 @@ if places then
 redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 if name ~= client then
 local left = leaseEnd - now
@@ -267,7 +274,7 @@ CHANNEL .. name,
 end
 end
 local function walk(visit)
-local verdicts, sinces = {}, {}
+local verdicts = {}
 local rank, looked, chunk = 0, 0, 2
 while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -275,15 +282,16 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-verdicts[name], sinces[name] = judge(name)
+local verdict, since, spoke = judge(name)
+verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
 end
-if verdicts[name] == DEAD then
+if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
 else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, { member, behind }) then
 return
 end
 rank = rank + 1
@@ -299,21 +307,22 @@ end
 askAgainAt = now
 end
 local function pass()
-local doubtedSince
-walk(function(name, verdict, since, rank, known)
-if verdict == DOUBTFUL then
-doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+local doubted, spoke
+walk(function(seen, rank, known)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.since, seen.since)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
-if doubtedSince then
-local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket >= doubtedSince or now - since < GRACE then
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+if late or (seen.since >= spoke and now - seen.since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(name, rank, known)
+give(seen.name, rank, known)
 return true
 end)
 end
@@ -330,7 +339,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -364,7 +373,7 @@ pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', hash, rest(REST))
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 end
 if ARGV[8] == 'try' then
@@ -377,7 +386,7 @@ end
 local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 prune()
 waiting = redis.call('ZCARD', queue)
 if waiting >= maxQueue then
@@ -392,7 +401,7 @@ if not ticket then
 local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
 redis.call('ZADD', queue, ticket, member)
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 redis.call('HSET', hash, 'ticket', int(math.max(last, ticket)), 'token', int(token))
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
 end
@@ -409,7 +418,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'bfd20472b0ebebac8e49ba5ce31ccebc0036c4d7',
+  sha1: '933b967ca06cfdcd3944951f7438e559a5b940a4',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -464,6 +473,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -472,9 +482,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local settings, caller = ARGV[3], ARGV[4]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
@@ -482,6 +492,12 @@ WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRAC
 local SWEEP = 1000
 local STALE = 16
 local callerWasInTouch = false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
 local function parse(text)
 if not text then
 return nil
@@ -548,7 +564,7 @@ elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 write(client, generation, heard, since, 0, where)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -570,9 +586,9 @@ local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
 redis.call('ZADD', clients, now + WINDOW, name)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, 0
+return LIVE, now
 end
 deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
@@ -580,7 +596,7 @@ return DEAD
 end
 local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
-return LIVE, 0
+return LIVE, now
 end
 local count = listeners(name)
 if count == nil or count > 0 or not isThisServer(heard) then
@@ -596,7 +612,7 @@ end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt
+return DOUBTFUL, doubt, deadline - WINDOW
 end
 local function drop(members)
 if #members == 0 then
@@ -639,7 +655,7 @@ if places then
 redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 if name ~= client then
 local left = leaseEnd - now
@@ -650,7 +666,7 @@ CHANNEL .. name,
 end
 end
 local function walk(visit)
-local verdicts, sinces = {}, {}
+local verdicts = {}
 local rank, looked, chunk = 0, 0, 2
 while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -658,15 +674,16 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-verdicts[name], sinces[name] = judge(name)
+local verdict, since, spoke = judge(name)
+verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
 end
-if verdicts[name] == DEAD then
+if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
 else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, { member, behind }) then
 return
 end
 rank = rank + 1
@@ -682,21 +699,22 @@ end
 askAgainAt = now
 end
 local function pass()
-local doubtedSince
-walk(function(name, verdict, since, rank, known)
-if verdict == DOUBTFUL then
-doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+local doubted, spoke
+walk(function(seen, rank, known)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.since, seen.since)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
-if doubtedSince then
-local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket >= doubtedSince or now - since < GRACE then
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+if late or (seen.since >= spoke and now - seen.since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(name, rank, known)
+give(seen.name, rank, known)
 return true
 end)
 end
@@ -713,7 +731,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -747,7 +765,7 @@ pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', hash, rest(REST))
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 end
 local status = 'FREE'
@@ -768,7 +786,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'f7fd03a579f82e92af6e696fda9167a56e9b4efa',
+  sha1: 'f251db10db42d9540f7f95aeea7dde81af31b89a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -823,6 +841,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -831,9 +850,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local given = tonumber(ARGV[3])
 if now > tonumber(ARGV[2]) then
@@ -845,6 +864,12 @@ WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRAC
 local SWEEP = 1000
 local STALE = 16
 local callerWasInTouch = false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
 local function parse(text)
 if not text then
 return nil
@@ -911,7 +936,7 @@ elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 write(client, generation, heard, since, 0, where)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -933,9 +958,9 @@ local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
 redis.call('ZADD', clients, now + WINDOW, name)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, 0
+return LIVE, now
 end
 deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
@@ -943,7 +968,7 @@ return DEAD
 end
 local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
-return LIVE, 0
+return LIVE, now
 end
 local count = listeners(name)
 if count == nil or count > 0 or not isThisServer(heard) then
@@ -959,7 +984,7 @@ end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt
+return DOUBTFUL, doubt, deadline - WINDOW
 end
 local function drop(members)
 if #members == 0 then
@@ -1002,7 +1027,7 @@ if places then
 redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 if name ~= client then
 local left = leaseEnd - now
@@ -1013,7 +1038,7 @@ CHANNEL .. name,
 end
 end
 local function walk(visit)
-local verdicts, sinces = {}, {}
+local verdicts = {}
 local rank, looked, chunk = 0, 0, 2
 while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -1021,15 +1046,16 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-verdicts[name], sinces[name] = judge(name)
+local verdict, since, spoke = judge(name)
+verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
 end
-if verdicts[name] == DEAD then
+if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
 else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, { member, behind }) then
 return
 end
 rank = rank + 1
@@ -1045,21 +1071,22 @@ end
 askAgainAt = now
 end
 local function pass()
-local doubtedSince
-walk(function(name, verdict, since, rank, known)
-if verdict == DOUBTFUL then
-doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+local doubted, spoke
+walk(function(seen, rank, known)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.since, seen.since)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
-if doubtedSince then
-local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket >= doubtedSince or now - since < GRACE then
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+if late or (seen.since >= spoke and now - seen.since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(name, rank, known)
+give(seen.name, rank, known)
 return true
 end)
 end
@@ -1076,7 +1103,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -1110,11 +1137,11 @@ pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', hash, rest(REST))
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 end
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
 if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
 forget(client)
@@ -1141,7 +1168,7 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '99d1639caf32b18ce731da1b104aa51879f5b3b0',
+  sha1: 'ee04c97708d8ebbb1b64ee7db89a731352e3caf8',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1196,6 +1223,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -1204,9 +1232,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local waiters = {}
@@ -1227,7 +1255,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'aa298dd599d1433dd54268dcc095a3cca699fbf2',
+  sha1: 'a85de749357b12f23392ed5819c6f4c8be61762c',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1282,6 +1310,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -1290,9 +1319,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local settings, caller = ARGV[4], ARGV[5]
 local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
@@ -1300,6 +1329,12 @@ WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRAC
 local SWEEP = 1000
 local STALE = 16
 local callerWasInTouch = false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
 local function parse(text)
 if not text then
 return nil
@@ -1366,7 +1401,7 @@ elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 write(client, generation, heard, since, 0, where)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1388,9 +1423,9 @@ local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
 redis.call('ZADD', clients, now + WINDOW, name)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, 0
+return LIVE, now
 end
 deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
@@ -1398,7 +1433,7 @@ return DEAD
 end
 local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
-return LIVE, 0
+return LIVE, now
 end
 local count = listeners(name)
 if count == nil or count > 0 or not isThisServer(heard) then
@@ -1414,7 +1449,7 @@ end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt
+return DOUBTFUL, doubt, deadline - WINDOW
 end
 local function drop(members)
 if #members == 0 then
@@ -1457,7 +1492,7 @@ if places then
 redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 if name ~= client then
 local left = leaseEnd - now
@@ -1468,7 +1503,7 @@ CHANNEL .. name,
 end
 end
 local function walk(visit)
-local verdicts, sinces = {}, {}
+local verdicts = {}
 local rank, looked, chunk = 0, 0, 2
 while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -1476,15 +1511,16 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-verdicts[name], sinces[name] = judge(name)
+local verdict, since, spoke = judge(name)
+verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
 end
-if verdicts[name] == DEAD then
+if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
 else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, { member, behind }) then
 return
 end
 rank = rank + 1
@@ -1500,21 +1536,22 @@ end
 askAgainAt = now
 end
 local function pass()
-local doubtedSince
-walk(function(name, verdict, since, rank, known)
-if verdict == DOUBTFUL then
-doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+local doubted, spoke
+walk(function(seen, rank, known)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.since, seen.since)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
-if doubtedSince then
-local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket >= doubtedSince or now - since < GRACE then
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+if late or (seen.since >= spoke and now - seen.since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(name, rank, known)
+give(seen.name, rank, known)
 return true
 end)
 end
@@ -1531,7 +1568,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -1565,7 +1602,7 @@ pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', hash, rest(REST))
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 end
 local rank = redis.call('ZRANK', queue, ARGV[2])
@@ -1575,7 +1612,7 @@ speak()
 end
 settle()
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 return answer('LEFT', held() and label or '', held() and now - since or 0, rank or -1)`,
 } as const;
@@ -1583,7 +1620,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '2c3ac1ee6ef7bec64d2afd8d3fbc3938757d570b',
+  sha1: '5ab47d8820cf5a06ca6516b7b34c39f7aba01e03',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1638,6 +1675,7 @@ for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
 local wake = -1
+local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
 elseif held() then
@@ -1646,9 +1684,9 @@ end
 local text = readRecord()
 local generation = text and tonumber(string.match(text, '^%d+')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, '', 0, 0, a, b, c }
+return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
 if not (held() and holder == client and first == tonumber(ARGV[2])) then
 local done = fields[3] and string.match(fields[3], '^%d+')
@@ -1668,6 +1706,12 @@ WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRAC
 local SWEEP = 1000
 local STALE = 16
 local callerWasInTouch = false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
 local function parse(text)
 if not text then
 return nil
@@ -1734,7 +1778,7 @@ elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 write(client, generation, heard, since, 0, where)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1756,9 +1800,9 @@ local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
 redis.call('ZADD', clients, now + WINDOW, name)
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, 0
+return LIVE, now
 end
 deadline = tonumber(deadline)
 if deadline == 0 or (deadline < now and not inGrace()) then
@@ -1766,7 +1810,7 @@ return DEAD
 end
 local generation, heard, since, doubt, where = parse(recordOf(name))
 if not generation or heard == '-' then
-return LIVE, 0
+return LIVE, now
 end
 local count = listeners(name)
 if count == nil or count > 0 or not isThisServer(heard) then
@@ -1782,7 +1826,7 @@ end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt
+return DOUBTFUL, doubt, deadline - WINDOW
 end
 local function drop(members)
 if #members == 0 then
@@ -1825,7 +1869,7 @@ if places then
 redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
 end
 if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 if name ~= client then
 local left = leaseEnd - now
@@ -1836,7 +1880,7 @@ CHANNEL .. name,
 end
 end
 local function walk(visit)
-local verdicts, sinces = {}, {}
+local verdicts = {}
 local rank, looked, chunk = 0, 0, 2
 while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -1844,15 +1888,16 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-verdicts[name], sinces[name] = judge(name)
+local verdict, since, spoke = judge(name)
+verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
 end
-if verdicts[name] == DEAD then
+if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
 else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, { member, behind }) then
 return
 end
 rank = rank + 1
@@ -1868,21 +1913,22 @@ end
 askAgainAt = now
 end
 local function pass()
-local doubtedSince
-walk(function(name, verdict, since, rank, known)
-if verdict == DOUBTFUL then
-doubtedSince = math.min(doubtedSince or since, since)
-askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+local doubted, spoke
+walk(function(seen, rank, known)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.since, seen.since)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
-if doubtedSince then
-local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-if ticket >= doubtedSince or now - since < GRACE then
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+if late or (seen.since >= spoke and now - seen.since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(name, rank, known)
+give(seen.name, rank, known)
 return true
 end)
 end
@@ -1899,7 +1945,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -1933,7 +1979,7 @@ pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
 redis.call('PEXPIRE', hash, rest(REST))
-redis.call('PEXPIRE', clients, REST)
+keep(clients, REST)
 end
 end
 if unserved ~= '' then

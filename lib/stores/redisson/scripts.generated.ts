@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'ef168bc5cc88b47f6e1f82355a3e024a1e1c2d43',
+  sha1: 'a53320c6a1ebd4d17249dd97194f44be6fddc97d',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -53,7 +53,7 @@ redis.call('HSET', lock, request, 1)
 redis.call('PEXPIRE', lock, lease)
 redis.call('ZREM', deadlines, request)
 for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-redis.call('ZINCRBY', deadlines, 0, waiter)
+redis.call('ZINCRBY', deadlines, -wait, waiter)
 end
 return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end

@@ -80,7 +80,10 @@ describe('a key template', () => {
     const parse = (templates: unknown) => parseKeyTemplates(templates as string, HTTP_REQUEST, 'here');
     expect(() => parse('<0>')).toThrow('as in <params.id>');
     expect(() => parse([42])).toThrow('The lock key of here is 42; a key is a string.');
-    expect(() => parse(null)).toThrow('The lock key of here is null; a key is a string.');
-    expect(() => parse([])).toThrow('The list of lock keys of here is empty.');
+    for (const none of [null, 5, {}, []]) {
+      expect(() => parse(none)).toThrow(
+        'The lock key of here must be a string, or a list of at least one string.',
+      );
+    }
   });
 });

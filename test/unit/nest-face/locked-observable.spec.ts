@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
-import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  FairLockService,
+  LockLostError,
+  LockShuttingDownError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
 import {
   finalize,
   firstValueFrom,
@@ -13,6 +19,7 @@ import {
   take,
   toArray,
 } from 'rxjs';
+import { lockObservable } from '../../../lib/locked-observable.js';
 import { deferred, within } from '../../support/waiting.js';
 import { free, Locked, nestWith, SOON, waiting } from './nest.js';
 
@@ -265,5 +272,18 @@ describe('a locked method that returns an Observable', () => {
       code: 'SHUTTING_DOWN',
     });
     await closed;
+  });
+
+  test('does not begin when its lock is over before it could begin', async () => {
+    let released = 0;
+    const lock = {
+      run: <T>(code: () => T) => code(),
+      signal: AbortSignal.abort(new LockShuttingDownError('feed:1')),
+      release: async () => void released++,
+    };
+    const open = () => Promise.resolve({ lock, onLost: 'signal' as const });
+    const stream = lockObservable(open, () => feeds.source);
+    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    expect([released, feeds.source.observed]).toEqual([1, false]);
   });
 });

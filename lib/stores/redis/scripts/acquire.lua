@@ -56,7 +56,7 @@ local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 
 if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
-  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+  keep(queue, WINDOW + RETENTION)
   prune()
   waiting = redis.call('ZCARD', queue)
   if waiting >= maxQueue then
@@ -73,7 +73,7 @@ if not ticket then
   local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
   ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
   redis.call('ZADD', queue, ticket, member)
-  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+  keep(queue, WINDOW + RETENTION)
   redis.call('HSET', hash, 'ticket', int(math.max(last, ticket)), 'token', int(token))
   redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
 end

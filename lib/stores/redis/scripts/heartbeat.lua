@@ -21,7 +21,7 @@ local settings, caller = ARGV[11], ARGV[12]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+keep(queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
   if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
     -- The queue was lost (evicted): a new generation, so that all who stood in it re-enter (M5).

@@ -14,6 +14,6 @@ if ARGV[3] == 'waiting' then
 end
 settle()
 if redis.call('ZCARD', queue) == 0 then
-  redis.call('PEXPIRE', clients, REST)
+  keep(clients, REST)
 end
 return answer('LEFT', held() and label or '', held() and now - since or 0, rank or -1)

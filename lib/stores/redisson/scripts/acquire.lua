@@ -32,7 +32,7 @@ if not holder and (not head or head == request) then
   redis.call('ZREM', deadlines, request)
   -- One wait is over, so everyone is reckoned to be served one wait earlier.
   for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-    redis.call('ZINCRBY', deadlines, 0, waiter)
+    redis.call('ZINCRBY', deadlines, -wait, waiter)
   end
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end

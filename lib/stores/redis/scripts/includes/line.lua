@@ -15,6 +15,14 @@ local STALE = 16
 
 local callerWasInTouch = false
 
+-- A TTL for one of the sorted sets, if it is one: a value of somebody else is not touched.
+local function keep(key, ttl)
+  local size = redis.pcall('ZCARD', key)
+  if type(size) == 'number' and size > 0 then
+    redis.call('PEXPIRE', key, ttl)
+  end
+end
+
 -- A client's record: generation, server that carries its subscription, since when (ms), since when
 -- doubted (µs, as tickets; 0: not), host/pid.
 local function parse(text)
@@ -92,7 +100,7 @@ local function speak()
     write(client, generation, heard, since, 0, where)
   end
   redis.call('ZADD', clients, now + WINDOW, client)
-  redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+  keep(clients, WINDOW + RETENTION)
 end
 
 -- How many connections listen to a client's channel; nil where that cannot be asked.
@@ -115,15 +123,15 @@ end
 
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 
--- The verdict on a waiting client, and since when: its subscription (live) or the doubt (doubtful).
+-- The verdict on a waiting client, since when (live: its subscription; doubtful: the doubt), and when it last spoke.
 local function judge(name)
   local deadline = redis.call('ZSCORE', clients, name)
   if not deadline then
     -- Its entry was lost (evicted): a new window and a new generation.
     redis.call('ZADD', clients, now + WINDOW, name)
-    redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+    keep(clients, WINDOW + RETENTION)
     forget(name)
-    return LIVE, 0
+    return LIVE, now
   end
   deadline = tonumber(deadline)
   if deadline == 0 or (deadline < now and not inGrace()) then
@@ -131,7 +139,8 @@ local function judge(name)
   end
   local generation, heard, since, doubt, where = parse(recordOf(name))
   if not generation or heard == '-' then
-    return LIVE, 0
+    -- Nothing is known of its subscription, which may just be coming back.
+    return LIVE, now
   end
   local count = listeners(name)
   if count == nil or count > 0 or not isThisServer(heard) then
@@ -147,7 +156,7 @@ local function judge(name)
   if micros - doubt >= GRACE * 1000 then
     return DEAD
   end
-  return DOUBTFUL, doubt
+  return DOUBTFUL, doubt, deadline - WINDOW
 end
 
 -- R8: out of the line, with its record; what it still has further back is known for dead by a deadline of 0.
@@ -195,7 +204,7 @@ local function give(name, rank, known)
     redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
   end
   if redis.call('ZCARD', queue) == 0 then
-    redis.call('PEXPIRE', clients, REST)
+    keep(clients, REST)
   end
   if name ~= client then
     local left = leaseEnd - now
@@ -206,10 +215,11 @@ local function give(name, rank, known)
   end
 end
 
--- Walks the line from its head, drops the dead (R8), and calls `visit(name, verdict, since, rank, known)` for each of the
--- others until that returns true; `known` is the member at `rank` and the one behind it.
+-- Walks the line from its head, drops the dead (R8), and calls `visit(verdict, rank, known)` for each of the others until
+-- that returns true. A verdict has name, verdict, since and spoke as `judge` says; `known` is the member at `rank` and the
+-- one behind it.
 local function walk(visit)
-  local verdicts, sinces = {}, {}
+  local verdicts = {}
   local rank, looked, chunk = 0, 0, 2
   while looked < SWEEP do
     local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
@@ -217,15 +227,16 @@ local function walk(visit)
     for i, member in ipairs(members) do
       local name = string.match(member, '^[^:]+')
       if not verdicts[name] then
-        verdicts[name], sinces[name] = judge(name)
+        local verdict, since, spoke = judge(name)
+        verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
       end
-      if verdicts[name] == DEAD then
+      if verdicts[name].verdict == DEAD then
         dead[#dead + 1] = member
       else
         drop(dead)
         dead = {}
         local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-        if visit(name, verdicts[name], sinces[name], rank, { member, behind }) then
+        if visit(verdicts[name], rank, { member, behind }) then
           return
         end
         rank = rank + 1
@@ -244,23 +255,25 @@ end
 
 -- Gives the free lock to the lowest ticket whose client is live (R6).
 local function pass()
-  local doubtedSince
-  walk(function(name, verdict, since, rank, known)
-    if verdict == DOUBTFUL then
-      doubtedSince = math.min(doubtedSince or since, since)
-      askAgainAt = math.ceil(doubtedSince / 1000) + GRACE
+  local doubted, spoke
+  walk(function(seen, rank, known)
+    if seen.verdict == DOUBTFUL then
+      doubted = math.min(doubted or seen.since, seen.since)
+      spoke = math.min(spoke or seen.spoke, seen.spoke)
+      askAgainAt = math.ceil(doubted / 1000) + GRACE
       return false
     end
-    if doubtedSince then
-      -- Somebody ahead cannot be heard. He is passed over only by one who was in line before the doubt arose and whose
-      -- own subscription is older than the grace: else all subscriptions may just be coming back, and order is kept.
-      local ticket = tonumber(redis.call('ZSCORE', queue, known[1]))
-      if ticket >= doubtedSince or now - since < GRACE then
+    if doubted then
+      -- Somebody ahead cannot be heard. He is passed over only by one who was in line before the doubt arose, and whose
+      -- own subscription has been up since before he last spoke, or for longer than the grace: else all subscriptions
+      -- may just be coming back, and order is kept.
+      local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
+      if late or (seen.since >= spoke and now - seen.since < GRACE) then
         return true
       end
     end
     askAgainAt = nil
-    give(name, rank, known)
+    give(seen.name, rank, known)
     return true
   end)
 end
@@ -281,7 +294,7 @@ local function putBack(unserved)
       redis.call('ZADD', queue, ticket, member)
     end
   end
-  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+  keep(queue, WINDOW + RETENTION)
 end
 
 -- Who of a run is inside is known to its client alone: all but the first go back to their places, and those that were
@@ -326,6 +339,6 @@ local function settle()
   end
   if not held() and redis.call('ZCARD', queue) == 0 then
     redis.call('PEXPIRE', hash, rest(REST))
-    redis.call('PEXPIRE', clients, REST)
+    keep(clients, REST)
   end
 end

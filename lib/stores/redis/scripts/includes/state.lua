@@ -66,7 +66,7 @@ end
 -- Messages leave with the reply, after all writes (R4).
 local outbox = {}
 
--- When it is worth asking again although nobody was granted: a time in ms, or nil.
+-- When it is worth asking again although the lock is free and somebody waits: a time in ms, or nil.
 local askAgainAt
 
 -- The caller's record (see line.lua): text, false if it has none, nil before it was read.
@@ -80,12 +80,13 @@ local function readRecord()
 end
 
 -- The answer to the caller (where nobody waits, acquire and release give a shorter one): status, time, generation of the caller (0: none), ms until asking again makes sense
--- (-1: never by itself), and the caller's own present grant: its run ('' if it has none), first token, lease left (M1).
+-- (-1: never by itself), 1 if the lock is free and whoever hears this has to ask then (else 0), and the caller's own present grant: its run ('' if it has none), first token, lease left (M1).
 local function answer(status, a, b, c)
   for _, message in ipairs(outbox) do
     redis.pcall('PUBLISH', message[1], message[2])
   end
   local wake = -1
+  local owed = askAgainAt and 1 or 0
   if askAgainAt then
     wake = math.max(0, askAgainAt - now)
   elseif held() then
@@ -94,7 +95,7 @@ local function answer(status, a, b, c)
   local text = readRecord()
   local generation = text and tonumber(string.match(text, '^%d+')) or 0
   if holder == client and leaseEnd > now then
-    return { status, now, generation, wake, run, first, leaseEnd - now, a, b, c }
+    return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
   end
-  return { status, now, generation, wake, '', 0, 0, a, b, c }
+  return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
 end
