@@ -17,7 +17,10 @@ export interface FairLockModuleOptions {
    * instances.
    */
   store?: 'redis' | 'redisson' | 'memory' | undefined;
-  /** Before every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. */
+  /**
+   * Before every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. Not for
+   * `redisson`.
+   */
   keyPrefix?: string | undefined;
   /** How long a request stays in line, unless its call says otherwise; `Infinity`: for ever. Default 60,000. */
   waitTime?: number | undefined;
@@ -201,6 +204,11 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
     if (given[name] !== undefined && options.store !== 'redisson') {
       refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
     }
+  }
+  if (given.keyPrefix !== undefined && options.store === 'redisson') {
+    refuse(
+      "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
+    );
   }
   if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
     refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');

@@ -1,8 +1,8 @@
-import { LockConfigurationError } from './core/errors.js';
 import { type LockStore } from './core/lock-store.js';
 import { type ResolvedFairLockOptions } from './fair-lock.options.js';
 import { MemoryLockStore } from './stores/memory/memory-lock-store.js';
 import { RedisLockStore } from './stores/redis/redis-lock-store.js';
+import { RedissonLockStore } from './stores/redisson/redisson-lock-store.js';
 
 /**
  * The one place that chooses a store.
@@ -26,6 +26,12 @@ export function createStore(
         onWarning,
       });
     case 'redisson':
-      throw new LockConfigurationError("The store 'redisson' is not part of this version.");
+      return new RedissonLockStore({
+        redis: options.redis,
+        lockWatchdogTimeout: options.lockWatchdogTimeout,
+        fairLockWaitTimeout: options.fairLockWaitTimeout,
+        commandTimeout: options.commandTimeout,
+        onWarning,
+      });
   }
 }

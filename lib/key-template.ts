@@ -42,10 +42,11 @@ export function parseKeyTemplates(
   where: string,
 ): RenderKeys {
   if (typeof templates === 'string') return parseKeyTemplate(templates, root, where);
-  if (!Array.isArray(templates as unknown) || templates.length === 0) {
+  const list: readonly unknown[] = Array.isArray(templates) ? templates : [];
+  if (list.length === 0) {
     throw new LockKeyError(`The lock key of ${where} must be a string, or a list of at least one string.`);
   }
-  const keys = templates.map((template) => parseKeyTemplate(template, root, where));
+  const keys = list.map((template) => parseKeyTemplate(template, root, where));
   return (rootValue) => keys.map((key) => key(rootValue));
 }
 
@@ -71,7 +72,7 @@ export function checkMadeKeys(made: unknown, where: string): string | readonly s
  *   `undefined`, `null`, an object or `NaN` never becomes part of a key
  */
 function parseKeyTemplate(
-  template: string,
+  template: unknown,
   root: TemplateRoot,
   where: string,
 ): (rootValue: unknown) => string {

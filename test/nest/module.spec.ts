@@ -1,5 +1,6 @@
 import { Global, Injectable, type LoggerService, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
 import {
   FairLocked,
   FairLockModule,
@@ -10,6 +11,7 @@ import {
   InjectFairLock,
   LockConfigurationError,
 } from 'nestjs-fair-lock';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
 
 const SETTINGS = Symbol('settings');
 
@@ -178,6 +180,20 @@ describe('FairLockModule', () => {
       code: 'STORE_UNAVAILABLE',
     });
     await module.close();
+  });
+
+  test("with store: 'redisson' keeps its locks as Redisson does, without tokens", async () => {
+    const redis = new Redis(redisUrl());
+    const key = uniquePrefix();
+    const lockModule = FairLockModule.forRoot({ redis, store: 'redisson' });
+    const module = await Test.createTestingModule({ imports: [lockModule] }).compile();
+    await module.init();
+    const lock = await module.get(FairLockService).acquire(key);
+    expect([lock.token, await redis.type(key)]).toEqual([undefined, 'hash']);
+    await lock.release();
+    await module.close();
+    expect(await redis.ping()).toBe('PONG'); // a client that was handed in is never quit
+    redis.disconnect();
   });
 
   test('in several modules with one registration gives one service', async () => {

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'ab0f06f7238e6c52cfc664da4530b11a6217702d',
+  sha1: 'f62c4ae92f3df345397bed14cb0931796eda39c1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -99,7 +99,7 @@ local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
 local STALE = 16
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
@@ -154,6 +154,7 @@ local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -212,6 +213,9 @@ if doubt ~= 0 then
 write(name, generation, heard, since, 0, where)
 end
 return LIVE, since
+end
+if callerSpoke and name == client then
+return LIVE, now
 end
 if doubt == 0 then
 doubt = micros
@@ -418,7 +422,7 @@ return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + comm
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '933b967ca06cfdcd3944951f7438e559a5b940a4',
+  sha1: '11bb0090a0822230516d1c8d3a9252452921f178',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -491,7 +495,7 @@ local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
 local STALE = 16
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
@@ -546,6 +550,7 @@ local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -604,6 +609,9 @@ if doubt ~= 0 then
 write(name, generation, heard, since, 0, where)
 end
 return LIVE, since
+end
+if callerSpoke and name == client then
+return LIVE, now
 end
 if doubt == 0 then
 doubt = micros
@@ -786,7 +794,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'f251db10db42d9540f7f95aeea7dde81af31b89a',
+  sha1: '3734f2d8f239df18f7dff29c030e6f84b578fbc3',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -863,7 +871,7 @@ local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
 local STALE = 16
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
@@ -918,6 +926,7 @@ local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -976,6 +985,9 @@ if doubt ~= 0 then
 write(name, generation, heard, since, 0, where)
 end
 return LIVE, since
+end
+if callerSpoke and name == client then
+return LIVE, now
 end
 if doubt == 0 then
 doubt = micros
@@ -1255,7 +1267,7 @@ return { now, '', '', 0, 0, 0, length, waiters }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'a85de749357b12f23392ed5819c6f4c8be61762c',
+  sha1: 'd6bee6eff308518c7b01007bfb74750b0b213e74',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1328,7 +1340,7 @@ local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
 local STALE = 16
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
@@ -1383,6 +1395,7 @@ local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -1441,6 +1454,9 @@ if doubt ~= 0 then
 write(name, generation, heard, since, 0, where)
 end
 return LIVE, since
+end
+if callerSpoke and name == client then
+return LIVE, now
 end
 if doubt == 0 then
 doubt = micros
@@ -1620,7 +1636,7 @@ return answer('LEFT', held() and label or '', held() and now - since or 0, rank 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '5ab47d8820cf5a06ca6516b7b34c39f7aba01e03',
+  sha1: '057633d5d7bc4266d94fb82beaf5f74ccd8f027d',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -1705,7 +1721,7 @@ local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%
 WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
 local SWEEP = 1000
 local STALE = 16
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
@@ -1760,6 +1776,7 @@ local function speak()
 local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
 local since = now - tonumber(heardFor)
 local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -1818,6 +1835,9 @@ if doubt ~= 0 then
 write(name, generation, heard, since, 0, where)
 end
 return LIVE, since
+end
+if callerSpoke and name == client then
+return LIVE, now
 end
 if doubt == 0 then
 doubt = micros

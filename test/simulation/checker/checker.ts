@@ -203,7 +203,7 @@ export class Checker {
   private checkExclusion(lock: LockState): void {
     const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
     if (holding.length < 2) return;
-    const [older, newer] = holding.sort((one, other) => (one.grantedAt ?? 0) - (other.grantedAt ?? 0));
+    const [older, newer] = holding.sort((one, other) => (one.token ?? 0) - (other.token ?? 0));
     if (!older || !newer) return;
     if (this.excuses.mayOverlap(older, this.world.now)) {
       this.tally.excusedOverlaps += 1;

@@ -38,7 +38,7 @@ export class Excuses {
     const { lastMute } = older.client;
     return this.breaks.some(({ kind, at, lock }) => {
       if (kind === 'clock-back' || kind === 'line-lost' || (lock ?? older.lock) !== older.lock) return false;
-      if (at < (older.grantedAt ?? now) - this.longestLease || now > at + this.longestLease) return false;
+      if (at < (older.passedAt ?? now) - this.longestLease || now > at + this.longestLease) return false;
       if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
     });

@@ -144,6 +144,7 @@ describe('the options', () => {
       'give one',
     );
     expect(resolve({ store: 'redisson', lockWatchdogTimeout: 5_000 }).watchdogTimeout).toBe(5_000);
+    expect(refusal({ store: 'redisson', keyPrefix: 'x' })).toContain("not for store: 'redisson'");
   });
 });
 

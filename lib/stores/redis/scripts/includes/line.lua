@@ -13,7 +13,7 @@ local SWEEP = 1000
 -- Stale records removed when a new one is made, so that records do not pile up on a lock that is never at rest.
 local STALE = 16
 
-local callerWasInTouch = false
+local callerSpoke, callerWasInTouch = false, false
 
 -- A TTL for one of the sorted sets, if it is one: a value of somebody else is not touched.
 local function keep(key, ttl)
@@ -82,6 +82,7 @@ local function speak()
   local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
   local since = now - tonumber(heardFor)
   local deadline = redis.call('ZSCORE', clients, client)
+  callerSpoke = true
   callerWasInTouch = deadline and tonumber(deadline) >= now
   if deadline and not callerWasInTouch then
     inGrace()
@@ -148,6 +149,10 @@ local function judge(name)
       write(name, generation, heard, since, 0, where)
     end
     return LIVE, since
+  end
+  if callerSpoke and name == client then
+    -- Whoever speaks this moment is alive (R5); that nobody listens to it is told it in the answer.
+    return LIVE, now
   end
   if doubt == 0 then
     doubt = micros
