@@ -23,7 +23,7 @@ export abstract class FairLockError extends Error {
   readonly status: number;
   /** Same as `status`; Nest requires both. */
   readonly statusCode: number;
-  /** Whether the message may be shown to the client. */
+  /** Whether the message may be shown to an HTTP client: never, it names hosts, processes and keys. */
   readonly expose: boolean;
   /** Seconds after which asking again makes sense, for a Retry-After header. */
   readonly retryAfter: number | undefined;
@@ -59,7 +59,7 @@ export class LockTimeoutError extends FairLockError {
         ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
         : `Gave up waiting for the lock ${quote(key)} after ${seconds(waitTime)}${describeBlocker(blockedBy)}. ` +
             'The request has left the line. Raise waitTime, or make the holder faster.',
-      { status: 423, expose: true, retryAfter: 1 },
+      { status: 423, expose: false, retryAfter: 1 },
     );
   }
 }
@@ -94,7 +94,7 @@ export class LockQueueFullError extends FairLockError {
     super(
       `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
         'Ask again later, or raise maxQueue.',
-      { status: 503, expose: true, retryAfter: 1 },
+      { status: 503, expose: false, retryAfter: 1 },
     );
   }
 }
@@ -185,7 +185,7 @@ export class LockShuttingDownError extends FairLockError {
     super(
       `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
         'and whoever still holds it is to stop.',
-      { status: 503, expose: true, retryAfter: 1 },
+      { status: 503, expose: false, retryAfter: 1 },
     );
   }
 }

@@ -120,7 +120,6 @@ describe('the wire format of Redisson', () => {
 
       expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'RELEASED', details: ['t2'] });
       expect(await state()).toMatchObject({ lock: {}, queue: ['t2', 't3', 't4'] });
-      expect(await ask('t3')).toMatchObject({ status: 'WAITS' }); // it is not its turn
       expect(await ask('t2')).toMatchObject({ status: 'HELD' });
       expect(await state()).toEqual({
         lock: { t2: '1' },
@@ -197,6 +196,18 @@ describe('the wire format of Redisson', () => {
     expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', -1] });
     expect(await state()).toEqual(after);
   });
+
+  test.each([false, true])(
+    'whoever asks when the lock is free and it is the turn of another does not get it, and wakes that one (try: %s)',
+    async (tries) => {
+      await line('t2', 't3');
+      await redis.del(NAME); // the lease has ended: nobody was told
+      const published = await listen();
+      expect(await ask('t3', { tries })).toMatchObject({ status: tries ? 'BUSY' : 'WAITS' });
+      expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
+      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+    },
+  );
 
   test('a head that leaves a free lock wakes the next, who would not be told otherwise', async () => {
     await line('t2', 't3');

@@ -21,6 +21,7 @@ export class CommandConnection {
   private readonly readyWaiters = new Set<() => void>();
   private lastAnswer = 0;
   private suspected = false;
+  private closed = false;
 
   /** Called after each connect, when `serverRunId` is known, and after each loss of the connection. */
   onConnected: (() => void) | undefined;
@@ -57,7 +58,7 @@ export class CommandConnection {
 
   /** Resolves when commands can be sent, or after `limit` ms. */
   whenReady(limit: number): Promise<void> {
-    if (this.ready) return Promise.resolve();
+    if (this.ready || this.closed) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
@@ -98,6 +99,7 @@ export class CommandConnection {
 
   /** Closes for good: politely where the server answers within `limit` ms. */
   async close(limit: number): Promise<void> {
+    this.closed = true;
     this.deadlines.stop();
     for (const done of this.readyWaiters) done();
     await closeClient(this.client, limit);

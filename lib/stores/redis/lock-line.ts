@@ -29,6 +29,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   private owed = false;
   private beating = false;
   private working = 0;
+  private onQuiet: (() => void) | undefined;
 
   constructor(
     readonly keys: LineKeys,
@@ -79,12 +80,17 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       return await work();
     } finally {
       this.working -= 1;
-      if (this.working === 0) this.schedule();
+      if (this.working === 0) {
+        this.schedule();
+        this.onQuiet?.();
+      }
     }
   }
 
   async close(): Promise<void> {
     await Promise.all([this.requests.close(), this.grant.close()]);
+    // Also what is still under way for requests that gave up before.
+    if (this.working > 0) await new Promise<void>((resolve) => (this.onQuiet = resolve));
     this.context.watchdog.cancel(this);
   }
 

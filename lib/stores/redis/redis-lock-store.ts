@@ -48,6 +48,7 @@ export class RedisLockStore implements LockStore {
   private readonly clientId = randomBytes(16).toString('hex');
   private readonly keyPrefix: string;
   private sequence = 0;
+  private connecting = false;
   /** Which server process the last connection led to. */
   private lastRunId: string | undefined;
   private closed: Promise<void> | undefined;
@@ -99,12 +100,11 @@ export class RedisLockStore implements LockStore {
     this.connection.onConnected = () => this.onConnected();
     // Another server may answer next, with another clock.
     this.connection.onClosed = () => this.clock.reset();
-    this.connection.connect();
-    this.subscriber.connect();
   }
 
   async start(): Promise<void> {
     const { commandTimeout } = this.timing;
+    this.connect();
     await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
     if (!this.connection.ready) {
       this.options.onWarning(
@@ -120,6 +120,7 @@ export class RedisLockStore implements LockStore {
 
   acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
+    if (!this.connecting) this.connect();
     this.sequence += 1;
     return this.line(encodeName(request.key)).join(request, this.sequence);
   }
@@ -174,7 +175,15 @@ export class RedisLockStore implements LockStore {
     return [hash, `${hash}:queue`, `${hash}:clients`];
   }
 
+  /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
+  private connect(): void {
+    this.connecting = true;
+    this.connection.connect();
+    this.subscriber.connect();
+  }
+
   private async say<T>(command: () => Promise<T>): Promise<T> {
+    if (!this.connecting) this.connect();
     try {
       return await this.context.patience.insist(command, performance.now() + this.timing.commandTimeout);
     } catch (error) {

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'f62c4ae92f3df345397bed14cb0931796eda39c1',
+  sha1: 'ca5da57d414bc4865bdc92da78ae8fca2f524d3e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -84,7 +84,7 @@ end
 local free = not held() or leaseEnd <= now
 local waiting = redis.call('ZCARD', queue)
 token = math.max(token, tonumber(ARGV[10]))
-if free and waiting == 0 then
+if free and waiting == 0 and not string.find(run, ',', 1, true) then
 local former = holder
 grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
 if former ~= '' then

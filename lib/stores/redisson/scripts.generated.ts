@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'a53320c6a1ebd4d17249dd97194f44be6fddc97d',
+  sha1: '9ad9bec0be0d9286e4ca426929f9093739de1c03',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -57,14 +57,17 @@ redis.call('ZINCRBY', deadlines, -wait, waiter)
 end
 return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
+if not holder then
+wake(head)
+end
 if ARGV[7] == 'try' then
 return { 'BUSY', time, holder or head }
 end
 local left = redis.call('PTTL', lock)
-local wake = holder and left or headDeadline - now
+local again = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-return { 'WAITS', time, place, 'kept', holder or '', wake, head or request }
+return { 'WAITS', time, place, 'kept', holder or '', again, head or request }
 end
 local length = redis.call('LLEN', queue)
 if place then
@@ -77,7 +80,7 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', wake, head or request }`,
+return { 'WAITS', time, length, 'new', holder or '', again, head or request }`,
 } as const;
 
 export const forceRelease = {

@@ -29,7 +29,8 @@ local free = not held() or leaseEnd <= now
 local waiting = redis.call('ZCARD', queue)
 token = math.max(token, tonumber(ARGV[10]))
 
-if free and waiting == 0 then
+-- A run whose lease ended may have members to put back: then there is somebody, and the long way finds him.
+if free and waiting == 0 and not string.find(run, ',', 1, true) then
   local former = holder
   grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
   if former ~= '' then

@@ -36,15 +36,19 @@ if not holder and (not head or head == request) then
   end
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
+if not holder then
+  -- Its message may be lost, or the lease may have ended, which nothing announces.
+  wake(head)
+end
 if ARGV[7] == 'try' then
   return { 'BUSY', time, holder or head }
 end
 
 local left = redis.call('PTTL', lock)
-local wake = holder and left or headDeadline - now
+local again = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-  return { 'WAITS', time, place, 'kept', holder or '', wake, head or request }
+  return { 'WAITS', time, place, 'kept', holder or '', again, head or request }
 end
 
 local length = redis.call('LLEN', queue)
@@ -60,4 +64,4 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', wake, head or request }
+return { 'WAITS', time, length, 'new', holder or '', again, head or request }

@@ -44,7 +44,7 @@ local function dropStale()
   end
 end
 
--- Tells the head of the queue, and nobody else, that it may ask (R4: last, and without effect on what was written).
+-- Tells the head of the queue, and nobody else, that it may ask (R4: a message that cannot be sent must not end the script).
 local function wake(head)
   if head then
     for command in string.gmatch(ARGV[4], '%a+') do
