@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { DeadlineQueue, type Awaited } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
-import { CommandFailure, commandTimeout, toCommandFailure } from './server-failure.js';
+import { commandTimeout, toCommandFailure } from './server-failure.js';
 
 /** A Lua script as the embedding tool writes it. */
 export interface Script {
@@ -148,21 +148,15 @@ export async function readRunId(client: Redis | Cluster): Promise<string | undef
   }
 }
 
-/** Quits, and cuts the connection where quitting takes longer than `limit` ms. Never rejects. */
+/** Quits, and cuts the connection where that takes longer than `limit` ms. Resolves when it is gone. Never rejects. */
 export async function closeClient(client: Redis | Cluster, limit: number): Promise<void> {
-  if (client.status === 'ready') {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limit)));
-    await Promise.race([
-      client.quit().then(
-        () => undefined,
-        () => undefined,
-      ),
-      late,
-    ]);
-    clearTimeout(timer);
-  }
-  client.disconnect();
+  if (client.status === 'end') return;
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  // Not after a successful quit: ioredis would then arm a timer for a socket that is closed already.
+  if (client.status === 'ready') client.quit().catch(() => client.disconnect());
+  else client.disconnect();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, limit, 'late')));
+  if ((await Promise.race([ended, late])) === 'late') client.disconnect();
+  clearTimeout(timer);
 }
-
-export { CommandFailure };

@@ -32,6 +32,7 @@ export class Link {
   private readonly toClient: Pipe;
   private readonly pending: Pending[] = [];
   private muted = false;
+  private serverGone = false;
   private sidesClosed = 0;
 
   constructor(
@@ -60,6 +61,10 @@ export class Link {
 
   /** Sends a command on; its reply is then awaited. */
   execute(command: ProxiedCommand, cutAfterReply: boolean, replied: Replied): void {
+    if (this.serverGone) {
+      replied.resolve(undefined);
+      return;
+    }
     const answersLeft = command.name === 'subscribe' ? command.args.length : 1;
     this.pending.push({ command, replied, answersLeft, cutAfterReply });
     this.toServer.send(command.bytes);
@@ -130,6 +135,7 @@ export class Link {
       this.toClient.stop();
       this.toServer.end();
     } else {
+      this.serverGone = true;
       this.toServer.stop();
       this.toClient.end();
       for (const { replied } of this.pending.splice(0)) replied.resolve(undefined);
