@@ -48,9 +48,12 @@ export class HeldRun {
     return this.left - elapsedSince(this.since);
   }
 
-  /** Milliseconds after which Redis, too, must have ended the grant if it is not renewed. */
+  /**
+   * Milliseconds after which Redis, too, must have ended the grant if it is not renewed. Not by the wall clock, which may
+   * have been set: this must not be too short.
+   */
   serverLeft(): number {
-    return Math.max(0, this.remaining() + this.margin);
+    return Math.max(0, this.left + this.margin - (performance.now() - this.since.monotonic));
   }
 
   /** Lets the next member in that still waits; undefined if there is none. */

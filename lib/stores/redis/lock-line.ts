@@ -110,6 +110,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     let due = waiting ? this.wakeAt : Infinity;
     if (waiting || late || run?.wantsRenewal) {
       if (this.nextBeat === 0) this.nextBeat = time + timing.heartbeat;
+      // The first lease is by the settings of whoever passed the lock on, which may be shorter than this client's.
+      if (run?.wantsRenewal) this.nextBeat = Math.min(this.nextBeat, time + Math.max(0, run.remaining()) / 2);
       due = Math.min(due, this.nextBeat);
     }
     // Looking at the lease then is what makes it lost (R12).
