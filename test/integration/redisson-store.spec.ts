@@ -274,6 +274,18 @@ describe('the redisson store, when things go wrong', () => {
       expect(await isFree()).toBe(true);
     });
 
+    test('a lease that is shorter than any answer is an error, not an endless attempt', async () => {
+      const store = await client();
+      const heal = proxy.disturb({ delay: 150 }, { role: 'commands', direction: 'toClient' });
+      for (const waitTime of [0, Infinity]) {
+        const error = await ask(store, { waitTime, leaseTime: 100 }).refused();
+        expect(error).toBeInstanceOf(LockStoreUnavailableError);
+        expect((error as Error).message).toContain('its lease of 100 ms');
+      }
+      heal();
+      await eventually(isFree, SOON, 'the lock to be free');
+    });
+
     test('a server that swallows everything: a new request fails in time, a holder is lost before its lease ends', async () => {
       const store = await client();
       const holder = await ask(store).granted();
@@ -329,6 +341,33 @@ describe('the redisson store, when things go wrong', () => {
         await redis.config('SET', 'maxmemory', '0');
       }
     });
+  });
+
+  test('a user with no more rights than the documentation lists can do everything', async () => {
+    const commands =
+      'evalsha eval time hkeys hset del pexpire pttl lindex lpop lpos llen lrange lrem rpush zadd zincrby zrange zrem zscore ' +
+      'publish subscribe unsubscribe ping quit';
+    const rights = commands.split(' ').map((command) => `+${command}`);
+    await redis.call(
+      ...(['ACL', 'SETUSER', 'clerk', 'reset', 'on', '>secret', '~lock', '~redisson_lock_*'] as const),
+      ...['&redisson_lock__channel:*', '-@all', ...rights],
+    );
+    const user = { redis: server.url.replace('//', '//clerk:secret@') };
+    const [one, other] = [await client(user), await client(user)];
+    const holder = await ask(one).granted();
+    const [first, second, leaver] = [await inLine(other), await inLine(other), await inLine(one)];
+    await listeners(3);
+    expect(await other.inspect('lock')).toMatchObject({ queueLength: 3 });
+    leaver.abort();
+    await leaver.refused();
+    await pause(1.5 * LOOK); // renewed
+    expect(holder.lease.state).toBe('held');
+    await holder.release();
+    await first.granted();
+    expect(await one.forceRelease('lock')).toBe(true);
+    await (await second.granted()).release();
+    expect(await isFree()).toBe(true);
+    expect(warnings).toEqual([]);
   });
 
   describe('what cannot work', () => {

@@ -13,7 +13,8 @@ const REPORTS = fileURLToPath(new URL('../../reports/interop/', import.meta.url)
 const BUILD_TIMEOUT = 300_000;
 
 /** What Maven says when it is the network, and not the program, that keeps it from building. */
-const UNRESOLVED = /Could not (resolve|transfer|find artifact)|Non-resolvable|Unknown host|in offline mode/;
+const UNRESOLVED =
+  /Could not (resolve|transfer|find artifact)|could not be resolved|Non-resolvable|Unknown host/;
 
 /** The workers inherit the environment: for each version where the program is, or why there is none. */
 export default async function setup() {
@@ -38,6 +39,7 @@ async function build(version) {
     });
   } catch (error) {
     if (error.code === 'ENOENT') return { missing: 'there is no java, or no mvn, on the PATH' };
+    if (error.killed) return { missing: `Maven was not done after ${BUILD_TIMEOUT / 1_000} s` };
     const unresolved = error.stdout?.split('\n').find((line) => UNRESOLVED.test(line));
     if (unresolved) return { missing: `Maven could not resolve it: ${unresolved.slice(0, 300)}` };
     throw new Error(`The Java half of the interop tests does not build:\n${error.stdout}`, { cause: error });

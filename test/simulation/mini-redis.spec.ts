@@ -38,10 +38,27 @@ describe('the Redis of the simulation answers as a real one', () => {
   };
 
   const key = (random: Random): string => `${prefix}:${random.int(1, 4)}`;
-  const member = (random: Random): string => random.pick(['a', 'b', 'B', 'ab', 'é', '', '10', '9', 'x:1', 'x:10']);
+  const member = (random: Random): string =>
+    random.pick(['a', 'b', 'B', 'ab', 'é', '', '10', '9', 'x:1', 'x:10']);
   const score = (random: Random): string =>
-    random.pick(['0', '1', '2', '-1', '1.5', '1760000000123456', '1e3', 'inf', '-inf', '007', '', 'x', ' 1', '3.25']);
-  const rank = (random: Random): string => random.pick(['0', '1', '2', '-1', '-2', '5', '-9', '100', 'x', '1.0', '01']);
+    random.pick([
+      '0',
+      '1',
+      '2',
+      '-1',
+      '1.5',
+      '1760000000123456',
+      '1e3',
+      'inf',
+      '-inf',
+      '007',
+      '',
+      'x',
+      ' 1',
+      '3.25',
+    ]);
+  const rank = (random: Random): string =>
+    random.pick(['0', '1', '2', '-1', '-2', '5', '-9', '100', 'x', '1.0', '01']);
   const value = (random: Random): string => random.pick(['', 'v', '12', 'a b', 'ü', '1760000000123456']);
 
   /** Each command with arguments of all kinds, among them too few and of the wrong type. */
@@ -73,8 +90,8 @@ describe('the Redis of the simulation answers as a real one', () => {
     (random) => ['DEL', key(random)],
     (random) => ['EXISTS', key(random), key(random)],
     (random) => ['PEXPIRE', key(random), random.pick(['100000', '-1', '0', '1.5', 'x', '3600000'])],
-    (random) => ['PTTL', `${prefix}:none`],
-    (random) => ['PUBSUB', 'NUMSUB', `${prefix}:nobody`],
+    () => ['PTTL', `${prefix}:none`],
+    () => ['PUBSUB', 'NUMSUB', `${prefix}:nobody`],
     (random) => ['PUBLISH', `${prefix}:nobody`, value(random)],
     (random) => [random.pick(['HGET', 'ZADD', 'PEXPIRE', 'ZRANGE']), key(random)],
   ];
@@ -105,7 +122,10 @@ describe('the Redis of the simulation answers as a real one', () => {
       ] as [string, ...string[]][]) {
         await onBoth(name, args);
       }
-      const [[ours, theirs], bare] = [await onBoth('PTTL', [`${prefix}:1`]), await onBoth('PTTL', [`${prefix}:2`])];
+      const [[ours, theirs], bare] = [
+        await onBoth('PTTL', [`${prefix}:1`]),
+        await onBoth('PTTL', [`${prefix}:2`]),
+      ];
       // The two clocks are read a round trip apart.
       expect(Math.abs(Number(ours) - Number(theirs))).toBeLessThan(2_000);
       expect(bare).toEqual([-1, -1]);
@@ -119,7 +139,7 @@ describe('the Redis of the simulation answers as a real one', () => {
     "return '' .. 1760000000123",
     "return '' .. 1760000000123456",
     "return '' .. 3.0 .. ' ' .. 3.25 .. ' ' .. -0.5 .. ' ' .. 1e20 .. ' ' .. 1e-7",
-    "return tostring(10 / 2) .. tostring(2^53) .. tostring(7 / 3)",
+    'return tostring(10 / 2) .. tostring(2^53) .. tostring(7 / 3)',
     "return string.format('%.0f', 1760000000123456)",
     "return string.format('%.0f %s %d', '1760000000123456', 12, 3)",
     "return '1760000000' * 1000000 + '123456'",
@@ -136,7 +156,7 @@ describe('the Redis of the simulation answers as a real one', () => {
     "return { err = 'BAD it is' }",
     'return {}',
     "return { 'a', { 'b', { 'c' } }, 1 }",
-    "return { math.floor(2.5), math.floor(-2.5), math.max(1, 2.5), math.min(3, 2), math.abs(-3), math.huge > 1 }",
+    'return { math.floor(2.5), math.floor(-2.5), math.max(1, 2.5), math.min(3, 2), math.abs(-3), math.huge > 1 }',
     "local a, b, c = string.match('12 x 3 host/1', '^(%d+) (%S+) (.*)$') return { a, b, c }",
     "local _, _, s, f = string.find('ab:12:', '^[^:]+:(%d+):?(%d*)$') return { s, f }",
     "return { string.gsub('1,2,3', ',', '') }",
@@ -146,10 +166,10 @@ describe('the Redis of the simulation answers as a real one', () => {
     "local t = { 3, 1, 2 } table.sort(t) t[#t + 1] = 9 table.remove(t, 1) return { #t, table.concat(t, ','), unpack(t) }",
     "return table.concat({ 1, 2.5, 'x', 1760000000123 }, '/')",
     "return { select('#', 1, nil, 3), (select(2, 'a', 'b')) }",
-    "local t = {} for i = 1, 5, 2 do t[i] = i end return { tostring(t[3]), tostring(t[2]), type(t[1]) }",
+    'local t = {} for i = 1, 5, 2 do t[i] = i end return { tostring(t[3]), tostring(t[2]), type(t[1]) }',
     "local t = { [1] = 'a', [2.0] = 'b' } t['1'] = 'c' return { t[1], t[2], t['1'] }",
     "return { tostring(nil), type(nil), type(1), type('x'), type({}), type(tostring) }",
-    "return { 5 % 3, -5 % 3, 2 ^ 3, 7 / 2 }",
+    'return { 5 % 3, -5 % 3, 2 ^ 3, 7 / 2 }',
     "return tostring(1 == 1.0) .. tostring('1' == 1) .. tostring(1 < 1.5)",
     "return redis.call('HMGET', KEYS[1], 'a', 'b')",
     "return type(redis.call('HGET', KEYS[1], 'a'))",
@@ -167,18 +187,24 @@ describe('the Redis of the simulation answers as a real one', () => {
     expect(ours).toEqual(theirs);
   });
 
-  test.each(["return undefined_name", "oops = 1", "local x = nil return x.y", "return redis.call('GET')", 'return {'])(
-    'with an error to the Lua %s',
-    async (source) => {
-      const [ours, theirs] = await onBoth('EVAL', [source, '0']);
-      expect([String(ours).slice(0, 6), String(theirs).slice(0, 6)]).toEqual(['error ', 'error ']);
-    },
-  );
+  test.each([
+    'return undefined_name',
+    'oops = 1',
+    'local x = nil return x.y',
+    "return redis.call('GET')",
+    'return {',
+  ])('with an error to the Lua %s', async (source) => {
+    const [ours, theirs] = await onBoth('EVAL', [source, '0']);
+    expect([String(ours).slice(0, 6), String(theirs).slice(0, 6)]).toEqual(['error ', 'error ']);
+  });
 
   test('with NOSCRIPT to a script that it does not know, and knows it after EVAL', async () => {
     const source = `return '${prefix}'`;
     const sha = '0123456789012345678901234567890123456789';
-    expect(await onBoth('EVALSHA', [sha, '0'])).toEqual([expect.stringContaining('NOSCRIPT'), expect.stringContaining('NOSCRIPT')]);
+    expect(await onBoth('EVALSHA', [sha, '0'])).toEqual([
+      expect.stringContaining('NOSCRIPT'),
+      expect.stringContaining('NOSCRIPT'),
+    ]);
     await onBoth('EVAL', [source, '0']);
     const known = String(await redis.script('LOAD', source));
     expect(await onBoth('EVALSHA', [known, '0'])).toEqual([prefix, prefix]);
@@ -194,7 +220,10 @@ describe('the Redis of the simulation answers as a real one', () => {
       const eager = "redis.call('HSET', KEYS[1], 'f', 'w') return 1";
       const patient = "redis.call('PEXPIRE', KEYS[1], 60000) redis.call('HSET', KEYS[1], 'f', 'w') return 1";
       const [refused, refusedThere] = await onBoth('EVAL', [eager, '1', `${prefix}:h`]);
-      expect([String(refused).slice(0, 9), String(refusedThere).slice(0, 9)]).toEqual(['error OOM', 'error OOM']);
+      expect([String(refused).slice(0, 9), String(refusedThere).slice(0, 9)]).toEqual([
+        'error OOM',
+        'error OOM',
+      ]);
       expect(await onBoth('EVAL', [patient, '1', `${prefix}:h`])).toEqual([1, 1]);
       expect(await onBoth('HDEL', [`${prefix}:h`, 'f'])).toEqual([1, 1]);
     } finally {

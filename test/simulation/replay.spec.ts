@@ -31,7 +31,11 @@ local redis = {
 `;
 
 /** The same script on a real server that is told the simulated time, run id and subscriptions. */
-async function onRealServer(redis: Redis, { args, micros, runId, listeners }: Executed, source: string): Promise<unknown> {
+async function onRealServer(
+  redis: Redis,
+  { args, micros, runId, listeners }: Executed,
+  source: string,
+): Promise<unknown> {
   const [, count = '0', ...rest] = args;
   const time = [String(Math.floor(micros / 1e6)), String(micros % 1e6)];
   const surroundings = JSON.stringify({ time, runId, listeners });
@@ -82,40 +86,49 @@ describe('what the simulated server ran, run again on a real one', () => {
     redis.disconnect();
   });
 
-  test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))('answers and leaves the same (seed %i)', async (seed) => {
-    const loader = new ClientLoader(fileURLToPath(new URL('../../lib', import.meta.url)));
-    const plan = drawPlan(seed, { without: FAULT_KINDS.filter((kind) => (NOT_COMMANDS as readonly string[]).includes(kind)) });
-    const simulation = new Simulation(plan, [1, 2, 3, 4].map(() => loader.load()), false);
-    const transcript: (Executed & { data: Data })[] = [];
-    const mini = simulation.server.redis;
-    mini.onExecuted = (executed) => transcript.push({ ...executed, data: simulatedData(mini) });
-    await simulation.run();
-    expect(transcript.length).toBeGreaterThan(0);
-
-    await redis.flushdb();
-    const sources = new Map<string, string>();
-    for (const executed of transcript) {
-      const { name, args, keys, reply, data } = executed;
-      if (name === 'eval') sources.set(String(await redis.script('LOAD', args[0] ?? '')), args[0] ?? '');
-      const source = name === 'eval' ? args[0] : sources.get(args[0] ?? '');
-      const unknownScript = reply instanceof RedisError && reply.text.startsWith('NOSCRIPT');
-      // The checker's own looks at the data change nothing.
-      if (unknownScript || !['eval', 'evalsha', 'FLUSHALL', 'DEL'].includes(name)) continue;
-      // Time passes faster here: what had expired there is deleted.
-      const gone = (await redis.keys('fairlock:*')).filter((key) => !keys.includes(key));
-      if (gone.length > 0) await redis.del(gone);
-      const real =
-        name === 'FLUSHALL'
-          ? await redis.flushdb()
-          : name === 'DEL'
-            ? await redis.del([...args])
-            : await onRealServer(redis, executed, source ?? '');
-      expect({ name, args, reply: plain(reply), data }).toEqual({
-        name,
-        args,
-        reply: plain(real),
-        data: await dataOf(redis),
+  test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))(
+    'answers and leaves the same (seed %i)',
+    async (seed) => {
+      const loader = new ClientLoader(fileURLToPath(new URL('../../lib', import.meta.url)));
+      const plan = drawPlan(seed, {
+        without: FAULT_KINDS.filter((kind) => (NOT_COMMANDS as readonly string[]).includes(kind)),
       });
-    }
-  });
+      const simulation = new Simulation(
+        plan,
+        [1, 2, 3, 4].map(() => loader.load()),
+        false,
+      );
+      const transcript: (Executed & { data: Data })[] = [];
+      const mini = simulation.server.redis;
+      mini.onExecuted = (executed) => transcript.push({ ...executed, data: simulatedData(mini) });
+      await simulation.run();
+      expect(transcript.length).toBeGreaterThan(0);
+
+      await redis.flushdb();
+      const sources = new Map<string, string>();
+      for (const executed of transcript) {
+        const { name, args, keys, reply, data } = executed;
+        if (name === 'eval') sources.set(String(await redis.script('LOAD', args[0] ?? '')), args[0] ?? '');
+        const source = name === 'eval' ? args[0] : sources.get(args[0] ?? '');
+        const unknownScript = reply instanceof RedisError && reply.text.startsWith('NOSCRIPT');
+        // The checker's own looks at the data change nothing.
+        if (unknownScript || !['eval', 'evalsha', 'FLUSHALL', 'DEL'].includes(name)) continue;
+        // Time passes faster here: what had expired there is deleted.
+        const gone = (await redis.keys('fairlock:*')).filter((key) => !keys.includes(key));
+        if (gone.length > 0) await redis.del(gone);
+        const real =
+          name === 'FLUSHALL'
+            ? await redis.flushdb()
+            : name === 'DEL'
+              ? await redis.del([...args])
+              : await onRealServer(redis, executed, source ?? '');
+        expect({ name, args, reply: plain(reply), data }).toEqual({
+          name,
+          args,
+          reply: plain(real),
+          data: await dataOf(redis),
+        });
+      }
+    },
+  );
 });

@@ -28,6 +28,8 @@ const OWN_OPTIONS = {
   autoResubscribe: false,
   connectTimeout: 5_000,
   disconnectTimeout: 200,
+  // ioredis would stay away for up to 10 s from a server that is loading its data.
+  maxLoadingRetryTime: 100,
   retryStrategy: reconnectDelay,
 } satisfies RedisOptions;
 
@@ -69,7 +71,12 @@ function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     ...(shardedChannels && { shardedSubscribers: true }),
-    redisOptions: { ...source.options.redisOptions, maxRetriesPerRequest: 0, autoResubscribe: false },
+    redisOptions: {
+      ...source.options.redisOptions,
+      maxRetriesPerRequest: 0,
+      autoResubscribe: false,
+      maxLoadingRetryTime: 100,
+    },
   };
   return source.duplicate(undefined, options as Parameters<Cluster['duplicate']>[1]);
 }

@@ -1,4 +1,3 @@
-import { commandTimeout } from '../redis-connection/server-failure.js';
 import type { Watched } from '../../core/watchdog.js';
 import type { ClientContext } from './client-context.js';
 import { HeldGrant } from './held-grant.js';
@@ -64,8 +63,7 @@ export class LockLine implements Watched, LineOfRequests {
       this.settleDown();
     });
     if (grant.lease.state === 'lost') {
-      // The answer took longer than the lease: it is not entered (M1).
-      this.requests.grantedTooLate(waiter, commandTimeout(this.context.timing.commandTimeout).error);
+      this.requests.grantedTooLate(waiter);
       return;
     }
     this.grants.set(waiter.id, grant);

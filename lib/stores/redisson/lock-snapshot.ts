@@ -19,9 +19,10 @@ export function toSnapshot(
     waiters.push({ who, waitingFor, live: Number(entries[i + 1]) > 0 });
   }
   const [who, heldFor] = known(String(holder), describe);
+  const left = Number(leaseLeft) < 0 ? Infinity : Number(leaseLeft);
   return {
     key,
-    holder: holder === '' ? undefined : { who, token: undefined, heldFor, leaseLeft: Number(leaseLeft) },
+    holder: holder === '' ? undefined : { who, token: undefined, heldFor, leaseLeft: left },
     waiters,
     queueLength: Number(queueLength),
   };

@@ -1,6 +1,7 @@
 import {
   LockQueueFullError,
   LockShuttingDownError,
+  LockStoreUnavailableError,
   LockTimeoutError,
   quote,
   type FairLockError,
@@ -85,9 +86,18 @@ export class RequestsInLine {
     if (waiting < placed.length) this.checkPlaces(order);
   }
 
-  /** Its grant may be over already: it gives that back and asks anew. */
-  grantedTooLate(waiter: Waiter, error: FairLockError): void {
-    if (waiter.tries) this.reject(waiter, error);
+  /**
+   * The answer took longer than the lease: it is not entered (M1) but given back. The request asks anew, once: a lease may be
+   * too short for any answer.
+   */
+  grantedTooLate(waiter: Waiter): void {
+    if (waiter.tries || waiter.grantedTooLate) {
+      const text =
+        `The lock ${quote(this.line.key)} was granted, but the answer took longer than its lease of ${waiter.leaseTime} ms, ` +
+        'so it was given back. Raise leaseTime, or leave it out: then the lease is renewed.';
+      this.reject(waiter, new LockStoreUnavailableError('timeout', text));
+    }
+    waiter.grantedTooLate = true;
     void this.departures.leave(waiter).then(() => this.ask(waiter));
   }
 
@@ -149,8 +159,8 @@ export class RequestsInLine {
     const { key } = this.line;
     if (waiter.settled) {
       // Nobody waits for this any more (R10). A leave that was sent later has seen to it.
-      if (order > waiter.leftOrder && (status === 'HELD' || status === 'WAITS'))
-        void this.departures.leave(waiter);
+      const took = status === 'HELD' || status === 'WAITS';
+      if (took && order > waiter.leftOrder) void this.departures.leave(waiter);
       return;
     }
     switch (status) {
@@ -175,7 +185,7 @@ export class RequestsInLine {
       return;
     }
     this.reject(waiter, failure.error);
-    if (failure.effect === 'unknown') void this.departures.leave(waiter);
+    if (waiter.placed || failure.effect === 'unknown') void this.departures.leave(waiter);
   }
 
   private queued(waiter: Waiter, { order, details }: Answer): void {

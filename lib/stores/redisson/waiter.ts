@@ -13,6 +13,8 @@ export class Waiter extends PendingRequest implements Asking {
   readonly leaseTime: number;
   /** Acknowledged in line at least once. */
   placed = false;
+  /** Had a grant that was over when it was heard of. */
+  grantedTooLate = false;
   /** Whether its channel is, or will be, subscribed. */
   listening = false;
   /** Whether an acquire is under way, and whether something happened since that calls for another. */

@@ -8,13 +8,7 @@ import type { LockState, RequestRecord, Tally, Violation } from './history.js';
 import { presentGrant } from './present-grant.js';
 
 /** Errors that a caller may see; anything else is a bug. */
-const KNOWN_ERRORS = new Set([
-  'WAIT_TIMEOUT',
-  'ABORTED',
-  'STORE_UNAVAILABLE',
-  'SHUTTING_DOWN',
-  'QUEUE_FULL',
-]);
+const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
 
 /** Hears everything that callers live through and what the server does, and knows what must never happen. */
 export class Checker {
@@ -72,7 +66,8 @@ export class Checker {
     record.lease = grant.lease;
     record.token = grant.token ?? 0;
     this.world.trace(() => `${name(record)} HOLDS ${record.lock}, token ${record.token}`);
-    if (grant.lease.remaining() <= 0) this.violate('self-fence', `${name(record)} was granted a lease that is over`);
+    if (grant.lease.remaining() <= 0)
+      this.violate('self-fence', `${name(record)} was granted a lease that is over`);
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.violate('exactly-once', `${name(record)} was granted after it aborted`);
     }
@@ -130,7 +125,10 @@ export class Checker {
     this.world.trace(() => `${name(record)} is refused: ${code}`);
     if (!KNOWN_ERRORS.has(code)) this.violate('errors', `${name(record)} was refused with ${String(error)}`);
     if (code === 'STORE_UNAVAILABLE' && this.plan.faults.length === 0) {
-      this.violate('false-alarm', `${name(record)} was refused (${String(error)}) although nothing was wrong`);
+      this.violate(
+        'false-alarm',
+        `${name(record)} was refused (${String(error)}) although nothing was wrong`,
+      );
     }
   }
 
@@ -221,10 +219,15 @@ export class Checker {
     if (grant === undefined) return;
     if (grant !== 'free') {
       const before = lock.serverGrant.firstToken;
-      if (grant.first < before && grant.first !== lock.restoredToken && !this.excuses.tokenMayFall(lock.name)) {
+      if (
+        grant.first < before &&
+        grant.first !== lock.restoredToken &&
+        !this.excuses.tokenMayFall(lock.name)
+      ) {
         this.violate('fencing', `the server granted ${lock.name} with ${grant.first} after ${before}`);
       }
-      if (grant.first !== before) lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now };
+      if (grant.first !== before)
+        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now };
     }
     for (const record of lock.holds) {
       const { lease, token = 0 } = record;
@@ -248,7 +251,8 @@ export class Checker {
 
   private noteNeed(lock: LockState): void {
     let needed = false;
-    for (const record of lock.waiting) needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
+    for (const record of lock.waiting)
+      needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
@@ -261,7 +265,10 @@ export class Checker {
     const quietSince = this.excuses.quietSince(this.clients, now);
     const gap = now - Math.max(lock.neededSince, quietSince);
     if (gap > this.excuses.longestGap()) {
-      this.violate('lost-wake-up', `${lock.name} was free for ${gap.toFixed(0)} ms while somebody waited for it`);
+      this.violate(
+        'lost-wake-up',
+        `${lock.name} was free for ${gap.toFixed(0)} ms while somebody waited for it`,
+      );
     }
   }
 

@@ -1,6 +1,6 @@
 import type { FaultKind } from '../scenario/faults.js';
 import type { Plan } from '../scenario/plan.js';
-import type { SimClient } from '../scenario/sim-client.js';
+import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
@@ -8,16 +8,21 @@ export class Excuses {
   private readonly breaks: ServerBreak[] = [];
   private disturbedUntil = 0;
   private steppedBack = 0;
+  private readonly lease: number;
+  private readonly window: number;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
   /** The longest time for which the server may honour a grant without hearing from its client. */
   private readonly longestLease: number;
 
   constructor(private readonly plan: Plan) {
-    this.heartbeat = Math.min(plan.window, plan.lease) / 3;
+    const times = plan.clients.map((client) => client.times ?? plan);
+    this.lease = Math.max(...times.map(({ lease }) => lease));
+    this.window = Math.max(...times.map(({ window }) => window));
+    this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
-    this.longestLease = Math.max(plan.lease, ...fixed);
+    this.longestLease = Math.max(this.lease, ...fixed);
   }
 
   /** A fault that lasts until `until`. */
@@ -52,25 +57,33 @@ export class Excuses {
 
   /** The holder could not renew, or was robbed. */
   mayLose(record: RequestRecord, now: number): boolean {
-    const { lease, commandTimeout } = this.plan;
+    const { commandTimeout } = this.plan;
+    const { lease } = this;
     const { lastMute, lastWallStep } = record.client;
-    if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease) return true;
-    return this.breaks.some(({ kind, at }) => kind !== 'clock-back' && kind !== 'line-lost' && at >= now - 2 * lease);
+    if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
+      return true;
+    return this.breaks.some(
+      ({ kind, at }) => kind !== 'clock-back' && kind !== 'line-lost' && at >= now - 2 * lease,
+    );
   }
 
   /** `waiting` could not be heard when the lock passed on, or the server forgot the line. */
   mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
-    if (waiting.client.lastUnreachable >= passedAt - recovery) return true;
-    // A lost message, and a fixed lease that is over before the next heartbeat could have looked.
-    if (this.kinds.has('mute') && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
+    if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
+    // While all subscriptions come back, the line waits for those that return within the grace.
+    const servedWasSteady = served.client.lastUnreachable < passedAt - GRACE;
+    if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
+    // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
+    if (this.kinds.size > 0 && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
     return this.breaks.some(
       ({ kind, at, lock }) =>
         (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&
         (lock === undefined || lock === waiting.lock) &&
         at >= (waiting.ackedAt ?? 0) - recovery &&
-        passedAt <= at + recovery,
+        // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones.
+        (passedAt <= at + recovery || this.steppedBack > 0),
     );
   }
 
@@ -82,17 +95,22 @@ export class Excuses {
   /** Since when nothing has been wrong with the server, the network or a client. */
   quietSince(clients: readonly SimClient[], now: number): number {
     const living = clients.filter(({ process, closed }) => process.alive && !closed);
-    return Math.max(Math.min(now, this.disturbedUntil), ...living.map(({ lastUnreachable }) => lastUnreachable));
+    return Math.max(
+      Math.min(now, this.disturbedUntil),
+      ...living.map(({ lastUnreachable }) => lastUnreachable),
+    );
   }
 
   /** For how long a lock may stay free in quiet times while somebody waits. */
   longestGap(): number {
-    const { window, commandTimeout, latency } = this.plan;
+    const { commandTimeout, latency, denied } = this.plan;
     const scheduling = 30 + 5 * latency;
     // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
     const margin = Math.max(100, this.longestLease / 10) + 100;
-    if (this.kinds.size === 0) return margin + scheduling;
-    if (this.kinds.size === 1 && this.kinds.has('mute')) return margin + this.heartbeat + scheduling;
-    return this.longestLease + window + this.heartbeat + commandTimeout + scheduling + 500 + this.steppedBack;
+    const quiet = this.kinds.size === 0 || (this.kinds.size === 1 && this.kinds.has('mute'));
+    if (quiet) return margin + scheduling + (this.kinds.size + denied.length > 0 ? this.heartbeat : 0);
+    return (
+      this.longestLease + this.window + this.heartbeat + commandTimeout + scheduling + 500 + this.steppedBack
+    );
   }
 }

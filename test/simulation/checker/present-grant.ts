@@ -10,8 +10,8 @@ export function presentGrant(
   key: string,
 ): { first: number; last: number; left: number } | 'free' | undefined {
   const [grant, time] = [redis.execute('HGET', [key, 'grant']), redis.execute('TIME', []) as string[]];
-  if (grant === null || grant === '') return 'free';
-  const found = /^\S+ (\d+) ([\d,]+) \d+ (\d+)/.exec(String(grant));
+  if (typeof grant !== 'string' || grant === '') return 'free';
+  const found = /^\S+ (\d+) ([\d,]+) \d+ (\d+)/.exec(grant);
   if (!found) return undefined;
   const [, first = '', run = '', end = ''] = found;
   const now = Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000);

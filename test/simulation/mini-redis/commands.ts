@@ -30,9 +30,24 @@ export interface Command {
   run(context: CommandContext, args: string[]): Reply;
 }
 
-const reading = (fewest: number, run: Command['run']): Command => ({ fewest, writes: false, grows: false, run });
-const writing = (fewest: number, run: Command['run']): Command => ({ fewest, writes: true, grows: false, run });
-const growing = (fewest: number, run: Command['run']): Command => ({ fewest, writes: true, grows: true, run });
+const reading = (fewest: number, run: Command['run']): Command => ({
+  fewest,
+  writes: false,
+  grows: false,
+  run,
+});
+const writing = (fewest: number, run: Command['run']): Command => ({
+  fewest,
+  writes: true,
+  grows: false,
+  run,
+});
+const growing = (fewest: number, run: Command['run']): Command => ({
+  fewest,
+  writes: true,
+  grows: true,
+  run,
+});
 
 function hashAt(keys: Keyspace, key: string): Map<string, string> | undefined {
   const content = keys.get(key)?.content;
@@ -54,7 +69,8 @@ function integer(text: string | undefined): number {
 function float(text: string | undefined): number {
   if (text === '-inf') return -Infinity;
   if (text === 'inf' || text === '+inf') return Infinity;
-  if (text === undefined || text === '' || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text)) throw NOT_A_FLOAT;
+  if (text === undefined || text === '' || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text))
+    throw NOT_A_FLOAT;
   return Number(text);
 }
 
@@ -118,7 +134,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 
   ZADD: growing(3, ({ keys }, [key = '', ...rest]) => {
     const options = new Set<string>();
-    while (ZADD_OPTIONS.has(rest[0]?.toUpperCase() ?? '')) options.add((rest.shift() as string).toUpperCase());
+    while (ZADD_OPTIONS.has(rest[0]?.toUpperCase() ?? ''))
+      options.add((rest.shift() as string).toUpperCase());
     if (rest.length === 0 || rest.length % 2 !== 0) throw SYNTAX_ERROR;
     if (options.size === 2) throw new RedisError('ERR XX and NX options at the same time are not compatible');
     const scores = rest.map((text, i) => (i % 2 === 0 ? float(text) : 0));
@@ -224,7 +241,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     keys.flush();
     return OK;
   }),
-
 };
 
 /** Runs one command. Errors are replies. */

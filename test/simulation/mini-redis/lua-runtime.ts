@@ -52,7 +52,7 @@ export class LuaRuntime {
     const reply = this.read(state, -1);
     lua.lua_settop(state, 0);
     if (!failed || reply instanceof RedisError) return reply;
-    return new RedisError(`ERR ${String(reply)}`);
+    return new RedisError(`ERR ${JSON.stringify(reply)}`);
   }
 
   private compile(source: string): number | RedisError {

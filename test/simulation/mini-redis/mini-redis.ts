@@ -11,6 +11,10 @@ const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory >
 const WRONG_NUMBER = new RedisError('ERR Wrong number of args calling Redis command from script');
 const NO_SCRIPT = new RedisError('NOSCRIPT No matching script. Please use EVAL.');
 
+function noRight(command: string): RedisError {
+  return new RedisError(`NOPERM this user has no permissions to run the '${command.toLowerCase()}' command`);
+}
+
 /** Somebody who listens. */
 export interface Listener {
   deliver(channel: string, message: string): void;
@@ -43,6 +47,8 @@ export class MiniRedis {
   readonly keys: Keyspace;
   runId: string;
   memoryFull = false;
+  /** Commands that its user has no right to. */
+  denied: readonly string[] = [];
   /** Called after each script with the first of its keys. */
   onScript: ((key: string, reply: Reply) => void) | undefined;
 
@@ -98,6 +104,7 @@ export class MiniRedis {
         return source === undefined ? NO_SCRIPT : this.runScript(source, rest);
       }
       default:
+        if (this.denied.includes(name.toUpperCase())) return noRight(name);
         if (this.memoryFull && COMMANDS[name.toUpperCase()]?.grows) return OUT_OF_MEMORY;
         return runCommand(this.context, name, args);
     }
@@ -145,6 +152,7 @@ export class MiniRedis {
     let wrote = false;
     const reply = (lua as LuaRuntime).run(source, keys, rest.slice(Number(count)), (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
+      if (this.denied.includes(name.toUpperCase())) return noRight(name);
       if (command && args.length < command.fewest) return WRONG_NUMBER;
       // Redis refuses what needs memory only until the script has written.
       if (this.memoryFull && command?.grows && !wrote) return OUT_OF_MEMORY;

@@ -10,9 +10,7 @@ export class RedisError {
 }
 
 export const OK = new Status('OK');
-export const WRONG_TYPE = new RedisError(
-  'WRONGTYPE Operation against a key holding the wrong kind of value',
-);
+export const WRONG_TYPE = new RedisError('WRONGTYPE Operation against a key holding the wrong kind of value');
 export const NOT_AN_INTEGER = new RedisError('ERR value is not an integer or out of range');
 export const NOT_A_FLOAT = new RedisError('ERR value is not a valid float');
 export const SYNTAX_ERROR = new RedisError('ERR syntax error');

@@ -17,9 +17,13 @@ export async function runFlow(
   }
 }
 
-async function makeRequest(simulation: Simulation, client: SimClient, planned: PlannedRequest): Promise<void> {
+async function makeRequest(
+  simulation: Simulation,
+  client: SimClient,
+  planned: PlannedRequest,
+): Promise<void> {
   const { checker } = simulation;
-  const { lock, waitTime, leaseTime, abortAfter } = planned;
+  const { lock, waitTime, leaseTime, abortAfter, maxQueue = Infinity } = planned;
   const record = checker.sent(client, lockName(lock), planned);
   const controller = new AbortController();
   const { setTimeout, clearTimeout } = client.process.globals;
@@ -36,7 +40,7 @@ async function makeRequest(simulation: Simulation, client: SimClient, planned: P
       key: lockName(lock),
       waitTime,
       ...(leaseTime !== undefined && { leaseTime }),
-      maxQueue: Infinity,
+      maxQueue,
       label: `flow`,
       signal: controller.signal,
       onQueued: (ahead) => checker.acked(record, ahead),

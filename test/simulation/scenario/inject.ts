@@ -87,7 +87,10 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     case 'restart-empty':
     case 'rollback': {
       if (server.away) return undefined;
-      const data = fault.kind === 'restart-empty' ? undefined : targets.dataOf(fault.kind === 'crash' ? 0 : fault.amount);
+      const data =
+        fault.kind === 'restart-empty'
+          ? undefined
+          : targets.dataOf(fault.kind === 'crash' ? 0 : fault.amount);
       server.die();
       return () => {
         server.revive(data);
@@ -121,7 +124,8 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       client?.process.stepWallClock(fault.amount);
       return undefined;
     case 'force-release':
-      if (client?.process.alive && !client.process.paused && !client.closed) targets.forceRelease(client, lock);
+      if (client?.process.alive && !client.process.paused && !client.closed)
+        targets.forceRelease(client, lock);
       return undefined;
   }
 }

@@ -10,6 +10,7 @@ export interface PlannedRequest {
   readonly abortAfter?: number;
   readonly leaseTime?: number;
   readonly hold: number;
+  readonly maxQueue?: number;
 }
 
 export interface PlannedFlow {
@@ -25,6 +26,8 @@ export interface PlannedClient {
   readonly rate: number;
   /** The user's own ioredis client with its default options, which queue and repeat commands. */
   readonly defaultOptions: boolean;
+  /** Other times than the rest has, as while a new version is rolled out. */
+  readonly times?: { readonly lease: number; readonly window: number };
 }
 
 /** Everything that a seed decides. Plain data: it can be printed, cut down and run again. */
@@ -36,6 +39,10 @@ export interface Plan {
   readonly window: number;
   readonly commandTimeout: number;
   readonly locks: number;
+  /** The scripts look at a few entries at a time and give short runs, so that the limits are reached. */
+  readonly smallLimits: boolean;
+  /** Commands that the server does not permit to the lock. */
+  readonly denied: readonly string[];
   /** Slowest delivery of a packet in good weather, ms. */
   readonly latency: number;
   /** How long faults happen; then everything is healed. */
@@ -69,6 +76,8 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     window,
     commandTimeout,
     locks,
+    smallLimits: random.chance(0.3),
+    denied: random.chance(0.1) ? [random.pick(['INFO', 'PUBSUB', 'PUBLISH'])] : [],
     latency: random.pick([0.5, 2, 5, 30]),
     safety,
     clients: Array.from({ length: clients }, () => drawClient(random, safety)),
@@ -85,7 +94,9 @@ function drawKinds(random: Random, { only, without = [] }: PlanLimits): FaultKin
   const one = random.pick(only ?? FAULT_KINDS);
   if (quiet && !only) return [];
   if (drawn.length === 0) drawn.push(one);
-  const wanted = only ? only.filter((kind) => kind === one || drawn.includes(kind) || random.chance(0.5)) : drawn;
+  const wanted = only
+    ? only.filter((kind) => kind === one || drawn.includes(kind) || random.chance(0.5))
+    : drawn;
   return wanted.filter((kind) => !without.includes(kind));
 }
 
@@ -96,10 +107,19 @@ function drawClient(random: Random, safety: number): PlannedClient {
     wallError: random.chance(0.5) ? 0 : random.between(-3.6e6, 3.6e6),
     rate: 1 + random.between(-5e-5, 5e-5),
     defaultOptions: random.chance(0.15),
+    ...(random.chance(0.07) && {
+      times: { lease: random.int(1_000, 5_000), window: random.int(800, 5_000) },
+    }),
   };
 }
 
-function drawFlows(random: Random, clients: number, locks: number, safety: number, lease: number): PlannedFlow[] {
+function drawFlows(
+  random: Random,
+  clients: number,
+  locks: number,
+  safety: number,
+  lease: number,
+): PlannedFlow[] {
   const flows: PlannedFlow[] = [];
   const longest = random.pick([5, 50, 300, 1_500]);
   const busy = random.pick([20, 200, 2_000]);
@@ -130,6 +150,7 @@ function drawRequest(
     waitTime: kind < 0.1 ? 0 : kind < 0.3 ? random.between(1, 2_000) : kind < 0.5 ? safety : Infinity,
     ...(kind >= 0.3 && random.chance(0.15) && { abortAfter: random.between(0, 2_000) }),
     ...(leaseTime !== undefined && { leaseTime }),
+    ...(random.chance(0.05) && { maxQueue: random.int(0, 3) }),
     hold: random.chance(0.1) ? random.between(0, 2 * lease) : random.between(0, longest),
   };
 }

@@ -13,6 +13,9 @@ export type Role = 'commands' | 'subscriber';
 /** Deliveries slower than this (ms) count as a fault. */
 const SLOW = 100;
 
+/** A waiter whose subscription breaks for less than this (ms) keeps its place: the protocol's G, and a little less. */
+export const GRACE = 240;
+
 /** The weather of one connection of one client. */
 export interface RoleWeather {
   readonly up: Weather;
@@ -32,9 +35,11 @@ export class SimClient {
   closed = false;
   /** Called when the process dies. */
   readonly onDeath: (() => void)[] = [];
-  private wasReachable = false;
+  private wasReachable = true;
   private wasMute = true;
   private lastSeenUnreachable = 0;
+  private lastSeenLongUnreachable = 0;
+  private unreachableSince = 0;
   private lastSeenMute = 0;
 
   constructor(
@@ -46,6 +51,7 @@ export class SimClient {
     plan: Plan,
     terms: PlannedClient,
   ) {
+    this.unreachableSince = world.now;
     this.process = new SimProcess(world, `c${index}`, terms);
     const good = (): Weather => new Weather(plan.latency / 5, plan.latency);
     this.weather = {
@@ -62,8 +68,8 @@ export class SimClient {
         return client as never;
       },
       keyPrefix: 'fairlock',
-      lease: plan.lease,
-      livenessWindow: plan.window,
+      lease: terms.times?.lease ?? plan.lease,
+      livenessWindow: terms.times?.window ?? plan.window,
       commandTimeout: plan.commandTimeout,
       onWarning: (message) => this.warnings.push(message),
     });
@@ -72,6 +78,13 @@ export class SimClient {
   /** The last time at which one of the two could not hear the other. */
   get lastUnreachable(): number {
     return this.wasReachable ? this.lastSeenUnreachable : this.world.now;
+  }
+
+  /** The same, but for breaks shorter than the grace. */
+  get lastLongUnreachable(): number {
+    const { now } = this.world;
+    const isLong = !this.wasReachable && now - this.unreachableSince > GRACE;
+    return isLong ? now : this.lastSeenLongUnreachable;
   }
 
   /** The last time at which its commands could not reach the server, or answers could not come back. */
@@ -83,7 +96,9 @@ export class SimClient {
   observe(now: number): void {
     const mute = this.isMute();
     const reachable = !mute && this.isSubscribed();
+    this.lastSeenLongUnreachable = this.lastLongUnreachable;
     if (!reachable || !this.wasReachable) this.lastSeenUnreachable = now;
+    if (!reachable && this.wasReachable) this.unreachableSince = now;
     if (mute || this.wasMute) this.lastSeenMute = now;
     this.wasReachable = reachable;
     this.wasMute = mute;

@@ -46,6 +46,7 @@ export class Simulation {
     this.random = new Random(plan.weatherSeed, 1);
     this.server = new SimServer(this.world, new Random(plan.weatherSeed, 2));
     this.server.lease = plan.lease;
+    this.server.redis.denied = plan.denied;
     this.checker = new Checker(this.world, this.server, plan, this.living);
     this.world.afterEach = () => this.checker.afterEach();
     this.server.redis.onScript = (key, reply) => this.checker.afterScript(key, reply);
@@ -53,7 +54,8 @@ export class Simulation {
 
   async run(): Promise<Outcome> {
     const { world, checker } = this;
-    const onError = (error: unknown): void => checker.violate('unhandled', String((error as Error)?.stack ?? error));
+    const onError = (error: unknown): void =>
+      checker.violate('unhandled', String((error as Error)?.stack ?? error));
     process.on('unhandledRejection', onError);
     process.on('uncaughtException', onError);
     process.on('warning', onError);
@@ -84,7 +86,8 @@ export class Simulation {
     for (const { id, client } of checker.unserved()) {
       checker.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
     }
-    if (this.unfinished > 0) checker.violate('lost-wake-up', `${this.unfinished} callers still wait for an answer`);
+    if (this.unfinished > 0)
+      checker.violate('lost-wake-up', `${this.unfinished} callers still wait for an answer`);
     await this.rest();
     await this.closeAll();
   }
@@ -92,8 +95,11 @@ export class Simulation {
   /** Nothing is asked any more: every key expires, every timer ends, nobody says anything. */
   private async rest(): Promise<void> {
     const { world, plan, checker, server } = this;
-    const stepped = plan.faults.reduce((sum, { kind, amount }) => sum + (kind === 'server-step' ? Math.abs(amount) : 0), 0);
-    await world.run(world.now + RETENTION + 3 * plan.lease + plan.window + stepped);
+    const stepped = plan.faults.reduce(
+      (sum, { kind, amount }) => sum + (kind === 'server-step' ? Math.abs(amount) : 0),
+      0,
+    );
+    await world.run(world.now + RETENTION + 30_000 + stepped);
     const commands = server.executed;
     await world.run(world.now + 10_000);
     if (server.executed > commands) {

@@ -48,7 +48,8 @@ export class EventHeap {
     for (;;) {
       let child = 2 * index + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1] as Happening, heap[child] as Happening)) child += 1;
+      if (child + 1 < heap.length && before(heap[child + 1] as Happening, heap[child] as Happening))
+        child += 1;
       const smaller = heap[child] as Happening;
       if (!before(smaller, last)) break;
       heap[index] = smaller;

@@ -4,6 +4,8 @@ import type { World } from './world.js';
 
 /** Node's largest timer delay. */
 const LONGEST_TIMER = 2 ** 31 - 1;
+/** What a look at the clock takes, ms. */
+const LOOK = 0.0002;
 /** The wall clock at the beginning of every run. */
 export const EPOCH = 1_760_000_000_000;
 
@@ -39,6 +41,7 @@ export class SimProcess {
   paused = false;
   private readonly backlog: Happening[] = [];
   private wallStep = 0;
+  private lastLook = 0;
 
   constructor(
     readonly world: World,
@@ -53,7 +56,14 @@ export class SimProcess {
     },
   ) {}
 
-  readonly performance = { now: (): number => this.terms.monotonicStart + this.world.now * this.terms.rate };
+  /** Goes on a little with each look, so that code that waits for time to pass within one turn does not wait for ever. */
+  readonly performance = {
+    now: (): number => {
+      const time = Math.max(this.terms.monotonicStart + this.world.now * this.terms.rate, this.lastLook);
+      this.lastLook = time + LOOK;
+      return time;
+    },
+  };
 
   readonly globals: ProcessGlobals = {
     setTimeout: (task, delay = 1, ...args) => this.setTimer(() => task(...args), delay),
@@ -62,7 +72,9 @@ export class SimProcess {
     },
     setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, true),
     performance: this.performance,
-    Date: { now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate) },
+    Date: {
+      now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate),
+    },
     process: { pid: 1 },
   };
 

@@ -204,6 +204,7 @@ export class SimRedis extends EventEmitter implements ClientEnd {
   /** The ready check: ioredis asks INFO before it calls a connection ready. */
   private handshake(link: Link): void {
     this.setStatus('connect');
+    // A server that forbids INFO is taken as it is.
     link.command('info', [], () => {
       if (link === this.link && !this.ending) this.ready();
     });
@@ -238,9 +239,7 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     }, delay);
     const { maxRetriesPerRequest } = this.options;
     if (this.attempts % (maxRetriesPerRequest + 1) === 0) {
-      this.flush(
-        new Error(`Reached the max retries per request limit (which is ${maxRetriesPerRequest}).`),
-      );
+      this.flush(new Error(`Reached the max retries per request limit (which is ${maxRetriesPerRequest}).`));
     }
   }
 

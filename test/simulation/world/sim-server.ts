@@ -108,7 +108,11 @@ export class SimServer implements ServerEnd {
     if (name === 'subscribe') {
       if (this.refusedSubscriptions > 0) {
         this.refusedSubscriptions -= 1;
-        answer(new RedisError("NOPERM this user has no permissions to access one of the channels used as arguments"));
+        answer(
+          new RedisError(
+            'NOPERM this user has no permissions to access one of the channels used as arguments',
+          ),
+        );
         return;
       }
       const listener = this.subscribed.get(link) ?? {
@@ -137,7 +141,9 @@ export class SimServer implements ServerEnd {
   private runLateCopy(link: Link, name: string, args: string[]): void {
     if (this.down || this.stalled) return;
     const reply = this.redis.execute(name, args);
-    this.world.trace(() => `        server: LATE COPY ${link.name} ${describe(name, args)} -> ${show(reply)}`);
+    this.world.trace(
+      () => `        server: LATE COPY ${link.name} ${describe(name, args)} -> ${show(reply)}`,
+    );
   }
 
   private deliver(link: Link, channel: string, message: string): void {

@@ -3,6 +3,8 @@ import type { SimProcess } from './sim-process.js';
 
 /** More happenings than this without time going on is a loop. */
 const MOST_AT_ONE_INSTANT = 20_000;
+/** More happenings than this in one run is a storm: a usual run has a hundredth of it. */
+const MOST_IN_ALL = 400_000;
 
 /** Virtual time (ms) and everything that is yet to happen in it. */
 export class World {
@@ -65,6 +67,7 @@ export class World {
           }
           this.now = next.at;
           this.count += 1;
+          if (this.count > MOST_IN_ALL) this.crash = new Error('storm: too much happens');
           if (!process) {
             run();
             continue;

@@ -1,0 +1,147 @@
+import { stamp } from '../support/history/events.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { pause } from '../support/waiting.js';
+import {
+  DEADLINE,
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  LEASE,
+  MARGIN,
+  PATIENCE,
+  Scene,
+  serve,
+} from './scene.js';
+
+describe('a network in trouble', () => {
+  let scene: Scene;
+  let holder: WorkerProcess;
+  let other: WorkerProcess;
+  beforeEach(async () => {
+    scene = await Scene.open();
+    [[holder], [other]] = (await Promise.all([scene.behindProxy(1), scene.workers(1)])) as [
+      [WorkerProcess],
+      [WorkerProcess],
+    ];
+  });
+  afterEach(() => scene.close());
+
+  test.each([
+    { what: 'a black hole both ways', begin: () => scene.proxy.blackHole() },
+    { what: 'a black hole to the server', begin: () => scene.proxy.blackHole({ direction: 'toServer' }) },
+    { what: 'a black hole to the client', begin: () => scene.proxy.blackHole({ direction: 'toClient' }) },
+    { what: 'a latency of 2 s', begin: () => scene.proxy.disturb({ delay: 2_000 }) },
+    { what: 'one byte a second', begin: () => scene.proxy.disturb({ bytesPerSecond: 1 }) },
+  ])(
+    '$what: a typed error at the command deadline, lost before the lease is over, the next served then',
+    async ({ begin }) => {
+      const [first, next] = await holderAndLine('k', holder, other);
+      const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
+      const from = stamp();
+      const end = begin();
+      const asked = holder.ask('free', { waitTime: 10_000 });
+      const refused = await asked.event('error', PATIENCE);
+      expect(refused.code).toBe('STORE_UNAVAILABLE');
+      await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+      await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
+      await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE);
+      end();
+      heal();
+      const again = holder.ask('k');
+      await again.queued(PATIENCE);
+      await first.release();
+      expect(await isHeld(next!)).toBe(true);
+      await next!.release();
+      await again.granted();
+      await again.release();
+      await scene.lab.closeWorkers();
+      expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 1, errors: 1, excused: 0 });
+    },
+  );
+
+  test('connections reset again and again: the holder goes on, the line is kept, new requests are served', async () => {
+    const [first, ...line] = await holderAndLine('k', holder, other, holder, other);
+    const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
+    for (let i = 0; i < 20; i += 1) {
+      scene.proxy.cut();
+      await pause(100);
+    }
+    heal();
+    expect(await isHeld(first)).toBe(true);
+    const asked = holder.ask('free');
+    await scene.expectWithin(await asked.event('sent'), await asked.granted(), 0);
+    await asked.release();
+    const served = serve(line);
+    await first.release();
+    expect(await served).toEqual(line.map(({ name }) => name));
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a latency of 300 ms: all goes on, slower', async () => {
+    // The first command of a client only learns the server's time, for which 600 ms of the command deadline are too many.
+    const warm = holder.ask('warm');
+    await warm.granted();
+    await warm.release();
+    const end = scene.proxy.disturb({ delay: 300 });
+    const [first, next] = await holderAndLine('k', holder, other);
+    await pause(LEASE + HEARTBEAT);
+    expect(await isHeld(first)).toBe(true);
+    const released = first.release();
+    await scene.expectWithin(await first.event('releaseSent'), await next!.granted(), 300);
+    await released;
+    end();
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify({ wakeUp: () => 600 })).toMatchObject({
+      grants: 3,
+      lost: 0,
+      errors: 0,
+      excused: 0,
+    });
+  });
+
+  test.each([
+    { what: 'connections are refused', begin: () => scene.proxy.refuse() },
+    { what: 'a front accepts them and then closes', begin: async () => void scene.proxy.acceptAndClose() },
+  ])('after a reset $what: an error and not a hang, lost before the lease is over', async ({ begin }) => {
+    const [first, next] = await holderAndLine('k', holder, other);
+    scene.lab.history.fault('cut', { victim: holder.name });
+    const from = stamp();
+    await begin();
+    scene.proxy.cut();
+    const asked = holder.ask('free', { waitTime: 10_000 });
+    const refused = await asked.event('error', PATIENCE);
+    expect(refused.code).toBe('STORE_UNAVAILABLE');
+    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+    await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
+    await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE);
+    await next!.release();
+    await first.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 1, excused: 0 });
+  });
+
+  test.each(['client', 'server'] as const)(
+    'a half-close towards the %s: found out, connected anew, nothing lost',
+    async (side) => {
+      const [first, next] = await holderAndLine('k', other, holder);
+      const mine = holder.ask('mine');
+      await mine.granted();
+      const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
+      scene.proxy.halfClose(side);
+      const asked = holder.ask('free');
+      await scene.expectWithin(await asked.event('sent'), await asked.granted(PATIENCE), DEADLINE);
+      await asked.release();
+      await pause(LEASE);
+      heal();
+      expect(await isHeld(mine)).toBe(true);
+      await first.release();
+      await scene.expectWithin(await first.event('releaseSent'), await next!.granted(), 0);
+      await next!.release();
+      await mine.release();
+      await scene.lab.closeWorkers();
+      expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    },
+  );
+});

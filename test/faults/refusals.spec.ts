@@ -1,0 +1,160 @@
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { stamp, type RequestEvent } from '../support/history/events.js';
+import type { RemoteRequest } from '../support/history/remote-request.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { freePort } from '../support/redis.js';
+import { eventually, pause } from '../support/waiting.js';
+import {
+  DEADLINE,
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  LEASE,
+  MARGIN,
+  PATIENCE,
+  Scene,
+  WINDOW,
+} from './scene.js';
+
+/** What a server refuses to do, and how it is brought to. The result ends it. */
+const REFUSALS = [
+  {
+    word: 'READONLY',
+    refuse: async ({ admin }: Scene) => {
+      await admin.replicaof('127.0.0.1', await freePort());
+      return async () => void (await admin.replicaof('NO', 'ONE'));
+    },
+  },
+  {
+    word: 'MISCONF',
+    refuse: async ({ admin, server }: Scene) => {
+      const obstacle = join(server.dir, 'dump.rdb');
+      const saved = (status: string) => async (): Promise<boolean> => {
+        await admin.bgsave().catch(() => undefined); // one is under way
+        return (await admin.info('persistence')).includes(`rdb_last_bgsave_status:${status}`);
+      };
+      mkdirSync(obstacle);
+      await eventually(saved('err'), PATIENCE, 'the failure to save');
+      return async () => {
+        rmdirSync(obstacle);
+        await eventually(saved('ok'), PATIENCE, 'the saving');
+      };
+    },
+  },
+  {
+    word: 'NOREPLICAS',
+    refuse: async ({ admin }: Scene) => {
+      await admin.config('SET', 'min-replicas-to-write', '1');
+      return async () => void (await admin.config('SET', 'min-replicas-to-write', '0'));
+    },
+  },
+  {
+    word: 'BUSY',
+    refuse: async ({ admin, server }: Scene) => {
+      await admin.config('SET', 'busy-reply-threshold', '50');
+      const script = new Redis(server.url);
+      void script.eval('while true do end', 0).catch(() => undefined);
+      await eventually(async () => isBusy(admin), PATIENCE, 'the script');
+      return async () => {
+        await admin.script('KILL');
+        script.disconnect();
+      };
+    },
+  },
+] as const;
+
+describe.each(REFUSALS)('a server that answers $word', ({ refuse }) => {
+  let scene: Scene;
+  let holder: WorkerProcess;
+  let other: WorkerProcess;
+  beforeEach(async () => {
+    scene = await Scene.open({ config: { save: '3600 1000000' } });
+    [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+  });
+  afterEach(() => scene.close());
+
+  test('for a while: a typed error at the command deadline, renewals until it works again, and then handing on', async () => {
+    const [first, next] = await holderAndLine('k', holder, other);
+    const { heal } = scene.lab.history.fault('serverDown');
+    const end = await refuse(scene);
+    const asked = other.ask('free');
+    const refused = await asked.event('error');
+    expect(refused.code).toBe('STORE_UNAVAILABLE');
+    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+    await end();
+    heal();
+    await pause(HEARTBEAT);
+    expect(await isHeld(first)).toBe(true);
+    await first.release();
+    await scene.expectWithin(await first.event('releaseSent'), await next!.granted(PATIENCE), 0);
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 1, excused: 0 });
+  });
+
+  test('for longer than the lease: lost at the margin, and the next is served when it works again', async () => {
+    const [first, next] = await holderAndLine('k', holder, other);
+    const { heal } = scene.lab.history.fault('serverDown');
+    const from = stamp();
+    const end = await refuse(scene);
+    await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
+    await pause(2 * MARGIN);
+    await end();
+    heal();
+    await scene.expectWithin(stamp(), await next!.granted(PATIENCE), HEARTBEAT);
+    await first.release();
+    expect(await isHeld(next!)).toBe(true);
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+  });
+});
+
+test('a server that loads its data: a typed error at the command deadline, and the same holder goes on afterwards', async () => {
+  // A millisecond for each of 1,200 keys; it answers while it loads.
+  const loading = { 'key-load-delay': 1_000, 'loading-process-events-interval-bytes': 1_024 };
+  const scene = await Scene.open({ config: { save: '3600 1000000', ...loading } });
+  try {
+    const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    const pipeline = scene.admin.pipeline();
+    for (let i = 0; i < 1_000; i += 1) pipeline.set(`other:${i}`, 'x'.repeat(1_024), 'EX', 60);
+    await pipeline.exec();
+    const [first, next] = await holderAndLine('k', holder, other);
+    const { heal } = scene.lab.history.fault('serverDown');
+    await scene.admin.call('SAVE');
+    const back = scene.server.restart();
+    const asked = other.ask('free');
+    const refused = await asked.event('error');
+    expect(refused.code).toBe('STORE_UNAVAILABLE');
+    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+    await back;
+    heal();
+    const from = stamp();
+    let again = holder.ask('free');
+    let outcome = await servedOrRefused(again);
+    while (outcome.type === 'error') outcome = await servedOrRefused((again = holder.ask('free')));
+    await scene.expectWithin(from, outcome, WINDOW);
+    expect(await isHeld(first)).toBe(true);
+    await first.release();
+    await next!.granted(PATIENCE);
+    await next!.release();
+    await again.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, excused: 0 });
+  } finally {
+    await scene.close();
+  }
+});
+
+function servedOrRefused(request: RemoteRequest): Promise<RequestEvent> {
+  return Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+}
+
+async function isBusy(admin: Redis): Promise<boolean> {
+  return await admin.ping().then(
+    () => false,
+    (error: Error) => error.message.includes('BUSY'),
+  );
+}

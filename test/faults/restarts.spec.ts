@@ -1,0 +1,121 @@
+import { stamp } from '../support/history/events.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { pause } from '../support/waiting.js';
+import { HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+
+type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+
+/** The pauses before the first three attempts to connect again, at most: 0, 50 and 100 ms, a fifth of jitter. */
+const BACKOFF = 180;
+/** The longest pause between two attempts to connect, with its jitter. */
+const LONGEST_BACKOFF = 1_200;
+
+describe('Redis is killed and restarted with an append-only file', () => {
+  let scene: Scene;
+  beforeEach(async () => {
+    scene = await Scene.open({ config: { appendonly: 'yes', appendfsync: 'always' } });
+  });
+  afterEach(() => scene.close());
+
+  test('the same holder goes on, and the line is kept', async () => {
+    const [holder, ...others] = (await scene.workers(4)) as Four;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const { heal } = scene.lab.history.fault('serverDown');
+    await scene.server.restart();
+    heal();
+    // Longer than a lease: without renewals it would be lost.
+    await pause(LEASE + HEARTBEAT);
+    expect(await isHeld(first)).toBe(true);
+    expect(first.find('lost')).toBeUndefined();
+    const released = await first.release();
+    const names = line.map(({ name }) => name);
+    const served = serve(line);
+    const [next] = line as [(typeof line)[0]];
+    await scene.expectWithin(released, await next.granted(), 0);
+    expect(await served).toEqual(names);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a release while it is down is made good when it is back', async () => {
+    const [holder, ...others] = (await scene.workers(4)) as Four;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const { heal } = scene.lab.history.fault('serverDown');
+    await scene.server.kill();
+    void first.release();
+    await first.event('releaseSent');
+    await pause(500);
+    await scene.server.restart();
+    heal();
+    const back = stamp();
+    const names = line.map(({ name }) => name);
+    const served = serve(line);
+    await scene.expectWithin(back, await line[0]!.granted(PATIENCE), LONGEST_BACKOFF);
+    expect(await served).toEqual(names);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a head of the line that did not come back is passed over after one liveness window', async () => {
+    const [holder, head, ...others] = (await scene.workers(4)) as Four;
+    const [first, , ...line] = await holderAndLine('k', holder, head, ...others);
+    const { heal } = scene.lab.history.fault('serverDown');
+    await scene.server.kill();
+    await head.kill();
+    await scene.server.restart();
+    heal();
+    const back = stamp();
+    void first.release();
+    const names = line.map(({ name }) => name);
+    const served = serve(line);
+    await scene.expectWithin(back, await line[0]!.granted(PATIENCE), BACKOFF + WINDOW);
+    expect(await served).toEqual(names);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0, excused: 0 });
+  });
+});
+
+describe('Redis loses its data', () => {
+  let scene: Scene;
+  beforeEach(async () => {
+    scene = await Scene.open();
+  });
+  afterEach(() => scene.close());
+
+  test.each([
+    {
+      how: 'by a restart without persistence',
+      lose: (): Promise<void> => scene.server.restart(),
+      reconnect: BACKOFF,
+    },
+    { how: 'by FLUSHALL', lose: (): Promise<unknown> => scene.admin.flushall(), reconnect: 0 },
+  ])(
+    '$how: the holder learns it, tokens rise, waiters re-enter in the order of their tickets',
+    async ({ lose, reconnect }) => {
+      const [holder, ...others] = (await scene.workers(4)) as Four;
+      const [first, ...line] = await holderAndLine('k', holder, ...others);
+      const { token } = await first.granted();
+      const { fault, heal } = scene.lab.history.fault('dataLost');
+      await lose();
+      const back = stamp();
+      const lost = await first.event('lost', PATIENCE);
+      await scene.expectWithin(back, lost, reconnect + HEARTBEAT);
+      const grants = line.map((request) => request.granted(PATIENCE));
+      const next = await Promise.race(grants);
+      await scene.expectWithin(back, next, reconnect + HEARTBEAT);
+      // Within this time all have heard of it.
+      await pause(reconnect + HEARTBEAT + 250);
+      heal();
+      const { token: nextToken } = next;
+      expect(nextToken).toBeGreaterThan(token ?? NaN);
+      const inFront = line.filter(({ name }) => name === next.request);
+      const behind = line.filter(({ name }) => name !== next.request);
+      const served = await serve([...inFront, ...behind]);
+      expect(served.slice(1)).toEqual(behind.map(({ name }) => name));
+      void first.release();
+      await scene.lab.closeWorkers();
+      expect(fault.until).toBeLessThan(Infinity);
+      expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 1, errors: 0 });
+    },
+  );
+});

@@ -1,0 +1,144 @@
+import { Redis } from 'ioredis';
+import { NS_PER_MS, stamp, type HistoryEvent } from '../support/history/events.js';
+import { Lab, USUAL_TIMES, type WorkerOptions } from '../support/history/lab.js';
+import type { RemoteRequest } from '../support/history/remote-request.js';
+import { SLACK } from '../support/history/terms.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { pause } from '../support/waiting.js';
+
+/** L: how long the server honours a grant without hearing from its holder, ms. */
+export const LEASE = USUAL_TIMES.lease;
+/** W: how long a waiting client may be silent, ms. */
+export const WINDOW = USUAL_TIMES.livenessWindow;
+/** C: how long a command may take, ms. */
+export const DEADLINE = USUAL_TIMES.commandTimeout;
+/** H and R: how often a client speaks for a lock, ms. */
+export const HEARTBEAT = WINDOW / 3;
+/** By so much a holder stops believing before the server ends the lease, ms. */
+export const MARGIN = 300;
+/** G: how long broken subscriptions may take to come back, ms. */
+export const GRACE = 250;
+/** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
+export const PATIENCE = 15_000;
+
+/** The canary tells of a stall when it is over, at its next tick. */
+const CANARY_TELLS = 50;
+
+/** A moment: an event, or a stamp. */
+export type Moment = number | { readonly at: number };
+
+/** A Redis to break, worker processes on it, and the faulty front through which some of them go. */
+export class Scene {
+  readonly lab: Lab;
+
+  private constructor(
+    readonly server: RedisServer,
+    readonly admin: Redis,
+    readonly proxy: TcpProxy,
+  ) {
+    this.lab = new Lab(server.url);
+  }
+
+  static async open(options: Parameters<typeof startRedisServer>[0] = {}): Promise<Scene> {
+    const server = await startRedisServer(options);
+    const admin = new Redis(server.url, { maxRetriesPerRequest: null });
+    admin.on('error', () => undefined); // it is killed on purpose, and comes back
+    const scene = new Scene(server, admin, await TcpProxy.start(server.url));
+    await scene.lab.watchStalls();
+    return scene;
+  }
+
+  /** Workers whose connections have stood for longer than the reconnect grace: the first `many` directly, or by the front. */
+  async workers(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+    const workers = await this.lab.workersAlike(many, options);
+    await pause(GRACE);
+    return workers;
+  }
+
+  /** As `workers`, all their traffic passing the front. */
+  behindProxy(many: number): Promise<WorkerProcess[]> {
+    return this.workers(many, { redis: this.proxy.url });
+  }
+
+  /** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */
+  async expectWithin(from: Moment, to: Moment, bound: number): Promise<void> {
+    await pause(CANARY_TELLS);
+    const [begin, end] = [stampOf(from), stampOf(to)];
+    const took = (end - begin) / NS_PER_MS;
+    const allowed = bound + SLACK + stalled(this.lab.history.events, begin, end);
+    measured(took, bound);
+    expect(took).toBeLessThanOrEqual(allowed);
+  }
+
+  async close(): Promise<void> {
+    await this.lab.close();
+    this.admin.disconnect();
+    await this.proxy.close();
+    await this.server.kill('SIGCONT');
+    await this.server.stop();
+  }
+}
+
+/** The holder of `key`, and the others in line in their order. */
+export async function holderAndLine(
+  key: string,
+  holder: WorkerProcess,
+  ...waiters: WorkerProcess[]
+): Promise<[RemoteRequest, ...RemoteRequest[]]> {
+  const first = holder.ask(key);
+  await first.granted();
+  const line: RemoteRequest[] = [];
+  for (const worker of waiters) {
+    const request = worker.ask(key);
+    await request.queued();
+    line.push(request);
+  }
+  return [first, ...line];
+}
+
+/** Lets each in line have its turn; the order in which they had it. */
+export async function serve(requests: readonly RemoteRequest[]): Promise<string[]> {
+  const served: string[] = [];
+  await Promise.all(
+    requests.map(async (request) => {
+      await request.granted(PATIENCE);
+      served.push(request.name);
+      await request.release();
+    }),
+  );
+  return served;
+}
+
+/** Looks whether it still holds the lock. */
+export async function isHeld(request: RemoteRequest): Promise<boolean> {
+  const looks = request.events.filter(({ type }) => type === 'assertHeld').length;
+  request.assertHeld();
+  for (const end = stamp() + PATIENCE * NS_PER_MS; stamp() < end; await pause(3)) {
+    const look = request.events.filter((event) => event.type === 'assertHeld')[looks];
+    if (look) return look.held;
+  }
+  throw new Error(`${request.name} did not look.`);
+}
+
+function stampOf(moment: Moment): number {
+  return typeof moment === 'number' ? moment : moment.at;
+}
+
+/** For how long, ms, processes of this machine got no turn between two stamps. */
+function stalled(events: readonly HistoryEvent[], from: number, to: number): number {
+  let sum = 0;
+  for (const event of events) {
+    if (event.type !== 'stall') continue;
+    const overlap = Math.min(event.at, to) - Math.max(event.at - event.ms * NS_PER_MS, from);
+    if (overlap > 0) sum += overlap / NS_PER_MS;
+  }
+  return sum;
+}
+
+function measured(took: number, bound: number): void {
+  const { currentTestName } = expect.getState();
+  if (process.env['FAULTS_VERBOSE'])
+    process.stderr.write(`${currentTestName}: ${took.toFixed(0)} of ${bound.toFixed(0)} ms\n`);
+}

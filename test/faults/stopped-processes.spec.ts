@@ -1,0 +1,129 @@
+import { stamp } from '../support/history/events.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { pause } from '../support/waiting.js';
+import { HEARTBEAT, holderAndLine, isHeld, LEASE, MARGIN, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+import { SLACK } from '../support/history/terms.js';
+
+type Two = [WorkerProcess, WorkerProcess];
+
+describe('a process that gets no turn', () => {
+  let scene: Scene;
+  beforeEach(async () => {
+    scene = await Scene.open();
+  });
+  afterEach(() => scene.close());
+
+  test('a holder stopped for longer than its lease: another is granted then; it wakes up lost, at its first look, and its release touches nothing', async () => {
+    const [holder, other] = (await scene.workers(2)) as Two;
+    const [first, next] = await holderAndLine('k', holder, other);
+    const stopped = stamp();
+    const { resume } = holder.stop();
+    await scene.expectWithin(stopped, await next!.granted(PATIENCE), LEASE);
+    resume();
+    // Its first look may come before any timer or socket of it had a turn.
+    expect(await isHeld(first)).toBe(false);
+    await first.event('lost');
+    await first.release();
+    expect(await isHeld(next!)).toBe(true);
+    await pause(HEARTBEAT);
+    expect(await isHeld(next!)).toBe(true);
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+  });
+
+  test('a holder stopped for less than lease, heartbeat and margin allow: it goes on, without a false alarm', async () => {
+    const [holder, other] = (await scene.workers(2)) as Two;
+    const [first, next] = await holderAndLine('k', holder, other);
+    for (let i = 0; i < 3; i += 1) {
+      const { resume } = holder.stop();
+      await pause(LEASE - HEARTBEAT - MARGIN - 2 * SLACK);
+      resume();
+      expect(await isHeld(first)).toBe(true);
+      await pause(HEARTBEAT + SLACK); // it renews
+    }
+    expect(first.find('lost')).toBeUndefined();
+    expect(next!.find('granted')).toBeUndefined();
+    await first.release();
+    await next!.granted();
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('the head of the line stopped: it is skipped, and then back with its own ticket, ahead of younger ones', async () => {
+    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
+    const [first, stoppedOne, second, third] = await holderAndLine('k', holder, head, other, holder);
+    const { resume } = head.stop();
+    const released = first.release();
+    const { at } = await first.event('releaseSent');
+    await scene.expectWithin(at, await second!.granted(PATIENCE), WINDOW);
+    await released;
+    resume();
+    await pause(HEARTBEAT); // it re-enters
+    const youngest = other.ask('k');
+    await youngest.queued();
+    const order = serve([stoppedOne!, third!, youngest]);
+    await second!.release();
+    expect(await order).toEqual([stoppedOne!.name, third!.name, youngest.name]);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0 });
+  });
+
+  test('an event loop blocked for a heartbeat period: the lock is kept', async () => {
+    const [holder, other] = (await scene.workers(2)) as Two;
+    const [first, next] = await holderAndLine('k', holder, other);
+    for (let i = 0; i < 4; i += 1) {
+      holder.block(HEARTBEAT);
+      expect(await isHeld(first)).toBe(true);
+    }
+    await pause(HEARTBEAT);
+    expect(await isHeld(first)).toBe(true);
+    await first.release();
+    await next!.granted();
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('an event loop blocked for two leases: lost at the first tick, and the watchdog does not revive what is gone', async () => {
+    const [holder, other] = (await scene.workers(2)) as Two;
+    const [first, next] = await holderAndLine('k', holder, other);
+    const { heal } = scene.lab.history.fault('stopped', { victim: holder.name });
+    const from = stamp();
+    holder.block(2 * LEASE);
+    await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE);
+    const lost = await first.event('lost', PATIENCE);
+    heal();
+    await scene.expectWithin(from, lost, 2 * LEASE);
+    expect(await isHeld(first)).toBe(false);
+    await pause(2 * HEARTBEAT);
+    expect(await isHeld(first)).toBe(false);
+    expect(await isHeld(next!)).toBe(true);
+    await first.release();
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+  });
+
+  test.each([
+    { step: 3_600_000, direction: 'forward', lost: 1 },
+    { step: -3_600_000, direction: 'back', lost: 0 },
+  ])(
+    'a wall clock set $direction by an hour: no effect on the order, and it errs to lost',
+    async ({ step, lost }) => {
+      const [holder, ...others] = (await scene.workers(4)) as [WorkerProcess, ...WorkerProcess[]];
+      const [first, ...line] = await holderAndLine('k', holder, ...others);
+      const steps = [...others, holder];
+      for (const worker of steps) worker.stepClock(step);
+      expect(await isHeld(first)).toBe(lost === 0);
+      if (lost > 0) await first.event('lost');
+      const served = serve(line);
+      await first.release();
+      for (const worker of steps) worker.stepClock(-step);
+      expect(await served).toEqual(line.map(({ name }) => name));
+      await scene.lab.closeWorkers();
+      expect(scene.lab.verify()).toMatchObject({ grants: 4, errors: 0, excused: 0 });
+    },
+  );
+});

@@ -1,0 +1,123 @@
+import type { RemoteRequest } from '../support/history/remote-request.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { pause } from '../support/waiting.js';
+import { HEARTBEAT, holderAndLine, PATIENCE, Scene } from './scene.js';
+
+describe('messages and subscriptions', () => {
+  let scene: Scene;
+  let workers: WorkerProcess[];
+  beforeEach(async () => {
+    scene = await Scene.open();
+    workers = await scene.behindProxy(3);
+  });
+  afterEach(() => scene.close());
+
+  const holderAndTen = (): Promise<[RemoteRequest, ...RemoteRequest[]]> => {
+    const [holder, ...others] = workers as [WorkerProcess, ...WorkerProcess[]];
+    const ten = Array.from({ length: 10 }, (_, i) => others[i % 2] ?? holder);
+    return holderAndLine('k', holder, ...ten);
+  };
+
+  /** One after the other, in the order in which they asked, each within `bound` ms of the release before. */
+  const handOn = async (
+    requests: readonly RemoteRequest[],
+    bound: number,
+    before: () => Promise<unknown> = () => Promise.resolve(),
+  ): Promise<void> => {
+    for (const [i, request] of requests.entries()) {
+      const next = requests[i + 1];
+      await before();
+      void request.release();
+      const from = await request.event('releaseSent');
+      if (next) await scene.expectWithin(from, await next.granted(PATIENCE), bound);
+    }
+  };
+
+  test('every message dropped: each handoff within a heartbeat, in order', async () => {
+    scene.proxy.dropMessages();
+    await handOn(await holderAndTen(), HEARTBEAT);
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('every message delivered again and again, up to a lease later: nobody is granted twice', async () => {
+    const copies = scene.proxy.messages({ times: Infinity, again: [10, 100, 2_000, 3_000] });
+    await handOn(await holderAndTen(), 0);
+    expect(copies.hits.length).toBeGreaterThan(5);
+    const [worker] = workers as [WorkerProcess];
+    const after = worker.ask('k');
+    await after.granted();
+    await pause(3_100); // the last copies have come
+    await after.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 12, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('the subscriber connections killed again and again: handoffs go on, in order, and they are re-subscribed', async () => {
+    let delay = 0;
+    await handOn(await holderAndTen(), HEARTBEAT, async () => {
+      await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await pause(delay);
+      delay += 2; // from before anybody noticed to when some are back
+    });
+    await subscribedAgain(3);
+    await handOn(await holderAndTen(), 0);
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test.each([
+    { what: 'the connection breaks during SUBSCRIBE, ten times', execute: true, reply: 'cut', times: 10 },
+    { what: 'SUBSCRIBE does not get through, ten times', execute: false, reply: 'cut', times: 10 },
+  ] as const)('$what: handoffs go on, in order', async ({ execute, reply, times }) => {
+    const line = await holderAndTen();
+    const rule = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', execute, reply, times });
+    scene.proxy.cut('subscriber');
+    await handOn(line, HEARTBEAT, () => pause(30));
+    await rule.hit(times, PATIENCE);
+    await subscribedAgain(3);
+    await handOn(await holderAndTen(), 0);
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('the re-subscription is refused once by the server: handoffs go on, and they are subscribed again', async () => {
+    const line = await holderAndTen();
+    await scene.admin.call('ACL', 'SETUSER', 'default', '-subscribe');
+    await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const [first, second, ...rest] = line as [RemoteRequest, RemoteRequest, ...RemoteRequest[]];
+    await handOn([first, second], HEARTBEAT);
+    await scene.admin.call('ACL', 'SETUSER', 'default', '+subscribe');
+    await subscribedAgain(3);
+    await handOn(rest, 0);
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a subscriber in a black hole is found out and replaced', async () => {
+    const heal = scene.proxy.blackHole({ role: 'subscriber' });
+    await handOn(await holderAndTen(), HEARTBEAT);
+    heal();
+    await subscribedAgain(3);
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
+  });
+
+  const subscribedAgain = async (many: number): Promise<void> => {
+    const pattern = `${scene.lab.prefix}:client:*`;
+    const end = performance.now() + PATIENCE;
+    for (;;) {
+      const channels = (await scene.admin.pubsub('CHANNELS', pattern)) as string[];
+      if (channels.length === many) break;
+      if (performance.now() > end) throw new Error(`Only ${channels.length} of ${many} are subscribed.`);
+      await pause(10);
+    }
+    // They have stood for longer than the grace.
+    await pause(300);
+  };
+});
