@@ -346,7 +346,7 @@ describe('the redisson store, when things go wrong', () => {
   test('a user with no more rights than the documentation lists can do everything', async () => {
     const commands =
       'evalsha eval time hkeys hset del pexpire pttl lindex lpop lpos llen lrange lrem rpush zadd zincrby zrange zrem zscore ' +
-      'publish subscribe unsubscribe ping quit';
+      'publish subscribe unsubscribe ping quit info';
     const rights = commands.split(' ').map((command) => `+${command}`);
     await redis.call(
       ...(['ACL', 'SETUSER', 'clerk', 'reset', 'on', '>secret', '~lock', '~redisson_lock_*'] as const),

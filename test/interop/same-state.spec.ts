@@ -13,6 +13,8 @@ describeWithRedisson('The state in Redis, key by key and step by step', 30_000, 
     node = await interop.node();
   });
 
+  afterEach(() => interop.killPeers());
+
   test('by Redisson alone', async () => {
     expect(await walkThrough(interop, () => java)).toEqual(EXPECTED);
   });

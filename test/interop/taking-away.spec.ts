@@ -18,6 +18,8 @@ describeWithRedisson('Whoever holds, dies, forces or gives up', LEASE, (interop)
   const peer = (language: 'Java' | 'Node'): Promise<Peer> =>
     language === 'Java' ? interop.java() : interop.node();
 
+  afterEach(() => interop.killPeers());
+
   /** Left alone, a waiter of an old Redisson might sleep on at the end of a lease; whoever stands behind it in Node wakes it. */
   async function nodeBehind(lock: string): Promise<void> {
     if (!interop.waitersMayOversleep) return;

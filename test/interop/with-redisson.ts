@@ -12,7 +12,7 @@ type JavaProgram = { readonly classPath: string } | { readonly missing: string }
 
 /** One Redis, and the peers of both languages on it. */
 export class Interop {
-  private readonly peers: Peer[] = [];
+  private peers: Peer[] = [];
   private server!: RedisServer;
   redis!: Redis;
 
@@ -33,9 +33,15 @@ export class Interop {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.peers.map((peer) => peer.kill()));
+    await this.killPeers();
     this.redis.disconnect();
     await this.server.stop();
+  }
+
+  async killPeers(): Promise<void> {
+    const peers = this.peers;
+    this.peers = [];
+    await Promise.all(peers.map((peer) => peer.kill()));
   }
 
   async java(options: Partial<PeerOptions> = {}): Promise<Peer> {

@@ -66,17 +66,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'an answer to a renewal touches whatever is held by then',
-    only: ['delay', 'duplicate'],
-    mutations: [
-      {
-        file: 'stores/redis/grant-of-line.ts',
-        from: 'if (this.run !== run) return;\n    if (answer.status',
-        to: 'if (!this.run) return;\n    run = this.run;\n    if (answer.status',
-      },
-    ],
-  },
-  {
     name: 'a waiter without a liveness deadline is waited for, for ever',
     only: ['evict'],
     mutations: inScripts(
@@ -116,8 +105,8 @@ export const MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'stores/redis/requests-in-line.ts',
-        from: 'return waiter.need > 0 || ',
-        to: 'return waiter.need > 0 && ',
+        from: 'return waiter.ticket > 0 && waiter.generation',
+        to: 'return false && waiter.generation',
       },
     ],
   },
