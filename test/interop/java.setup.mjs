@@ -22,6 +22,9 @@ export default async function setup() {
   for (const version of REDISSON_VERSIONS) {
     programs[version] = await build(version);
     const { missing } = programs[version];
+    if (missing && process.env.INTEROP_REQUIRED) {
+      throw new Error(`Interop with Redisson ${version} is required here and cannot run: ${missing}.`);
+    }
     if (missing) console.warn(`Interop with Redisson ${version} is skipped: ${missing}.`);
   }
   process.env.FAIR_LOCK_JAVA_PEERS = JSON.stringify(programs);
