@@ -74,6 +74,18 @@ describe('the scripts of the native protocol', () => {
       expect(await members(holder)).toEqual([`${one.id}:1`, `${two.id}:1`]);
     });
 
+    test('a request whose lost place a late copy took anew comes back to the place of its own ticket', async () => {
+      const [holder, one, two] = [client(), client(), client()];
+      await holder.acquire();
+      const queued = await one.acquire();
+      await two.acquire();
+      await redis.zrem(one.keys[1], `${one.id}:${queued.sequence}`);
+      await one.acquire({ sequence: queued.sequence });
+      const back = await one.acquire({ sequence: queued.sequence, ticket: Number(queued.details[0]) });
+      expect(back.details.slice(0, 2)).toEqual([queued.details[0], 0]);
+      expect(await members(holder)).toEqual([`${one.id}:1`, `${two.id}:1`]);
+    });
+
     test('a late copy of the acquire of a released grant is told DONE and takes nothing (M9)', async () => {
       const holder = client();
       const grant = await holder.acquire();

@@ -66,12 +66,9 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a waiter without a liveness deadline is waited for, for ever',
-    only: ['evict'],
-    mutations: inScripts(
-      'forget(name)\nreturn LIVE, now\nend\ndeadline = tonumber(deadline)',
-      'return DOUBTFUL, micros, now\nend\ndeadline = tonumber(deadline)',
-    ),
+    name: 'the dead lose their deadline but keep their place',
+    only: ['kill', 'pause'],
+    mutations: inScripts("redis.call('ZREM', queue, unpack(members))\n", ''),
   },
   {
     name: 'a lease counts from the receipt of the answer',

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'ca5da57d414bc4865bdc92da78ae8fca2f524d3e',
+  sha1: '1f5079e3ff2abdd6a24b10e51713fbcd9a366a89',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local RETENTION = 60000
@@ -401,7 +401,7 @@ if free then
 redis.call('PEXPIRE', hash, RETENTION)
 end
 speak()
-if not ticket then
+if not ticket or (ownTicket > 0 and ownTicket < ticket) then
 local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
 redis.call('ZADD', queue, ticket, member)

@@ -95,7 +95,11 @@ export class Checker {
     this.tally.lost += 1;
     record.lostAt = now;
     this.holdEnded(record);
-    if (record.planned.leaseTime === undefined && !this.excuses.mayLose(record, now)) {
+    if (
+      record.planned.leaseTime === undefined &&
+      !record.planned.lapses &&
+      !this.excuses.mayLose(record, now)
+    ) {
       this.violate('false-alarm', `${name(record)} lost ${record.lock} although nothing was wrong`);
     }
   }

@@ -9,6 +9,7 @@ export const FAULT_KINDS = [
   'duplicate',
   'refuse',
   'refuse-subscribe',
+  'errors',
   'pause',
   'kill',
   'shutdown',
@@ -25,6 +26,16 @@ export const FAULT_KINDS = [
   'force-release',
 ] as const;
 
+/** What a server answers instead of running a script. */
+export const ERRORS = [
+  'LOADING Redis is loading the dataset in memory',
+  "READONLY You can't write against a read only replica.",
+  'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
+  'NOREPLICAS Not enough good replicas to write.',
+  'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
+  'ERR something that nobody thought of',
+] as const;
+
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** Something bad at a time. Which fields count depends on the kind. */
@@ -39,7 +50,7 @@ export interface Fault {
   readonly direction: 'up' | 'down' | 'both';
   /** cut: commands under way arrive late; kill: the machine is off, so that the server hears nothing. */
   readonly flag: boolean;
-  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key. */
+  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which. */
   readonly amount: number;
 }
 
@@ -93,6 +104,8 @@ function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): numb
       return random.pick([0.1, 0.5, 1]);
     case 'evict':
       return random.int(0, 2);
+    case 'errors':
+      return random.int(0, ERRORS.length - 1);
     case 'rollback':
       return random.between(1, 1_500);
     case 'server-step':

@@ -58,6 +58,10 @@ async function hold(simulation: Simulation, record: RequestRecord, grant: Grant)
   const { checker, world } = simulation;
   const { client, planned } = record;
   checker.granted(record, grant);
+  if (planned.lapses) {
+    if (planned.leaseTime !== undefined) return;
+    grant.lease.stopRenewing('it was held for too long');
+  }
   if (planned.hold > 0) await client.process.sleep(planned.hold);
   world.trace(() => `${client.process.name}/r${record.id} gives back (${grant.lease.state})`);
   checker.holdEnded(record);

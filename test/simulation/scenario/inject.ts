@@ -2,7 +2,7 @@ import type { Checker } from '../checker/checker.js';
 import type { Random } from '../world/random.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
-import type { Fault } from './faults.js';
+import { ERRORS, type Fault } from './faults.js';
 import type { SimClient } from './sim-client.js';
 
 /** What a fault can touch. */
@@ -61,7 +61,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return () => (server.duplicates -= fault.amount);
     case 'refuse': {
       const weathers = client ? [client.weather.commands, client.weather.subscriber] : [];
-      for (const weather of weathers) weather.refused = true;
+      for (const weather of weathers) weather.refused = fault.direction === 'both' ? 'after accepting' : true;
       if (fault.flag) client?.redis.get('commands')?.connection?.cut(false);
       return () => weathers.forEach((weather) => (weather.refused = false));
     }
@@ -69,6 +69,9 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       server.refusedSubscriptions += 1;
       client?.redis.get('subscriber')?.connection?.cut(false);
       return () => (server.refusedSubscriptions = 0);
+    case 'errors':
+      server.error = ERRORS[fault.amount];
+      return () => (server.error = undefined);
     case 'pause':
       if (!client || client.process.paused || !client.process.alive) return undefined;
       client.process.pause();

@@ -11,6 +11,8 @@ export interface PlannedRequest {
   readonly leaseTime?: number;
   readonly hold: number;
   readonly maxQueue?: number;
+  /** The hold is not renewed any more from its beginning (maxHold), or, with a fixed lease, never given back. */
+  readonly lapses?: boolean;
 }
 
 export interface PlannedFlow {
@@ -150,6 +152,7 @@ function drawRequest(
     waitTime: kind < 0.1 ? 0 : kind < 0.3 ? random.between(1, 2_000) : kind < 0.5 ? safety : Infinity,
     ...(kind >= 0.3 && random.chance(0.15) && { abortAfter: random.between(0, 2_000) }),
     ...(leaseTime !== undefined && { leaseTime }),
+    ...(random.chance(0.03) && { lapses: true }),
     ...(random.chance(0.05) && { maxQueue: random.int(0, 3) }),
     hold: random.chance(0.1) ? random.between(0, 2 * lease) : random.between(0, longest),
   };

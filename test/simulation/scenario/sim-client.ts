@@ -20,7 +20,8 @@ export const GRACE = 240;
 export interface RoleWeather {
   readonly up: Weather;
   readonly down: Weather;
-  refused: boolean;
+  /** A front may accept a connection and close it when it finds nobody behind. */
+  refused: boolean | 'after accepting';
 }
 
 /** A process with the shipped store in it. */
@@ -105,7 +106,7 @@ export class SimClient {
   }
 
   private isMute(): boolean {
-    if (!this.process.alive || this.process.paused || this.server.away) return true;
+    if (!this.process.alive || this.process.paused || this.server.away || this.server.error) return true;
     const link = this.redis.get('commands')?.connection;
     return !link?.openAtClient || !link.openAtServer || this.inBadWeather('commands');
   }

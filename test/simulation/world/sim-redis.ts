@@ -52,7 +52,7 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     readonly role: string,
     private readonly process: SimProcess,
     private readonly server: SimServer,
-    private readonly weather: { up: Weather; down: Weather; refused: boolean },
+    private readonly weather: { up: Weather; down: Weather; refused: boolean | 'after accepting' },
     private readonly random: Random,
     readonly options: SimRedisOptions,
   ) {
@@ -191,12 +191,14 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     const { globals } = this.process;
     const timer = globals.setTimeout(() => link.destroyByClient(false), this.options.connectTimeout);
     link.up.send(() => {
-      if (this.weather.refused || this.server.down) return link.closeAtServer();
+      const { refused } = this.weather;
+      if (refused === true || this.server.down) return link.closeAtServer();
       this.server.connected(link);
       link.toClient(() => {
         globals.clearTimeout(timer);
         this.handshake(link);
       });
+      if (refused) link.closeAtServer();
     });
     this.once('close', () => globals.clearTimeout(timer));
   }

@@ -24,6 +24,8 @@ export class SimServer implements ServerEnd {
   duplicates = 0;
   /** Probability that a message is lost on its way. */
   messageLoss: (process: string) => number = () => 0;
+  /** What it answers instead of running a script. */
+  error: string | undefined;
   /** The next so many subscriptions are refused. */
   refusedSubscriptions = 0;
   lease = 3_000;
@@ -129,6 +131,7 @@ export class SimServer implements ServerEnd {
       return;
     }
     this.executed += 1;
+    if (this.error !== undefined && name.startsWith('eval')) return answer(new RedisError(this.error));
     const reply = this.redis.execute(name, args);
     world.trace(() => `        server: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
     answer(reply);
@@ -139,7 +142,7 @@ export class SimServer implements ServerEnd {
   }
 
   private runLateCopy(link: Link, name: string, args: string[]): void {
-    if (this.down || this.stalled) return;
+    if (this.down || this.stalled || this.error !== undefined) return;
     const reply = this.redis.execute(name, args);
     this.world.trace(
       () => `        server: LATE COPY ${link.name} ${describe(name, args)} -> ${show(reply)}`,

@@ -69,7 +69,8 @@ if free then
   redis.call('PEXPIRE', hash, RETENTION)
 end
 speak()
-if not ticket then
+-- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
+if not ticket or (ownTicket > 0 and ownTicket < ticket) then
   -- Should the hash have been lost, the queue still knows.
   local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
   ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
