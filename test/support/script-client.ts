@@ -59,19 +59,13 @@ export class ScriptClient {
   ): Promise<Reply & { readonly sequence: number }> {
     const sequence = options.sequence ?? (this.sequence += 1);
     const lease = options.fixed ?? this.times.lease;
-    const reply = await this.say(scripts.acquire, [
-      sequence,
+    const { fixed = '-', ticket = 0, tries, maxQueue = -1, highest = 0 } = options;
+    const wish = `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue}`;
+    const reply = await this.say(scripts.acquire, `${this.id}:${sequence}`, [
       options.deadline ?? Number.MAX_SAFE_INTEGER,
-      lease,
+      `${lease} by hand`,
       lease + 60_000,
-      options.fixed ?? '',
-      options.ticket ?? 0,
-      options.tries ? 'try' : 'wait',
-      options.maxQueue ?? -1,
-      options.highest ?? 0,
-      'by hand',
-      this.settings,
-      this.self,
+      `${String(highest).padStart(16, '0')} ${wish} ${this.terms}`,
     ]);
     return { ...reply, sequence };
   }
@@ -79,8 +73,8 @@ export class ScriptClient {
   /** @param unserved sequences of the run that had no turn */
   release(first: number, head = 0, waiting = false, unserved: readonly number[] = []): Promise<Reply> {
     const mode = waiting ? 'waiting' : 'idle';
-    const back = unserved.length > 0 ? `,${unserved.join(',')},` : '';
-    return this.say(scripts.release, [first, head, 2_000, mode, this.settings, this.self, back]);
+    const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
+    return this.say(scripts.release, `${this.id}:${head}`, [first, 2_000, `${back} ${mode} ${this.terms}`]);
   }
 
   /** @param oldest the request of its own that waits longest, as the real client names it */
@@ -88,40 +82,35 @@ export class ScriptClient {
     const mode = waiting ? 'waiting' : 'idle';
     const own = oldest === undefined ? ['', ''] : [oldest, `${this.id}:${oldest}`];
     const renewal = [first, 'rolling', this.times.lease, 'by hand'];
-    return this.say(scripts.heartbeat, [deadline, ...renewal, mode, ...own, '', this.settings, this.self]);
+    return this.say(scripts.heartbeat, this.id, [deadline, ...renewal, mode, ...own, '', this.terms]);
   }
 
   leave(sequence: number, waiting = false): Promise<Reply> {
-    return this.say(scripts.leave, [
+    return this.say(scripts.leave, this.id, [
       `${this.id}:${sequence}`,
       waiting ? 'waiting' : 'idle',
-      this.settings,
-      this.self,
+      this.terms,
     ]);
   }
 
   forceRelease(first: number): Promise<Reply> {
-    return this.say(scripts.forceRelease, [first, this.settings, this.self]);
+    return this.say(scripts.forceRelease, this.id, [first, this.terms]);
   }
 
-  private get settings(): string {
+  private get terms(): string {
     const { window, lease, grace } = this.times;
-    return `${window} ${lease} ${grace} 64 2000 ${this.prefix}:client:`;
+    const first = Math.min(window, lease);
+    const times = `${window} ${grace} 64 2000 ${first} ${first + 60_000}`;
+    return `${this.hears} test/${this.id} ${times} ${this.prefix}:client:`;
   }
 
-  private get self(): string {
-    return `${this.hears} test/${this.id}`;
-  }
-
-  private async say(script: { lua: string }, args: (string | number)[]): Promise<Reply> {
-    const raw = (await this.redis.eval(script.lua, 3, ...this.keys, this.id, ...args)) as unknown[];
-    const [status, time, ...rest] = raw;
-    // Where nobody waits, acquire and release give a shorter answer.
-    const [generation, wake, , run, first, left, ...details] =
-      raw.length < 4 ? [-1, -1, 0, rest.length > 0 ? String(args[0]) : '', rest[0] ?? 0, 0] : rest;
+  private async say(script: { lua: string }, caller: string, args: (string | number)[]): Promise<Reply> {
+    const raw = await this.redis.eval(script.lua, 3, ...this.keys, caller, ...args);
+    if (typeof raw === 'string') return shortReply(raw, caller.split(':')[1] ?? '');
+    const [status, micros, generation, wake, , run, first, left, ...details] = raw as unknown[];
     return {
       status: String(status),
-      time: Number(time),
+      time: Math.floor(Number(micros) / 1_000),
       generation: Number(generation),
       wake: Number(wake),
       run: String(run),
@@ -130,4 +119,20 @@ export class ScriptClient {
       details,
     };
   }
+}
+
+/** Where acquire and release have little to tell they answer by a text. */
+function shortReply(text: string, sequence: string): Reply {
+  const [status = '', micros, wake = '-1'] = text.split(' ');
+  const granted = status === 'GRANTED';
+  return {
+    status,
+    time: Math.floor(Number(micros) / 1_000),
+    generation: -1,
+    wake: Number(wake),
+    run: granted ? sequence : '',
+    first: granted ? Number(micros) : 0,
+    left: 0,
+    details: [],
+  };
 }

@@ -1,6 +1,6 @@
 import type { ClientContext } from './client-context.js';
 import { HeldRun } from './held-run.js';
-import type { Answer, LineKeys, PresentGrant } from './line-commands.js';
+import type { Answer, Finished, LineKeys, PresentGrant } from './line-commands.js';
 import type { RequestsInLine } from './requests-in-line.js';
 import type { Waiter } from './waiter.js';
 
@@ -14,6 +14,8 @@ export interface LineOfGrant {
   schedule(): void;
   /** A heartbeat is due at once. */
   beatNow(): void;
+  /** Whether a release should mark this client alive in line (R5). */
+  mustSpeak(): boolean;
   /** Runs while the line must not be forgotten. */
   busy<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -44,7 +46,7 @@ export class GrantOfLine {
     // From before its release, or while that is still under way: nothing new.
     if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.run.first) return;
     // M8: over for us, so it is released again; who still waits in it asks anew behind that.
-    void this.sendRelease(grant.first, 0, []);
+    void this.sendRelease({ first: grant.first, head: 0, unserved: [] });
     for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
   }
 
@@ -133,7 +135,7 @@ export class GrantOfLine {
   private giveBackLost(run: HeldRun): Promise<void> {
     if (this.lapsing?.run !== run) return Promise.resolve();
     this.lapsing = undefined;
-    return this.sendRelease(run.first, run.head, []);
+    return this.sendRelease({ ...run.finished, unserved: [] });
   }
 
   private lose(run: HeldRun, why: string): void {
@@ -165,18 +167,17 @@ export class GrantOfLine {
     this.run = undefined;
     this.finished = Math.max(this.finished, run.first);
     const unserved = run.unserved();
-    const sequences = unserved.map((waiter) => waiter.sequence);
-    const released = this.sendRelease(run.first, run.head, sequences);
+    const released = this.sendRelease(run.finished);
     for (const waiter of unserved) this.line.requests.reask(waiter);
     this.line.schedule();
     return released;
   }
 
   /** Resolves when acknowledged, at the latest after the command deadline; goes on in the background until then. */
-  private sendRelease(first: number, head: number, unserved: readonly number[]): Promise<void> {
+  private sendRelease(over: Finished): Promise<void> {
     const { commands, timing } = this.context;
     const say = (): Promise<Answer> => {
-      const sent = commands.release(this.line.keys, first, head, unserved, this.line.requests.size > 0);
+      const sent = commands.release(this.line.keys, over, this.line.mustSpeak());
       this.releaseOrder = commands.lastOrder;
       return sent;
     };

@@ -1,6 +1,6 @@
 import { elapsedSince, type Instant } from '../../core/clock.js';
 import { Lease } from '../../core/lease.js';
-import type { PresentGrant } from './line-commands.js';
+import type { Finished, PresentGrant } from './line-commands.js';
 import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
@@ -38,8 +38,13 @@ export class HeldRun {
     this.left = grant.left - this.margin;
   }
 
+  /** What the release script is told of it. */
+  get finished(): Finished {
+    return { first: this.first, head: this.head, unserved: this.unserved().map(({ sequence }) => sequence) };
+  }
+
   /** The first request's sequence, for Redis to remember as done (M9); 0 while it has not had its turn. */
-  get head(): number {
+  private get head(): number {
     return this.next > 0 ? this.headSequence : 0;
   }
 

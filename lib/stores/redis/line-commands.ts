@@ -44,6 +44,8 @@ export interface Answer {
   /** Position of the command among all that this client sent. */
   readonly order: number;
   readonly sentAt: Instant;
+  /** Time of Redis when the script ran, ms. */
+  readonly serverTime: number;
   /** The client's generation at this lock (M5); 0: it has none; -1: not looked at. */
   readonly generation: number;
   /** Milliseconds until asking again makes sense; -1: never by itself. */
@@ -64,10 +66,21 @@ export interface Asking {
   readonly label: string;
 }
 
+/** A grant that is over, as the release script needs it. */
+export interface Finished {
+  /** Token of the run's first request; names the grant. */
+  readonly first: number;
+  /** Sequence of the run's first request, 0 if it had no turn. */
+  readonly head: number;
+  /** Sequences of the requests that had no turn. */
+  readonly unserved: readonly number[];
+}
+
 /** Says the protocol's commands and understands the answers; knows no line. */
 export class LineCommands {
   private order = 0;
   private highestToken = 0;
+  /** The part of `terms` that never changes. */
   private readonly settings: string;
 
   constructor(
@@ -77,11 +90,22 @@ export class LineCommands {
     private readonly clock: ServerClock,
     private readonly timing: Timing,
     channelPrefix: string,
-    /** host/pid */
-    private readonly where: string,
+    /** host/pid, without white space */
+    where: string,
   ) {
     const { window, lease, grace, maxRun, rest } = timing;
-    this.settings = `${Math.round(window)} ${Math.round(lease)} ${grace} ${maxRun} ${rest} ${channelPrefix}`;
+    // A waiter that died just before its turn blocks for a window at most; its first renewal makes the lease whole.
+    const first = Math.round(Math.min(window, lease));
+    this.settings = [
+      where,
+      Math.round(window),
+      grace,
+      maxRun,
+      rest,
+      first,
+      first + RETENTION,
+      channelPrefix,
+    ].join(' ');
   }
 
   /** Position of the last command sent. */
@@ -91,40 +115,25 @@ export class LineCommands {
 
   acquire(keys: LineKeys, asking: Asking, deadline: number): Promise<Answer> {
     const lease = Math.round(asking.leaseTime ?? this.timing.lease);
-    return this.say(acquire, keys, [
-      this.clientId,
-      asking.sequence,
+    const seen = String(this.highestToken).padStart(16, '0');
+    const args = [
+      `${this.clientId}:${asking.sequence}`,
       this.clock.atMost(deadline),
-      lease,
+      `${lease} ${asking.label}`,
       lease + RETENTION,
-      asking.leaseTime === undefined ? '' : Math.round(asking.leaseTime),
-      asking.ticket,
-      asking.tries ? 'try' : 'wait',
-      asking.maxQueue === Infinity ? -1 : asking.maxQueue,
-      this.highestToken,
-      asking.label,
-      this.settings,
-      this.self(),
-    ]);
+      `${seen} ${wishOf(asking)} ${this.terms()}`,
+    ];
+    return this.say(acquire, keys, args, { sequence: asking.sequence, lease });
   }
 
-  /** @param unserved sequences of the run that had no turn */
-  release(
-    keys: LineKeys,
-    first: number,
-    head: number,
-    unserved: readonly number[],
-    waiting: boolean,
-  ): Promise<Answer> {
+  release(keys: LineKeys, over: Finished, waiting: boolean): Promise<Answer> {
+    const { first, head, unserved } = over;
+    const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
     return this.say(release, keys, [
-      this.clientId,
+      `${this.clientId}:${head}`,
       first,
-      head,
       this.timing.rest,
-      waiting ? 'waiting' : 'idle',
-      this.settings,
-      this.self(),
-      unserved.length > 0 ? `,${unserved.join(',')},` : '',
+      `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms()}`,
     ]);
   }
 
@@ -147,8 +156,7 @@ export class LineCommands {
       waiting?.oldest?.sequence ?? '',
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
-      this.settings,
-      this.self(),
+      this.terms(),
     ]);
   }
 
@@ -157,13 +165,12 @@ export class LineCommands {
       this.clientId,
       this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
-      this.settings,
-      this.self(),
+      this.terms(),
     ]);
   }
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
-    return this.say(forceRelease, keys, [this.clientId, first, this.settings, this.self()]);
+    return this.say(forceRelease, keys, [this.clientId, first, this.terms()]);
   }
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {
@@ -176,58 +183,46 @@ export class LineCommands {
     return `${this.clientId}:${asking.sequence}${lease}`;
   }
 
-  /** What the client tells of itself: which server carries its subscription, for how long, and host/pid. */
-  private self(): string {
+  /** What the client tells of itself: which server carries its subscription, for how long, who it is, and its times. */
+  private terms(): string {
     const { upFor, serverRunId } = this.subscriber;
     const heard =
       upFor !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
-    return heard ? `${serverRunId} ${Math.floor(upFor)} ${this.where}` : `- 0 ${this.where}`;
+    return heard ? `${serverRunId} ${Math.floor(upFor)} ${this.settings}` : `- 0 ${this.settings}`;
   }
 
-  private async say(script: Script, keys: LineKeys, args: (string | number)[]): Promise<Answer> {
+  /** @param wanted what an acquire would be granted at once */
+  private async say(
+    script: Script,
+    keys: LineKeys,
+    args: (string | number)[],
+    wanted?: Wanted,
+  ): Promise<Answer> {
     const order = ++this.order;
     const sentAt = now();
-    const reply = (await this.commands.run(script, keys, args)) as ShortAnswer | FullAnswer;
-    this.clock.observe(sentAt.monotonic, performance.now(), reply[1]);
-    if (reply.length < 4) return this.understandShort(reply as ShortAnswer, order, sentAt, args);
-    const [status, , generation, wake, owed, run, first, left, ...details] = reply as FullAnswer;
-    const grant = run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt };
-    if (grant) this.highestToken = Math.max(this.highestToken, first + grant.run.length - 1);
-    return {
-      status,
-      order,
-      sentAt,
-      generation,
-      wake,
-      owed: owed === 1,
-      grant,
-      details: [details[0], details[1], details[2]],
-    };
+    const reply = (await this.commands.run(script, keys, args)) as string | FullAnswer;
+    const answer =
+      typeof reply === 'string'
+        ? understandShort(reply, order, sentAt, wanted)
+        : understand(reply, order, sentAt);
+    this.clock.observe(sentAt.monotonic, performance.now(), answer.serverTime);
+    const { grant } = answer;
+    if (grant) this.highestToken = Math.max(this.highestToken, grant.first + grant.run.length - 1);
+    return answer;
   }
+}
 
-  /** The answer of acquire and release where nobody waits: what it leaves out is what was asked for. */
-  private understandShort(
-    reply: ShortAnswer,
-    order: number,
-    sentAt: Instant,
-    args: (string | number)[],
-  ): Answer {
-    const [status, , first] = reply;
-    let grant: PresentGrant | undefined;
-    if (first !== undefined) {
-      grant = { run: [Number(args[1])], first, left: Number(args[3]), since: sentAt };
-      this.highestToken = Math.max(this.highestToken, first);
-    }
-    return { status, order, sentAt, generation: -1, wake: -1, owed: false, grant, details: NO_DETAILS };
-  }
+interface Wanted {
+  readonly sequence: number;
+  /** ms */
+  readonly lease: number;
 }
 
 const NO_DETAILS = [undefined, undefined, undefined] as const;
 
-type ShortAnswer = [status: Status, time: number, first?: number];
 type FullAnswer = [
   status: Status,
-  time: number,
+  micros: number,
   generation: number,
   wake: number,
   owed: 0 | 1,
@@ -236,3 +231,44 @@ type FullAnswer = [
   left: number,
   ...details: unknown[],
 ];
+
+function understand(reply: FullAnswer, order: number, sentAt: Instant): Answer {
+  const [status, micros, generation, wake, owed, run, first, left, a, b, c] = reply;
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: micros / 1_000,
+    generation,
+    wake,
+    owed: owed === 1,
+    grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
+    details: [a, b, c],
+  };
+}
+
+/**
+ * The answer of acquire and release in the usual case: status and time, which is also the token of a grant; release adds for
+ * how long the next holder may have the lock.
+ */
+function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
+  const [status, micros, wake = '-1'] = reply.split(' ') as [Status, string, string?];
+  const first = Number(micros);
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: first / 1_000,
+    generation: -1,
+    wake: Number(wake),
+    owed: false,
+    grant: wanted && { run: [wanted.sequence], first, left: wanted.lease, since: sentAt },
+    details: NO_DETAILS,
+  };
+}
+
+/** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */
+function wishOf({ leaseTime, ticket, tries, maxQueue }: Asking): string {
+  const fixed = leaseTime === undefined ? '-' : Math.round(leaseTime);
+  return `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue === Infinity ? -1 : maxQueue}`;
+}

@@ -27,6 +27,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   private wakeAt = Infinity;
   private wakeSpread = WAKE_PLACES * WAKE_SPREAD;
   private owed = false;
+  /** When the last command was sent that marked this client alive in line. */
+  private spokeAt = -Infinity;
   private beating = false;
   private working = 0;
   private onQuiet: (() => void) | undefined;
@@ -69,8 +71,18 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     return this.grant.run?.has(waiter) === true;
   }
 
+  mustSpeak(): boolean {
+    if (this.requests.size === 0) return false;
+    const { subscriber, timing } = this.context;
+    const time = performance.now();
+    // Redis knows it already, and under the very subscription that stands.
+    const known = subscriber.upFor !== undefined && time - subscriber.upFor <= this.spokeAt;
+    return !known || time - this.spokeAt > timing.heartbeat / 2;
+  }
+
   /** The first in line looks after an ended lease at once, those behind a little later, in case it does not. */
-  queuedBehind(ahead: number): void {
+  queued(answer: Answer, ahead: number): void {
+    this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
     this.wakeSpread = Math.min(this.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
   }
 
@@ -171,6 +183,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     // The server's clock was set: now it is known, and asking again works (R2).
     if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
     else if (renewing) this.grant.renewed(renewing, answer);
+    if (answer.status !== 'EXPIRED' && waiting)
+      this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
     this.take(answer);
     if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
   }

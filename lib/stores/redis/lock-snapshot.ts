@@ -5,7 +5,7 @@ export const MOST_WAITERS_SHOWN = 1_000;
 
 /** Reads the answer of the inspect script. */
 export function toSnapshot(key: string, reply: unknown): LockSnapshot {
-  const [time, holder, label, token, heldFor, leaseLeft, queueLength, entries] = reply as [
+  const [time, holder, label, token, heldFor, leaseLeft, queueLength, entries, record] = reply as [
     number,
     string,
     string,
@@ -14,22 +14,30 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
     number,
     number,
     string[],
+    string,
   ];
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
-    const [, ticket, deadline, record] = entries.slice(i, i + 4);
-    // A record is: generation, server, since, doubted since (0: not), host/pid.
-    const [, , , doubt, ...where] = (record ?? '').split(' ');
+    const [, ticket, deadline, waiter] = entries.slice(i, i + 4);
+    const { doubted, where } = parseRecord(waiter ?? '');
     waiters.push({
-      who: where.join(' '),
+      who: where,
       waitingFor: Math.max(0, time - Number(ticket) / 1_000),
-      live: Number(deadline) >= time && (doubt ?? '0') === '0',
+      live: Number(deadline) >= time && !doubted,
     });
   }
   return {
     key,
-    holder: holder === '' ? undefined : { who: label, token, heldFor, leaseLeft },
+    // A grant that was passed on bears no label before its first renewal.
+    holder:
+      holder === '' ? undefined : { who: label || parseRecord(record).where, token, heldFor, leaseLeft },
     waiters,
     queueLength,
   };
+}
+
+/** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid. */
+function parseRecord(record: string): { doubted: boolean; where: string } {
+  const [, doubt = '0', , , where = ''] = record.split(' ');
+  return { doubted: doubt !== '0', where };
 }

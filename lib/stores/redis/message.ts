@@ -11,14 +11,14 @@ export type Message =
     }
   | { readonly kind: 'revoked'; readonly first: number; readonly hash: string };
 
-/** `G stamp left first run hash` or `L stamp first hash`; undefined for a ping and for what is none of ours. */
+/** `G stamp left first run hash` or `L stamp first hash`, the stamp in µs; undefined for a ping and for what is none of ours. */
 export function parseMessage(text: string): Message | undefined {
   const parts = text.split(' ');
   if (parts[0] === 'G' && parts.length === 6) {
     const [, stamp, left, first, run, hash] = parts as [string, string, string, string, string, string];
     return {
       kind: 'granted',
-      stamp: Number(stamp),
+      stamp: Number(stamp) / 1_000,
       left: Number(left),
       first: Number(first),
       run: run.split(',').map(Number),

@@ -21,8 +21,8 @@ export interface LineOfRequests {
   readonly keys: LineKeys;
   /** What an answer tells about the lock. */
   take(answer: Answer): void;
-  /** So many more were acknowledged to be served before the newest request. */
-  queuedBehind(ahead: number): void;
+  /** A request was acknowledged to be in line, behind so many others. */
+  queued(answer: Answer, ahead: number): void;
   /** Whether it is its turn in a grant that this request waits for. */
   isGranted(waiter: Waiter): boolean;
   /** Runs while the line must not be forgotten. */
@@ -148,7 +148,7 @@ export class RequestsInLine {
     const [first, second] = answer.details;
     switch (answer.status) {
       case 'QUEUED':
-        this.line.queuedBehind(Number(second));
+        this.line.queued(answer, Number(second));
         if (!waiter.settled) waiter.queued(Number(first), answer, Number(second));
         else if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
         break;

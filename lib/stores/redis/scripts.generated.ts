@@ -3,25 +3,50 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '1f5079e3ff2abdd6a24b10e51713fbcd9a366a89',
+  sha1: '3cd83aa41202da8aa46e17014341ca5cd0f7105e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local me = ARGV[1]
+local expired = now > tonumber(ARGV[2])
+local waiting = redis.call('ZCARD', queue)
+if waiting == 0 and not expired and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+local last, done = '', '-'
+if kept then
+last, done = string.match(kept, '^F(%d+) (.*)$')
+end
+if last < stamp and string.sub(done, -#me) ~= me then
+redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
+redis.call('PEXPIRE', hash, ARGV[4])
+return 'GRANTED ' .. stamp
+end
+end
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -33,18 +58,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -54,9 +108,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -65,38 +117,38 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local sequence = ARGV[2]
-if now > tonumber(ARGV[3]) then
+local sequence = string.match(me, '%d+$')
+if expired then
 return answer('EXPIRED')
 end
 if holds(sequence) then
 return answer('GRANTED')
 end
-if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then
+if string.sub(done, -#me) == me then
 return answer('DONE')
 end
 local free = not held() or leaseEnd <= now
-local waiting = redis.call('ZCARD', queue)
-token = math.max(token, tonumber(ARGV[10]))
+local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
+seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
+local raised = seen > token
+token = math.max(token, seen)
 if free and waiting == 0 and not string.find(run, ',', 1, true) then
-local former = holder
-grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
-if former ~= '' then
-redis.call('HDEL', hash, 'c:' .. former)
+if held() then
+redis.call('HDEL', hash, 'c:' .. holder)
+end
+local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
+grant(client, sequence, 1, duration, ARGV[4], text)
 return answer('GRANTED')
 end
-return { 'GRANTED', now, first }
-end
-local fixed, ownTicket, maxQueue = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
-local settings, caller = ARGV[12], ARGV[13]
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
@@ -110,7 +162,7 @@ local function parse(text)
 if not text then
 return nil
 end
-local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 local function recordOf(name)
@@ -119,8 +171,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function write(name, generation, heard, since, doubt, where)
-local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -151,8 +203,7 @@ end
 return now <= graceUntil
 end
 local function speak()
-local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-local since = now - tonumber(heardFor)
+local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -167,13 +218,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-write(client, generation, heard, since, 0, where)
+note(client, generation, HEARD, since, 0, WHERE)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-write(client, generation, heard, since, 0, where)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-keep(clients, WINDOW + RETENTION)
+if not deadline then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -194,32 +247,43 @@ local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+allow()
 redis.call('ZADD', clients, now + WINDOW, name)
 keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, now
+return LIVE
 end
 deadline = tonumber(deadline)
-if deadline == 0 or (deadline < now and not inGrace()) then
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
 return DEAD
 end
-local generation, heard, since, doubt, where = parse(recordOf(name))
-if not generation or heard == '-' then
-return LIVE, now
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
 end
 local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
-write(name, generation, heard, since, 0, where)
+allow()
+note(name, generation, heard, since, 0, where)
 end
-return LIVE, since
+return LIVE, nil, nil, text
 end
 if callerSpoke and name == client then
-return LIVE, now
+return LIVE
 end
 if doubt == 0 then
 doubt = micros
-write(name, generation, heard, since, doubt, where)
+allow()
+note(name, generation, heard, since, doubt, where)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
@@ -230,6 +294,7 @@ local function drop(members)
 if #members == 0 then
 return
 end
+wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
@@ -241,14 +306,17 @@ redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, known)
-local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, places = { sequence }, 1, LEASE, nil
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
 if fixed ~= '' then
-lease = tonumber(fixed)
-elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 places = members[2] .. ' ' .. members[1]
+ids = { sequence }
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -258,22 +326,21 @@ count = count + 1
 ids[count] = id
 places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
+ids = table.concat(ids, ',')
 end
+wrote = true
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(recordOf(name))
-lease = math.min(WINDOW, lease)
-grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+grant(name, ids, count, duration, ms, '')
 if places then
-redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
 end
-if redis.call('ZCARD', queue) == 0 then
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
 if name ~= client then
-local left = leaseEnd - now
 outbox[#outbox + 1] = {
 CHANNEL .. name,
-'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
 }
 end
 end
@@ -286,8 +353,8 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-local verdict, since, spoke = judge(name)
-verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
 end
 if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
@@ -295,7 +362,7 @@ else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, member, behind) then
 return
 end
 rank = rank + 1
@@ -312,21 +379,23 @@ askAgainAt = now
 end
 local function pass()
 local doubted, spoke
-walk(function(seen, rank, known)
+walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.since, seen.since)
+doubted = math.min(doubted or seen.doubted, seen.doubted)
 spoke = math.min(spoke or seen.spoke, seen.spoke)
 askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
 if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-if late or (seen.since >= spoke and now - seen.since < GRACE) then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(seen.name, rank, known)
+give(seen.name, rank, member, behind)
 return true
 end)
 end
@@ -335,7 +404,7 @@ walk(function() return false end)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= int(first) then
+if named ~= first then
 return
 end
 for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -353,8 +422,7 @@ end)
 end
 local function vacate()
 forget(holder)
-holder = ''
-redis.call('HSET', hash, 'grant', '')
+holder, run, vacated = '', '', true
 end
 local function lapse()
 if string.find(run, ',', 1, true) then
@@ -376,20 +444,32 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, rest(REST))
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
 keep(clients, REST)
 end
 end
-if ARGV[8] == 'try' then
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
+if mode == 'try' then
 if free then
-redis.call('PEXPIRE', hash, RETENTION)
+allow()
 settle()
 end
-return answer('BUSY', held() and label or '', held() and now - since or 0)
+return answer('BUSY', whoHolds(), heldFor())
 end
-local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
+local member = me .. (fixed == '-' and '' or ':' .. fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
+local newcomer = not ticket and ownTicket == 0
+if newcomer and maxQueue >= 0 and waiting >= maxQueue then
 keep(queue, WINDOW + RETENTION)
 prune()
 waiting = redis.call('ZCARD', queue)
@@ -398,16 +478,29 @@ return answer('FULL', waiting)
 end
 end
 if free then
-redis.call('PEXPIRE', hash, RETENTION)
+allow()
 end
 speak()
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
 local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-redis.call('ZADD', queue, ticket, member)
-keep(queue, WINDOW + RETENTION)
-redis.call('HSET', hash, 'ticket', int(math.max(last, ticket)), 'token', int(token))
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
+local text
+if ownTicket > 0 then
+ticket, text = ownTicket, int(ownTicket)
+elseif last < micros then
+ticket, text = micros, stamp
+else
+ticket, text = last + 1, int(last + 1)
+end
+redis.call('ZADD', queue, text, member)
+if waiting == 0 then
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
+if ticket > last then
+redis.call('HSET', hash, 'ticket', text)
+end
+if raised then
+write(math.max(0, leaseEnd - now) + RETENTION)
+end
 end
 if free then
 settle()
@@ -415,32 +508,43 @@ if holds(sequence) then
 return answer('GRANTED')
 end
 end
-local _, commas = string.gsub(held() and run or '', ',', '')
-return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + commas)`,
+local _, commas = string.gsub(run, ',', '')
+return answer('QUEUED', ticket, (newcomer and waiting or redis.call('ZRANK', queue, member) or 0) + commas)`,
 } as const;
 
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '11bb0090a0822230516d1c8d3a9252452921f178',
+  sha1: 'f147fab635152cfb7fb93988e9badfea5c0d9cdf',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -452,18 +556,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -473,9 +606,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -484,15 +615,16 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local settings, caller = ARGV[3], ARGV[4]
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local terms = ARGV[3]
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
@@ -506,7 +638,7 @@ local function parse(text)
 if not text then
 return nil
 end
-local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 local function recordOf(name)
@@ -515,8 +647,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function write(name, generation, heard, since, doubt, where)
-local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -547,8 +679,7 @@ end
 return now <= graceUntil
 end
 local function speak()
-local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-local since = now - tonumber(heardFor)
+local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -563,13 +694,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-write(client, generation, heard, since, 0, where)
+note(client, generation, HEARD, since, 0, WHERE)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-write(client, generation, heard, since, 0, where)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-keep(clients, WINDOW + RETENTION)
+if not deadline then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -590,32 +723,43 @@ local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+allow()
 redis.call('ZADD', clients, now + WINDOW, name)
 keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, now
+return LIVE
 end
 deadline = tonumber(deadline)
-if deadline == 0 or (deadline < now and not inGrace()) then
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
 return DEAD
 end
-local generation, heard, since, doubt, where = parse(recordOf(name))
-if not generation or heard == '-' then
-return LIVE, now
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
 end
 local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
-write(name, generation, heard, since, 0, where)
+allow()
+note(name, generation, heard, since, 0, where)
 end
-return LIVE, since
+return LIVE, nil, nil, text
 end
 if callerSpoke and name == client then
-return LIVE, now
+return LIVE
 end
 if doubt == 0 then
 doubt = micros
-write(name, generation, heard, since, doubt, where)
+allow()
+note(name, generation, heard, since, doubt, where)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
@@ -626,6 +770,7 @@ local function drop(members)
 if #members == 0 then
 return
 end
+wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
@@ -637,14 +782,17 @@ redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, known)
-local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, places = { sequence }, 1, LEASE, nil
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
 if fixed ~= '' then
-lease = tonumber(fixed)
-elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 places = members[2] .. ' ' .. members[1]
+ids = { sequence }
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -654,22 +802,21 @@ count = count + 1
 ids[count] = id
 places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
+ids = table.concat(ids, ',')
 end
+wrote = true
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(recordOf(name))
-lease = math.min(WINDOW, lease)
-grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+grant(name, ids, count, duration, ms, '')
 if places then
-redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
 end
-if redis.call('ZCARD', queue) == 0 then
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
 if name ~= client then
-local left = leaseEnd - now
 outbox[#outbox + 1] = {
 CHANNEL .. name,
-'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
 }
 end
 end
@@ -682,8 +829,8 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-local verdict, since, spoke = judge(name)
-verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
 end
 if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
@@ -691,7 +838,7 @@ else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, member, behind) then
 return
 end
 rank = rank + 1
@@ -708,21 +855,23 @@ askAgainAt = now
 end
 local function pass()
 local doubted, spoke
-walk(function(seen, rank, known)
+walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.since, seen.since)
+doubted = math.min(doubted or seen.doubted, seen.doubted)
 spoke = math.min(spoke or seen.spoke, seen.spoke)
 askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
 if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-if late or (seen.since >= spoke and now - seen.since < GRACE) then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(seen.name, rank, known)
+give(seen.name, rank, member, behind)
 return true
 end)
 end
@@ -731,7 +880,7 @@ walk(function() return false end)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= int(first) then
+if named ~= first then
 return
 end
 for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -749,8 +898,7 @@ end)
 end
 local function vacate()
 forget(holder)
-holder = ''
-redis.call('HSET', hash, 'grant', '')
+holder, run, vacated = '', '', true
 end
 local function lapse()
 if string.find(run, ',', 1, true) then
@@ -772,19 +920,30 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, rest(REST))
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
 keep(clients, REST)
 end
 end
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
 local status = 'FREE'
-if fields[3] == ARGV[2] .. ' forced' then
+if done == ARGV[2] .. ':forced' then
 status = 'FORCED'
-elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
+elseif held() and leaseEnd > now and first == ARGV[2] then
 status = 'FORCED'
-outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
-redis.call('PEXPIRE', hash, RETENTION)
+outbox[1] = { CHANNEL .. holder, 'L ' .. stamp .. ' ' .. first .. ' ' .. hash }
+allow()
 putBackAllButFirst()
-redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
+done = first .. ':forced'
 vacate()
 end
 settle()
@@ -794,25 +953,36 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '3734f2d8f239df18f7dff29c030e6f84b578fbc3',
+  sha1: '62ee9189b2e9709467c3b83434d5a87bdfa34839',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -824,18 +994,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -845,9 +1044,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -856,19 +1053,19 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local given = tonumber(ARGV[3])
 if now > tonumber(ARGV[2]) then
 return answer('EXPIRED')
 end
-local settings, caller = ARGV[11], ARGV[12]
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local terms = ARGV[11]
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
@@ -882,7 +1079,7 @@ local function parse(text)
 if not text then
 return nil
 end
-local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 local function recordOf(name)
@@ -891,8 +1088,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function write(name, generation, heard, since, doubt, where)
-local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -923,8 +1120,7 @@ end
 return now <= graceUntil
 end
 local function speak()
-local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-local since = now - tonumber(heardFor)
+local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -939,13 +1135,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-write(client, generation, heard, since, 0, where)
+note(client, generation, HEARD, since, 0, WHERE)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-write(client, generation, heard, since, 0, where)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-keep(clients, WINDOW + RETENTION)
+if not deadline then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -966,32 +1164,43 @@ local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+allow()
 redis.call('ZADD', clients, now + WINDOW, name)
 keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, now
+return LIVE
 end
 deadline = tonumber(deadline)
-if deadline == 0 or (deadline < now and not inGrace()) then
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
 return DEAD
 end
-local generation, heard, since, doubt, where = parse(recordOf(name))
-if not generation or heard == '-' then
-return LIVE, now
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
 end
 local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
-write(name, generation, heard, since, 0, where)
+allow()
+note(name, generation, heard, since, 0, where)
 end
-return LIVE, since
+return LIVE, nil, nil, text
 end
 if callerSpoke and name == client then
-return LIVE, now
+return LIVE
 end
 if doubt == 0 then
 doubt = micros
-write(name, generation, heard, since, doubt, where)
+allow()
+note(name, generation, heard, since, doubt, where)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
@@ -1002,6 +1211,7 @@ local function drop(members)
 if #members == 0 then
 return
 end
+wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
@@ -1013,14 +1223,17 @@ redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, known)
-local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, places = { sequence }, 1, LEASE, nil
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
 if fixed ~= '' then
-lease = tonumber(fixed)
-elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 places = members[2] .. ' ' .. members[1]
+ids = { sequence }
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -1030,22 +1243,21 @@ count = count + 1
 ids[count] = id
 places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
+ids = table.concat(ids, ',')
 end
+wrote = true
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(recordOf(name))
-lease = math.min(WINDOW, lease)
-grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+grant(name, ids, count, duration, ms, '')
 if places then
-redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
 end
-if redis.call('ZCARD', queue) == 0 then
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
 if name ~= client then
-local left = leaseEnd - now
 outbox[#outbox + 1] = {
 CHANNEL .. name,
-'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
 }
 end
 end
@@ -1058,8 +1270,8 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-local verdict, since, spoke = judge(name)
-verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
 end
 if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
@@ -1067,7 +1279,7 @@ else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, member, behind) then
 return
 end
 rank = rank + 1
@@ -1084,21 +1296,23 @@ askAgainAt = now
 end
 local function pass()
 local doubted, spoke
-walk(function(seen, rank, known)
+walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.since, seen.since)
+doubted = math.min(doubted or seen.doubted, seen.doubted)
 spoke = math.min(spoke or seen.spoke, seen.spoke)
 askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
 if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-if late or (seen.since >= spoke and now - seen.since < GRACE) then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(seen.name, rank, known)
+give(seen.name, rank, member, behind)
 return true
 end)
 end
@@ -1107,7 +1321,7 @@ walk(function() return false end)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= int(first) then
+if named ~= first then
 return
 end
 for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -1125,8 +1339,7 @@ end)
 end
 local function vacate()
 forget(holder)
-holder = ''
-redis.call('HSET', hash, 'grant', '')
+holder, run, vacated = '', '', true
 end
 local function lapse()
 if string.find(run, ',', 1, true) then
@@ -1148,10 +1361,22 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, rest(REST))
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
 keep(clients, REST)
 end
 end
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
+wrote = true
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 keep(queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
@@ -1159,14 +1384,18 @@ if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV
 forget(client)
 end
 speak()
+keep(clients, WINDOW + RETENTION)
 end
 local status = 'GONE'
-if given > 0 and held() and holder == client and first == given and leaseEnd > now then
+if held() and holder == client and first == ARGV[3] and leaseEnd > now then
 status = 'RENEWED'
-leaseEnd = math.max(leaseEnd, (ARGV[4] == 'fixed' and since or now) + tonumber(ARGV[5]))
+local start = ARGV[4] == 'fixed' and since or stamp
+local ends = math.floor(start / 1000) + ARGV[5]
+if ends >= leaseEnd then
+from, lease, leaseEnd = start, ARGV[5], ends
+end
 label = ARGV[6]
-redis.call('HSET', hash, 'grant', pack(int(first)))
-redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
+write(leaseEnd - now + RETENTION)
 else
 settle()
 end
@@ -1180,25 +1409,36 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: 'ee04c97708d8ebbb1b64ee7db89a731352e3caf8',
+  sha1: '09f922d1672c68e3682da8f3191f99dbe6e799ab',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -1210,18 +1450,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -1231,9 +1500,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -1242,11 +1509,11 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local waiters = {}
@@ -1259,33 +1526,45 @@ waiters[#waiters + 1] = redis.call('HGET', hash, 'c:' .. name) or ''
 end
 local length = redis.call('ZCARD', queue)
 if held() and leaseEnd > now then
-return { now, holder, label, first, now - since, leaseEnd - now, length, waiters }
+local known = redis.call('HGET', hash, 'c:' .. holder) or ''
+return { now, holder, label, tonumber(first), heldFor(), leaseEnd - now, length, waiters, known }
 end
-return { now, '', '', 0, 0, 0, length, waiters }`,
+return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 } as const;
 
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'd6bee6eff308518c7b01007bfb74750b0b213e74',
+  sha1: 'dc5a07cc045b4980f176f81aa90006bd853bae13',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -1297,18 +1576,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -1318,9 +1626,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -1329,15 +1635,16 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local settings, caller = ARGV[4], ARGV[5]
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local terms = ARGV[4]
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
@@ -1351,7 +1658,7 @@ local function parse(text)
 if not text then
 return nil
 end
-local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 local function recordOf(name)
@@ -1360,8 +1667,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function write(name, generation, heard, since, doubt, where)
-local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -1392,8 +1699,7 @@ end
 return now <= graceUntil
 end
 local function speak()
-local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-local since = now - tonumber(heardFor)
+local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -1408,13 +1714,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-write(client, generation, heard, since, 0, where)
+note(client, generation, HEARD, since, 0, WHERE)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-write(client, generation, heard, since, 0, where)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-keep(clients, WINDOW + RETENTION)
+if not deadline then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1435,32 +1743,43 @@ local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+allow()
 redis.call('ZADD', clients, now + WINDOW, name)
 keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, now
+return LIVE
 end
 deadline = tonumber(deadline)
-if deadline == 0 or (deadline < now and not inGrace()) then
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
 return DEAD
 end
-local generation, heard, since, doubt, where = parse(recordOf(name))
-if not generation or heard == '-' then
-return LIVE, now
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
 end
 local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
-write(name, generation, heard, since, 0, where)
+allow()
+note(name, generation, heard, since, 0, where)
 end
-return LIVE, since
+return LIVE, nil, nil, text
 end
 if callerSpoke and name == client then
-return LIVE, now
+return LIVE
 end
 if doubt == 0 then
 doubt = micros
-write(name, generation, heard, since, doubt, where)
+allow()
+note(name, generation, heard, since, doubt, where)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
@@ -1471,6 +1790,7 @@ local function drop(members)
 if #members == 0 then
 return
 end
+wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
@@ -1482,14 +1802,17 @@ redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, known)
-local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, places = { sequence }, 1, LEASE, nil
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
 if fixed ~= '' then
-lease = tonumber(fixed)
-elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 places = members[2] .. ' ' .. members[1]
+ids = { sequence }
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -1499,22 +1822,21 @@ count = count + 1
 ids[count] = id
 places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
+ids = table.concat(ids, ',')
 end
+wrote = true
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(recordOf(name))
-lease = math.min(WINDOW, lease)
-grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+grant(name, ids, count, duration, ms, '')
 if places then
-redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
 end
-if redis.call('ZCARD', queue) == 0 then
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
 if name ~= client then
-local left = leaseEnd - now
 outbox[#outbox + 1] = {
 CHANNEL .. name,
-'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
 }
 end
 end
@@ -1527,8 +1849,8 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-local verdict, since, spoke = judge(name)
-verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
 end
 if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
@@ -1536,7 +1858,7 @@ else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, member, behind) then
 return
 end
 rank = rank + 1
@@ -1553,21 +1875,23 @@ askAgainAt = now
 end
 local function pass()
 local doubted, spoke
-walk(function(seen, rank, known)
+walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.since, seen.since)
+doubted = math.min(doubted or seen.doubted, seen.doubted)
 spoke = math.min(spoke or seen.spoke, seen.spoke)
 askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
 if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-if late or (seen.since >= spoke and now - seen.since < GRACE) then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(seen.name, rank, known)
+give(seen.name, rank, member, behind)
 return true
 end)
 end
@@ -1576,7 +1900,7 @@ walk(function() return false end)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= int(first) then
+if named ~= first then
 return
 end
 for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -1594,8 +1918,7 @@ end)
 end
 local function vacate()
 forget(holder)
-holder = ''
-redis.call('HSET', hash, 'grant', '')
+holder, run, vacated = '', '', true
 end
 local function lapse()
 if string.find(run, ',', 1, true) then
@@ -1617,11 +1940,23 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, rest(REST))
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
 keep(clients, REST)
 end
 end
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
 local rank = redis.call('ZRANK', queue, ARGV[2])
+wrote = true
 redis.call('ZREM', queue, ARGV[2])
 if ARGV[3] == 'waiting' then
 speak()
@@ -1630,31 +1965,50 @@ settle()
 if redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
-return answer('LEFT', held() and label or '', held() and now - since or 0, rank or -1)`,
+return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 } as const;
 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '057633d5d7bc4266d94fb82beaf5f74ccd8f027d',
+  sha1: '65fd4882079bc083711f8d9a0a6ef1fda6e393dc',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
-local RETENTION = 60000
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local me, own = ARGV[1], ARGV[2]
+local mine = 'H' .. me .. ' ' .. own .. ' '
+local waiting = redis.call('ZCARD', queue)
+if waiting == 0 and kept and string.sub(kept, 1, #mine) == mine and own <= stamp then
+redis.call('PEXPIRE', hash, ARGV[3])
+redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
+return 'RELEASED ' .. stamp .. ' -1'
+end
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 local function int(number)
 return string.format('%.0f', number)
 end
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
 local function held()
 return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
 end
 local function holds(sequence)
 return holder == client and leaseEnd > now
@@ -1666,18 +2020,47 @@ return math.ceil((token - micros) / 1000) + usual
 end
 return usual
 end
-local function pack(firstText)
-return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
 end
-local function grant(name, ids, count, lease, ttl, text)
-first = math.max(token, micros - 1) + 1
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
 token = first + count - 1
-holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-local firstText = int(first)
-redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-redis.call('PEXPIRE', hash, ttl)
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
 end
 local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
 local askAgainAt
 local record
 local function readRecord()
@@ -1687,9 +2070,7 @@ end
 return record
 end
 local function answer(status, a, b, c)
-for _, message in ipairs(outbox) do
-redis.pcall('PUBLISH', message[1], message[2])
-end
+finish()
 local wake = -1
 local owed = askAgainAt and 1 or 0
 if askAgainAt then
@@ -1698,27 +2079,25 @@ elseif held() then
 wake = math.max(0, leaseEnd - now)
 end
 local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%d+')) or 0
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
 if holder == client and leaseEnd > now then
-return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
 end
-return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-if not (held() and holder == client and first == tonumber(ARGV[2])) then
-local done = fields[3] and string.match(fields[3], '^%d+')
-return answer(done == ARGV[2] and 'RELEASED' or 'LOST')
+if holder ~= client or first ~= own then
+return answer(string.match(done, '^%d+') == own and 'RELEASED' or 'LOST')
 end
-local waiting = redis.call('ZCARD', queue)
-redis.call('PEXPIRE', hash, waiting == 0 and rest(ARGV[4]) or RETENTION)
-redis.call('HSET', hash, 'grant', '', 'done', ARGV[2] .. ' ' .. client .. ':' .. ARGV[3])
-holder = ''
-local unserved = ARGV[8]
-if waiting == 0 and unserved == '' then
-return { 'RELEASED', now }
+done = first .. ':' .. me
+holder, run, vacated = '', '', true
+local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
+if waiting == 0 and unserved == '-' then
+ttl = rest(ARGV[3])
+return answer('RELEASED')
 end
-local settings, caller = ARGV[6], ARGV[7]
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
@@ -1732,7 +2111,7 @@ local function parse(text)
 if not text then
 return nil
 end
-local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
 return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 local function recordOf(name)
@@ -1741,8 +2120,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function write(name, generation, heard, since, doubt, where)
-local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -1773,8 +2152,7 @@ end
 return now <= graceUntil
 end
 local function speak()
-local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-local since = now - tonumber(heardFor)
+local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
 callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -1789,13 +2167,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-write(client, generation, heard, since, 0, where)
+note(client, generation, HEARD, since, 0, WHERE)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-write(client, generation, heard, since, 0, where)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-keep(clients, WINDOW + RETENTION)
+if not deadline then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
 end
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1816,32 +2196,43 @@ local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 local function judge(name)
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+allow()
 redis.call('ZADD', clients, now + WINDOW, name)
 keep(clients, WINDOW + RETENTION)
 forget(name)
-return LIVE, now
+return LIVE
 end
 deadline = tonumber(deadline)
-if deadline == 0 or (deadline < now and not inGrace()) then
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
 return DEAD
 end
-local generation, heard, since, doubt, where = parse(recordOf(name))
-if not generation or heard == '-' then
-return LIVE, now
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
 end
 local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
-write(name, generation, heard, since, 0, where)
+allow()
+note(name, generation, heard, since, 0, where)
 end
-return LIVE, since
+return LIVE, nil, nil, text
 end
 if callerSpoke and name == client then
-return LIVE, now
+return LIVE
 end
 if doubt == 0 then
 doubt = micros
-write(name, generation, heard, since, doubt, where)
+allow()
+note(name, generation, heard, since, doubt, where)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
@@ -1852,6 +2243,7 @@ local function drop(members)
 if #members == 0 then
 return
 end
+wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
@@ -1863,14 +2255,17 @@ redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, known)
-local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-local ids, count, lease, places = { sequence }, 1, LEASE, nil
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
 if fixed ~= '' then
-lease = tonumber(fixed)
-elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 places = members[2] .. ' ' .. members[1]
+ids = { sequence }
 for i = 3, #members, 2 do
 local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
 if owner ~= name then
@@ -1880,22 +2275,21 @@ count = count + 1
 ids[count] = id
 places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
 end
+ids = table.concat(ids, ',')
 end
+wrote = true
 redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-local _, _, _, _, where = parse(recordOf(name))
-lease = math.min(WINDOW, lease)
-grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+grant(name, ids, count, duration, ms, '')
 if places then
-redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
 end
-if redis.call('ZCARD', queue) == 0 then
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
 if name ~= client then
-local left = leaseEnd - now
 outbox[#outbox + 1] = {
 CHANNEL .. name,
-'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
 }
 end
 end
@@ -1908,8 +2302,8 @@ local dead = {}
 for i, member in ipairs(members) do
 local name = string.match(member, '^[^:]+')
 if not verdicts[name] then
-local verdict, since, spoke = judge(name)
-verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
 end
 if verdicts[name].verdict == DEAD then
 dead[#dead + 1] = member
@@ -1917,7 +2311,7 @@ else
 drop(dead)
 dead = {}
 local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, { member, behind }) then
+if visit(verdicts[name], rank, member, behind) then
 return
 end
 rank = rank + 1
@@ -1934,21 +2328,23 @@ askAgainAt = now
 end
 local function pass()
 local doubted, spoke
-walk(function(seen, rank, known)
+walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.since, seen.since)
+doubted = math.min(doubted or seen.doubted, seen.doubted)
 spoke = math.min(spoke or seen.spoke, seen.spoke)
 askAgainAt = math.ceil(doubted / 1000) + GRACE
 return false
 end
 if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-if late or (seen.since >= spoke and now - seen.since < GRACE) then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
 return true
 end
 end
 askAgainAt = nil
-give(seen.name, rank, known)
+give(seen.name, rank, member, behind)
 return true
 end)
 end
@@ -1957,7 +2353,7 @@ walk(function() return false end)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= int(first) then
+if named ~= first then
 return
 end
 for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -1975,8 +2371,7 @@ end)
 end
 local function vacate()
 forget(holder)
-holder = ''
-redis.call('HSET', hash, 'grant', '')
+holder, run, vacated = '', '', true
 end
 local function lapse()
 if string.find(run, ',', 1, true) then
@@ -1998,18 +2393,34 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', hash, rest(REST))
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
 keep(clients, REST)
 end
 end
-if unserved ~= '' then
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
+if unserved ~= '-' then
 putBack(function(sequence)
 return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
 end)
 end
-if ARGV[5] == 'waiting' then
+if mode == 'waiting' then
+allow()
 speak()
 end
 pass()
-return answer('RELEASED')`,
+if callerSpoke or askAgainAt or holder == client then
+return answer('RELEASED')
+end
+finish()
+return 'RELEASED ' .. stamp .. ' ' .. (held() and lease or '-1')`,
 } as const;

@@ -1,10 +1,11 @@
 -- Joins the line of a lock, or takes it at once if it is free and nobody waits.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] sequence  [3] deadline in Redis ms (R2)  [4] lease in ms of a grant at once
---       [5] the same and the retention  [6] fixed lease in ms, or ''  [7] ticket to take back, or 0  [8] 'try' or 'wait'
---       [9] most waiters allowed, or -1  [10] highest token the client has seen  [11] label  [12] settings  [13] caller
--- Returns { 'GRANTED', time, first token } where nobody waits, else answer(status, a, b):
+-- ARGV  [1] 'client:sequence' of the request  [2] deadline in Redis ms (R2)  [3] 'lease label': ms of a grant at once, who asks
+--       [4] that lease and the retention, ms
+--       [5] 'seen fixed ticket mode maxQueue terms': highest token the client has seen, in 16 digits; fixed lease in ms or
+--       '-'; ticket to take back or 0; 'try' or 'wait'; most waiters allowed or -1; terms
+-- Returns the text 'GRANTED time' where nobody waits, the time in µs being the token, else answer(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       GRANTED  the request is in the present grant, now or already (idempotent)
 --       DONE     the request was granted and released before (M9)
@@ -12,51 +13,69 @@
 --       FULL     the line is full: a = its length
 --       QUEUED   a = ticket, b = how many will be served before
 -- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
---- include: state
-local sequence = ARGV[2]
+--- include: now
+local me = ARGV[1]
+local expired = now > tonumber(ARGV[2])
+local waiting = redis.call('ZCARD', queue)
 
-if now > tonumber(ARGV[3]) then
+-- The usual case, in as few steps as can be: free, nobody waits, and the clock is ahead of every token. Tokens and times in
+-- µs have 16 digits each until the year 2286, so they can be compared as text.
+if waiting == 0 and not expired and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+  local last, done = '', '-'
+  if kept then
+    last, done = string.match(kept, '^F(%d+) (.*)$')
+  end
+  if last < stamp and string.sub(done, -#me) ~= me then
+    redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
+    redis.call('PEXPIRE', hash, ARGV[4])
+    return 'GRANTED ' .. stamp
+  end
+end
+
+--- include: state
+local sequence = string.match(me, '%d+$')
+if expired then
   return answer('EXPIRED')
 end
 if holds(sequence) then
   return answer('GRANTED')
 end
-if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then
+if string.sub(done, -#me) == me then
   return answer('DONE')
 end
 
 local free = not held() or leaseEnd <= now
-local waiting = redis.call('ZCARD', queue)
-token = math.max(token, tonumber(ARGV[10]))
+local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
+seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
+local raised = seen > token
+token = math.max(token, seen)
 
 -- A run whose lease ended may have members to put back: then there is somebody, and the long way finds him.
 if free and waiting == 0 and not string.find(run, ',', 1, true) then
-  local former = holder
-  grant(client, sequence, 1, tonumber(ARGV[4]), ARGV[5], ARGV[11])
-  if former ~= '' then
+  if held() then
     -- Its lease had ended: a new generation (M5).
-    redis.call('HDEL', hash, 'c:' .. former)
-    return answer('GRANTED')
+    redis.call('HDEL', hash, 'c:' .. holder)
   end
-  return { 'GRANTED', now, first }
+  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
+  grant(client, sequence, 1, duration, ARGV[4], text)
+  return answer('GRANTED')
 end
 
-local fixed, ownTicket, maxQueue = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
-local settings, caller = ARGV[12], ARGV[13]
 --- include: line
 
-if ARGV[8] == 'try' then
+if mode == 'try' then
   if free then
-    redis.call('PEXPIRE', hash, RETENTION)
+    allow()
     settle()
   end
-  return answer('BUSY', held() and label or '', held() and now - since or 0)
+  return answer('BUSY', whoHolds(), heldFor())
 end
 
-local member = client .. ':' .. sequence .. (fixed == '' and '' or ':' .. fixed)
+local member = me .. (fixed == '-' and '' or ':' .. fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local newcomer = not ticket and ownTicket == 0
 
-if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
+if newcomer and maxQueue >= 0 and waiting >= maxQueue then
   keep(queue, WINDOW + RETENTION)
   prune()
   waiting = redis.call('ZCARD', queue)
@@ -66,18 +85,31 @@ if not ticket and ownTicket == 0 and maxQueue >= 0 and waiting >= maxQueue then
 end
 
 if free then
-  redis.call('PEXPIRE', hash, RETENTION)
+  allow()
 end
 speak()
 -- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
   -- Should the hash have been lost, the queue still knows.
   local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-  redis.call('ZADD', queue, ticket, member)
-  keep(queue, WINDOW + RETENTION)
-  redis.call('HSET', hash, 'ticket', int(math.max(last, ticket)), 'token', int(token))
-  redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + RETENTION)
+  local text
+  if ownTicket > 0 then
+    ticket, text = ownTicket, int(ownTicket)
+  elseif last < micros then
+    ticket, text = micros, stamp
+  else
+    ticket, text = last + 1, int(last + 1)
+  end
+  redis.call('ZADD', queue, text, member)
+  if waiting == 0 then
+    redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+  end
+  if ticket > last then
+    redis.call('HSET', hash, 'ticket', text)
+  end
+  if raised then
+    write(math.max(0, leaseEnd - now) + RETENTION)
+  end
 end
 if free then
   settle()
@@ -85,5 +117,5 @@ if free then
     return answer('GRANTED')
   end
 end
-local _, commas = string.gsub(held() and run or '', ',', '')
-return answer('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + commas)
+local _, commas = string.gsub(run, ',', '')
+return answer('QUEUED', ticket, (newcomer and waiting or redis.call('ZRANK', queue, member) or 0) + commas)

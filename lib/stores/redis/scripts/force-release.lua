@@ -1,20 +1,20 @@
 -- Ends a grant, whoever has it, tells its holder, and passes the lock on. Idempotent: it names the grant that it ends.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] first token of the grant  [3] settings  [4] caller
+-- ARGV  [1] client  [2] first token of the grant  [3] terms
 -- Returns answer(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
 --- include: state
-local settings, caller = ARGV[3], ARGV[4]
+local terms = ARGV[3]
 --- include: line
 local status = 'FREE'
-if fields[3] == ARGV[2] .. ' forced' then
+if done == ARGV[2] .. ':forced' then
   status = 'FORCED'
-elseif held() and leaseEnd > now and first == tonumber(ARGV[2]) then
+elseif held() and leaseEnd > now and first == ARGV[2] then
   status = 'FORCED'
-  outbox[1] = { CHANNEL .. holder, 'L ' .. now .. ' ' .. int(first) .. ' ' .. hash }
-  redis.call('PEXPIRE', hash, RETENTION)
+  outbox[1] = { CHANNEL .. holder, 'L ' .. stamp .. ' ' .. first .. ' ' .. hash }
+  allow()
   putBackAllButFirst()
-  redis.call('HSET', hash, 'done', ARGV[2] .. ' forced')
+  done = first .. ':forced'
   vacate()
 end
 settle()

@@ -4,22 +4,21 @@
 -- ARGV  [1] client  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
 --       [4] 'rolling': the lease ends [5] ms from now; 'fixed': it ends [5] ms after the grant; never earlier than before
 --       [6] label of the holder  [7] 'waiting' or 'idle'  [8] sequence of the request that waits longest, or ''
---       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] settings  [12] caller
+--       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] terms
 -- Returns answer(status, a):
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
 --       GONE     it is not, or none was named
 --       a = how many connections of this server listen to the caller's channel, -1 if unknown
 --- include: state
-local given = tonumber(ARGV[3])
-
 if now > tonumber(ARGV[2]) then
   return answer('EXPIRED')
 end
 
-local settings, caller = ARGV[11], ARGV[12]
+local terms = ARGV[11]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
+wrote = true
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 keep(queue, WINDOW + RETENTION)
 if ARGV[7] == 'waiting' then
@@ -28,14 +27,18 @@ if ARGV[7] == 'waiting' then
     forget(client)
   end
   speak()
+  keep(clients, WINDOW + RETENTION)
 end
 local status = 'GONE'
-if given > 0 and held() and holder == client and first == given and leaseEnd > now then
+if held() and holder == client and first == ARGV[3] and leaseEnd > now then
   status = 'RENEWED'
-  leaseEnd = math.max(leaseEnd, (ARGV[4] == 'fixed' and since or now) + tonumber(ARGV[5]))
+  local start = ARGV[4] == 'fixed' and since or stamp
+  local ends = math.floor(start / 1000) + ARGV[5]
+  if ends >= leaseEnd then
+    from, lease, leaseEnd = start, ARGV[5], ends
+  end
   label = ARGV[6]
-  redis.call('HSET', hash, 'grant', pack(int(first)))
-  redis.call('PEXPIRE', hash, leaseEnd - now + RETENTION)
+  write(leaseEnd - now + RETENTION)
 else
   settle()
 end

@@ -1,12 +1,13 @@
 -- The line: who is live, who is next, and the handing over (settle, pass; R5 to R8).
 --
 -- The script that includes this sets, before it is included:
--- settings: 'window lease grace maxRun rest channelPrefix', times in ms; rest is how long a released lock that nobody
---           waits for is kept
--- caller:   what the caller tells of itself: 'heard heardFor where'; heard is the run id of the server that carries its
---           subscription as it knows it ('-' if none), heardFor for how many ms, where is host/pid
-local WINDOW, LEASE, GRACE, MAX_RUN, REST, CHANNEL = string.match(settings, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-WINDOW, LEASE, GRACE, MAX_RUN = tonumber(WINDOW), tonumber(LEASE), tonumber(GRACE), tonumber(MAX_RUN)
+-- terms: 'heard heardFor where window grace maxRun rest first firstTtl channelPrefix', times in ms. heard is the run id of the
+--        server that the caller's commands go to and that carries its subscription ('-' if that is not so), heardFor for
+--        how many ms; where is host/pid; rest is how long a released lock that nobody waits for is kept; first is the first
+--        lease of a grant that is passed on, firstTtl the same and the retention
+local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
+  string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 
 -- R8: at most so many entries are looked at in one call.
 local SWEEP = 1000
@@ -23,13 +24,13 @@ local function keep(key, ttl)
   end
 end
 
--- A client's record: generation, server that carries its subscription, since when (ms), since when
--- doubted (µs, as tickets; 0: not), host/pid.
+-- A client's record: server that carries its subscription, since when doubted (µs, as tickets; 0: not), since when it is
+-- subscribed (ms), generation, host/pid.
 local function parse(text)
   if not text then
     return nil
   end
-  local generation, heard, since, doubt, where = string.match(text, '^(%d+) (%S+) (%d+) (%d+) (.*)$')
+  local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
   return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
 end
 
@@ -40,8 +41,8 @@ local function recordOf(name)
   return redis.call('HGET', hash, 'c:' .. name)
 end
 
-local function write(name, generation, heard, since, doubt, where)
-  local text = int(generation) .. ' ' .. heard .. ' ' .. int(since) .. ' ' .. int(doubt) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, where)
+  local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
   redis.call('HSET', hash, 'c:' .. name, text)
   if name == client then
     record = text
@@ -79,8 +80,7 @@ end
 
 -- R5: marks the caller alive.
 local function speak()
-  local heard, heardFor, where = string.match(caller, '^(%S+) (%d+) (.*)$')
-  local since = now - tonumber(heardFor)
+  local since = now - tonumber(heardForMs)
   local deadline = redis.call('ZSCORE', clients, client)
   callerSpoke = true
   callerWasInTouch = deadline and tonumber(deadline) >= now
@@ -95,13 +95,15 @@ local function speak()
       redis.call('HDEL', hash, 'c:' .. name)
       redis.call('ZREM', clients, name)
     end
-    write(client, generation, heard, since, 0, where)
+    note(client, generation, HEARD, since, 0, WHERE)
     redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
-  elseif heard ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-    write(client, generation, heard, since, 0, where)
+  elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+    note(client, generation, HEARD, since, 0, WHERE)
   end
   redis.call('ZADD', clients, now + WINDOW, client)
-  keep(clients, WINDOW + RETENTION)
+  if not deadline then
+    redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+  end
 end
 
 -- How many connections listen to a client's channel; nil where that cannot be asked.
@@ -124,39 +126,50 @@ end
 
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 
--- The verdict on a waiting client, since when (live: its subscription; doubtful: the doubt), and when it last spoke.
+-- The verdict on a waiting client, since when it is doubted, when it last spoke, and its record.
 local function judge(name)
   local deadline = redis.call('ZSCORE', clients, name)
   if not deadline then
     -- Its entry was lost (evicted): a new window and a new generation.
+    allow()
     redis.call('ZADD', clients, now + WINDOW, name)
     keep(clients, WINDOW + RETENTION)
     forget(name)
-    return LIVE, now
+    return LIVE
   end
   deadline = tonumber(deadline)
-  if deadline == 0 or (deadline < now and not inGrace()) then
-    return DEAD
+  if deadline < now then
+    allow()
+    if deadline == 0 or not inGrace() then
+      return DEAD
+    end
   end
-  local generation, heard, since, doubt, where = parse(recordOf(name))
-  if not generation or heard == '-' then
+  local text = recordOf(name)
+  if not text or string.byte(text) == 45 then
     -- Nothing is known of its subscription, which may just be coming back.
-    return LIVE, now
+    return LIVE
   end
   local count = listeners(name)
+  local undoubted = string.find(text, '^%S+ 0 ')
+  if undoubted and count and count > 0 then
+    return LIVE, nil, nil, text
+  end
+  local generation, heard, since, doubt, where = parse(text)
   if count == nil or count > 0 or not isThisServer(heard) then
     if doubt ~= 0 then
-      write(name, generation, heard, since, 0, where)
+      allow()
+      note(name, generation, heard, since, 0, where)
     end
-    return LIVE, since
+    return LIVE, nil, nil, text
   end
   if callerSpoke and name == client then
     -- Whoever speaks this moment is alive (R5); that nobody listens to it is told it in the answer.
-    return LIVE, now
+    return LIVE
   end
   if doubt == 0 then
     doubt = micros
-    write(name, generation, heard, since, doubt, where)
+    allow()
+    note(name, generation, heard, since, doubt, where)
   end
   if micros - doubt >= GRACE * 1000 then
     return DEAD
@@ -169,6 +182,7 @@ local function drop(members)
   if #members == 0 then
     return
   end
+  wrote = true
   redis.call('ZREM', queue, unpack(members))
   local seen = {}
   for _, member in ipairs(members) do
@@ -181,15 +195,19 @@ local function drop(members)
   end
 end
 
--- Hands the lock to the run of `name` that begins at `rank` of the queue (its first members are known).
-local function give(name, rank, known)
-  local _, _, sequence, fixed = string.find(known[1], '^[^:]+:(%d+):?(%d*)$')
-  local ids, count, lease, places = { sequence }, 1, LEASE, nil
+-- Hands the lock to the run of `name` that begins at `rank` of the queue: `head` stands there, `behind` next to it.
+local function give(name, rank, head, behind)
+  local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+  -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
+  local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
   if fixed ~= '' then
-    lease = tonumber(fixed)
-  elseif known[2] and string.match(known[2], '^([^:]+):%d+$') == name then
+    if tonumber(fixed) < tonumber(FIRST) then
+      duration, ms = fixed, fixed + RETENTION
+    end
+  elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
     local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
     places = members[2] .. ' ' .. members[1]
+    ids = { sequence }
     for i = 3, #members, 2 do
       local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
       if owner ~= name then
@@ -199,30 +217,29 @@ local function give(name, rank, known)
       ids[count] = id
       places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
     end
+    ids = table.concat(ids, ',')
   end
+  wrote = true
   redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-  local _, _, _, _, where = parse(recordOf(name))
-  -- The first lease is short: a waiter that died just now blocks for a window at most; its renewal makes it whole.
-  lease = math.min(WINDOW, lease)
-  grant(name, table.concat(ids, ','), count, lease, lease + RETENTION, where or '')
+  -- Its renewal names it better; until then its record does (see whoHolds).
+  grant(name, ids, count, duration, ms, '')
   if places then
-    redis.call('HSET', hash, 'places', int(first) .. ' ' .. places)
+    redis.call('HSET', hash, 'places', first .. ' ' .. places)
   end
-  if redis.call('ZCARD', queue) == 0 then
+  if (not behind or places) and redis.call('ZCARD', queue) == 0 then
     keep(clients, REST)
   end
   if name ~= client then
-    local left = leaseEnd - now
     outbox[#outbox + 1] = {
       CHANNEL .. name,
-      'G ' .. now .. ' ' .. left .. ' ' .. int(first) .. ' ' .. run .. ' ' .. hash
+      'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
     }
   end
 end
 
--- Walks the line from its head, drops the dead (R8), and calls `visit(verdict, rank, known)` for each of the others until
--- that returns true. A verdict has name, verdict, since and spoke as `judge` says; `known` is the member at `rank` and the
--- one behind it.
+-- Walks the line from its head, drops the dead (R8), and calls `visit(verdict, rank, member, behind)` for each of the others
+-- until that returns true. A verdict has name, verdict, doubted, spoke and record as `judge` says; `member` stands at `rank`,
+-- `behind` next to it.
 local function walk(visit)
   local verdicts = {}
   local rank, looked, chunk = 0, 0, 2
@@ -232,8 +249,8 @@ local function walk(visit)
     for i, member in ipairs(members) do
       local name = string.match(member, '^[^:]+')
       if not verdicts[name] then
-        local verdict, since, spoke = judge(name)
-        verdicts[name] = { name = name, verdict = verdict, since = since, spoke = spoke }
+        local verdict, doubted, spoke, text = judge(name)
+        verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
       end
       if verdicts[name].verdict == DEAD then
         dead[#dead + 1] = member
@@ -241,7 +258,7 @@ local function walk(visit)
         drop(dead)
         dead = {}
         local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-        if visit(verdicts[name], rank, { member, behind }) then
+        if visit(verdicts[name], rank, member, behind) then
           return
         end
         rank = rank + 1
@@ -261,9 +278,9 @@ end
 -- Gives the free lock to the lowest ticket whose client is live (R6).
 local function pass()
   local doubted, spoke
-  walk(function(seen, rank, known)
+  walk(function(seen, rank, member, behind)
     if seen.verdict == DOUBTFUL then
-      doubted = math.min(doubted or seen.since, seen.since)
+      doubted = math.min(doubted or seen.doubted, seen.doubted)
       spoke = math.min(spoke or seen.spoke, seen.spoke)
       askAgainAt = math.ceil(doubted / 1000) + GRACE
       return false
@@ -272,13 +289,15 @@ local function pass()
       -- Somebody ahead cannot be heard. He is passed over only by one who was in line before the doubt arose, and whose
       -- own subscription has been up since before he last spoke, or for longer than the grace: else all subscriptions
       -- may just be coming back, and order is kept.
-      local late = tonumber(redis.call('ZSCORE', queue, known[1])) >= doubted
-      if late or (seen.since >= spoke and now - seen.since < GRACE) then
+      local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+      local _, _, since = parse(seen.record)
+      since = since or now
+      if late or (since >= spoke and now - since < GRACE) then
         return true
       end
     end
     askAgainAt = nil
-    give(seen.name, rank, known)
+    give(seen.name, rank, member, behind)
     return true
   end)
 end
@@ -291,7 +310,7 @@ end
 -- Puts members of the present run for whom `unserved(sequence)` is true back into their places in line.
 local function putBack(unserved)
   local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-  if named ~= int(first) then
+  if named ~= first then
     return
   end
   for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
@@ -314,8 +333,7 @@ end
 -- The grant is over, though nobody released it: a new generation for its client (M5).
 local function vacate()
   forget(holder)
-  holder = ''
-  redis.call('HSET', hash, 'grant', '')
+  holder, run, vacated = '', '', true
 end
 
 -- The lease has ended. If its client is surely alive (the clock was set, its renewals were lost), the others of its run
@@ -343,7 +361,20 @@ local function settle()
     pass()
   end
   if not held() and redis.call('ZCARD', queue) == 0 then
-    redis.call('PEXPIRE', hash, rest(REST))
+    ttl = rest(REST)
+    redis.call('PEXPIRE', hash, ttl)
     keep(clients, REST)
   end
+end
+
+-- Who holds the lock, for people.
+local function whoHolds()
+  if not held() then
+    return ''
+  end
+  if label ~= '' then
+    return label
+  end
+  local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+  return where or ''
 end

@@ -1,37 +1,39 @@
--- What every script knows: the time, the grant, and how to answer.
---
--- KEYS[1] the hash: present grant, last token, last ticket, last released grant, a record for each waiting client
--- KEYS[2] the queue: ticket -> member; a member is client:sequence, or client:sequence:lease for a fixed lease
--- KEYS[3] the clients: liveness deadline in ms -> client
--- ARGV[1] the calling client
-local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
-local client = ARGV[1]
+-- The grant in its parts, and how to change it and to answer.
+--- include: now
 
 -- An unreleased grant outlives its lease by this (ms), so that a crashed holder can be named.
 local RETENTION = 60000
 
--- R1: the time is taken once.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local micros = time[1] * 1000000 + time[2]
+-- The calling client; ARGV[1] is its id alone, or with the sequence of a request behind it.
+local client = string.match(ARGV[1], '^[^:]+')
+
+-- Tokens, times and lease are kept as text, except for `token`, the last token given, and `leaseEnd` in ms.
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+  token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+  holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+  since, from, token = first, first, first
+elseif form then
+  holder, run, first, since, from, token, done, lease, label =
+    string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
 
 -- Lua's own conversion writes large numbers as 1.7952544115099e+15.
 local function int(number)
   return string.format('%.0f', number)
 end
 
--- The present grant in one field: client, first token, run (sequences of its requests), since, lease end (ms), label.
--- Times in ms have 13 digits, which Lua's own conversion writes in full; tokens and tickets need int().
-local fields = redis.call('HMGET', hash, 'grant', 'token', 'done')
-local holder, first, run, since, leaseEnd, label = '', 0, '', 0, 0, ''
-if fields[1] and fields[1] ~= '' then
-  holder, first, run, since, leaseEnd, label = string.match(fields[1], '^(%S+) (%d+) (%S+) (%d+) (%d+) (.*)$')
-  first, since, leaseEnd = tonumber(first), tonumber(since), tonumber(leaseEnd)
-end
-local token = tonumber(fields[2] or 0)
-
 local function held()
   return holder ~= ''
+end
+
+-- For how many ms the present holder has had it.
+local function heldFor()
+  return held() and now - math.floor(since / 1000) or 0
 end
 
 -- Whether the caller's request `sequence` is in the present grant.
@@ -49,22 +51,56 @@ local function rest(usual)
   return usual
 end
 
-local function pack(firstText)
-  return holder .. ' ' .. firstText .. ' ' .. run .. ' ' .. since .. ' ' .. leaseEnd .. ' ' .. label
+-- R3: all but acquire begin with a write that is allowed when memory is full.
+local wrote = false
+local function allow()
+  if not wrote then
+    wrote = true
+    redis.call('PEXPIRE', hash, RETENTION)
+  end
 end
 
--- Makes `name` the holder. One token for each request of the run, in order. `ttl` is lease and retention.
-local function grant(name, ids, count, lease, ttl, text)
-  first = math.max(token, micros - 1) + 1
+-- A lock that became free is kept at the end, and only if nobody got it by then.
+local vacated, ttl = false, RETENTION
+
+local function write(ms)
+  if held() then
+    redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+      .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+  else
+    redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+  end
+  redis.call('PEXPIRE', hash, ms)
+end
+
+-- Makes `name` the holder. One token for each request of the run, in order. `ms` is lease and retention.
+local function grant(name, ids, count, duration, ms, text)
+  local byClock = token < micros
+  first = byClock and stamp or int(token + 1)
   token = first + count - 1
-  holder, run, since, leaseEnd, label = name, ids, now, now + lease, text
-  local firstText = int(first)
-  redis.call('HSET', hash, 'grant', pack(firstText), 'token', count == 1 and firstText or int(token))
-  redis.call('PEXPIRE', hash, ttl)
+  holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+  leaseEnd = now + lease
+  vacated = false
+  if byClock and count == 1 then
+    redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+    redis.call('PEXPIRE', hash, ms)
+  else
+    write(ms)
+  end
 end
 
 -- Messages leave with the reply, after all writes (R4).
 local outbox = {}
+
+local function finish()
+  if vacated then
+    allow()
+    write(ttl)
+  end
+  for _, message in ipairs(outbox) do
+    redis.pcall('PUBLISH', message[1], message[2])
+  end
+end
 
 -- When it is worth asking again although the lock is free and somebody waits: a time in ms, or nil.
 local askAgainAt
@@ -79,12 +115,12 @@ local function readRecord()
   return record
 end
 
--- The answer to the caller (where nobody waits, acquire and release give a shorter one): status, time, generation of the caller (0: none), ms until asking again makes sense
--- (-1: never by itself), 1 if the lock is free and whoever hears this has to ask then (else 0), and the caller's own present grant: its run ('' if it has none), first token, lease left (M1).
+-- The answer to the caller: status, time in µs, generation of the caller (0: none), ms until asking again makes sense
+-- (-1: never by itself), 1 if the lock is free and whoever hears this has to ask then (else 0), and the caller's own present
+-- grant: its run ('' if it has none), first token, lease left (M1). Where acquire and release have nothing else to tell
+-- they give a shorter one, a text.
 local function answer(status, a, b, c)
-  for _, message in ipairs(outbox) do
-    redis.pcall('PUBLISH', message[1], message[2])
-  end
+  finish()
   local wake = -1
   local owed = askAgainAt and 1 or 0
   if askAgainAt then
@@ -93,9 +129,9 @@ local function answer(status, a, b, c)
     wake = math.max(0, leaseEnd - now)
   end
   local text = readRecord()
-  local generation = text and tonumber(string.match(text, '^%d+')) or 0
+  local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
   if holder == client and leaseEnd > now then
-    return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }
+    return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
   end
-  return { status, now, generation, wake, owed, '', 0, 0, a, b, c }
+  return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
