@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '3cd83aa41202da8aa46e17014341ca5cd0f7105e',
+  sha1: '94ca78543b79a0a06ae8cc234e070e8cf9b7eb14',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -211,7 +211,8 @@ if deadline and not callerWasInTouch then
 inGrace()
 end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-if not generation or not deadline then
+local known = generation and deadline
+if not known then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
 for _, name in ipairs(stale) do
@@ -224,7 +225,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-if not deadline then
+if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
@@ -515,7 +516,7 @@ return answer('QUEUED', ticket, (newcomer and waiting or redis.call('ZRANK', que
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'f147fab635152cfb7fb93988e9badfea5c0d9cdf',
+  sha1: 'b1ca069669c49f76436dbc23108f9228592efb1a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -687,7 +688,8 @@ if deadline and not callerWasInTouch then
 inGrace()
 end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-if not generation or not deadline then
+local known = generation and deadline
+if not known then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
 for _, name in ipairs(stale) do
@@ -700,7 +702,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-if not deadline then
+if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
@@ -953,7 +955,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '62ee9189b2e9709467c3b83434d5a87bdfa34839',
+  sha1: '9cef5b4d5047ff07458a0fca2ef1212d69acf549',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1128,7 +1130,8 @@ if deadline and not callerWasInTouch then
 inGrace()
 end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-if not generation or not deadline then
+local known = generation and deadline
+if not known then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
 for _, name in ipairs(stale) do
@@ -1141,7 +1144,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-if not deadline then
+if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
@@ -1535,7 +1538,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'dc5a07cc045b4980f176f81aa90006bd853bae13',
+  sha1: 'f00958d870258717650f2e51f7ad59d8dd1a7260',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1707,7 +1710,8 @@ if deadline and not callerWasInTouch then
 inGrace()
 end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-if not generation or not deadline then
+local known = generation and deadline
+if not known then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
 for _, name in ipairs(stale) do
@@ -1720,7 +1724,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-if not deadline then
+if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
@@ -1971,7 +1975,7 @@ return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '65fd4882079bc083711f8d9a0a6ef1fda6e393dc',
+  sha1: 'aba058e2e16aea92ceb9dd3655867f431bf1b84b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2160,7 +2164,8 @@ if deadline and not callerWasInTouch then
 inGrace()
 end
 local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-if not generation or not deadline then
+local known = generation and deadline
+if not known then
 generation = micros
 local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
 for _, name in ipairs(stale) do
@@ -2173,7 +2178,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, WHERE)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
-if not deadline then
+if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end

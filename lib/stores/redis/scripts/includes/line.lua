@@ -88,7 +88,8 @@ local function speak()
     inGrace()
   end
   local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
-  if not generation or not deadline then
+  local known = generation and deadline
+  if not known then
     generation = micros
     local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
     for _, name in ipairs(stale) do
@@ -101,7 +102,8 @@ local function speak()
     note(client, generation, HEARD, since, 0, WHERE)
   end
   redis.call('ZADD', clients, now + WINDOW, client)
-  if not deadline then
+  if not known then
+    -- The sweep above may have emptied the set, so that this made it anew.
     redis.call('PEXPIRE', clients, WINDOW + RETENTION)
   end
 end
