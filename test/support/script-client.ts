@@ -100,8 +100,7 @@ export class ScriptClient {
   private get terms(): string {
     const { window, lease, grace } = this.times;
     const first = Math.min(window, lease);
-    const times = `${window} ${grace} 64 2000 ${first} ${first + 60_000}`;
-    return `${this.hears} test/${this.id} ${times} ${this.prefix}:client:`;
+    return `${first} ${first + 60_000} ${this.hears} test/${this.id} ${window} ${grace} 64 2000`;
   }
 
   private async say(script: { lua: string }, caller: string, args: (string | number)[]): Promise<Reply> {

@@ -80,7 +80,8 @@ export interface Finished {
 export class LineCommands {
   private order = 0;
   private highestToken = 0;
-  /** The part of `terms` that never changes. */
+  /** The parts of `terms` that never change. */
+  private readonly firstLease: string;
   private readonly settings: string;
 
   constructor(
@@ -89,23 +90,14 @@ export class LineCommands {
     private readonly subscriber: Subscriber,
     private readonly clock: ServerClock,
     private readonly timing: Timing,
-    channelPrefix: string,
     /** host/pid, without white space */
     where: string,
   ) {
     const { window, lease, grace, maxRun, rest } = timing;
     // A waiter that died just before its turn blocks for a window at most; its first renewal makes the lease whole.
     const first = Math.round(Math.min(window, lease));
-    this.settings = [
-      where,
-      Math.round(window),
-      grace,
-      maxRun,
-      rest,
-      first,
-      first + RETENTION,
-      channelPrefix,
-    ].join(' ');
+    this.firstLease = `${first} ${first + RETENTION}`;
+    this.settings = `${where} ${Math.round(window)} ${grace} ${maxRun} ${rest}`;
   }
 
   /** Position of the last command sent. */
@@ -188,7 +180,8 @@ export class LineCommands {
     const { upFor, serverRunId } = this.subscriber;
     const heard =
       upFor !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
-    return heard ? `${serverRunId} ${Math.floor(upFor)} ${this.settings}` : `- 0 ${this.settings}`;
+    const hears = heard ? `${serverRunId} ${Math.floor(upFor)}` : '- 0';
+    return `${this.firstLease} ${hears} ${this.settings}`;
   }
 
   /** @param wanted what an acquire would be granted at once */

@@ -76,7 +76,6 @@ export class RedisLockStore implements LockStore {
       this.subscriber,
       this.clock,
       this.timing,
-      channels,
       where,
     );
     this.context = {

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '94ca78543b79a0a06ae8cc234e070e8cf9b7eb14',
+  sha1: '132084249dddc53e4377a02da66fe1d55f0c8d88',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -146,10 +146,9 @@ local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
 grant(client, sequence, 1, duration, ARGV[4], text)
 return answer('GRANTED')
 end
-local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
-string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -229,6 +228,44 @@ if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
+local member = me .. (fixed == '-' and '' or ':' .. fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local newcomer = not ticket and ownTicket == 0
+local function join()
+speak()
+if not ticket or (ownTicket > 0 and ownTicket < ticket) then
+local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+local text
+if ownTicket > 0 then
+ticket, text = ownTicket, int(ownTicket)
+elseif last < micros then
+ticket, text = micros, stamp
+else
+ticket, text = last + 1, int(last + 1)
+end
+redis.call('ZADD', queue, text, member)
+if waiting == 0 then
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
+if ticket > last then
+redis.call('HSET', hash, 'ticket', text)
+end
+if raised then
+write(math.max(0, leaseEnd - now) + RETENTION)
+end
+end
+end
+local function queued()
+local _, commas = string.gsub(run, ',', '')
+return answer('QUEUED', ticket, (newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0) + commas)
+end
+local crowded = newcomer and maxQueue >= 0 and waiting >= maxQueue
+if mode == 'wait' and not free and not crowded then
+join()
+return queued()
+end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 if type(reply) ~= 'table' or reply.err then
@@ -467,10 +504,7 @@ settle()
 end
 return answer('BUSY', whoHolds(), heldFor())
 end
-local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-local newcomer = not ticket and ownTicket == 0
-if newcomer and maxQueue >= 0 and waiting >= maxQueue then
+if crowded then
 keep(queue, WINDOW + RETENTION)
 prune()
 waiting = redis.call('ZCARD', queue)
@@ -481,42 +515,20 @@ end
 if free then
 allow()
 end
-speak()
-if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-local text
-if ownTicket > 0 then
-ticket, text = ownTicket, int(ownTicket)
-elseif last < micros then
-ticket, text = micros, stamp
-else
-ticket, text = last + 1, int(last + 1)
-end
-redis.call('ZADD', queue, text, member)
-if waiting == 0 then
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
-end
-if ticket > last then
-redis.call('HSET', hash, 'ticket', text)
-end
-if raised then
-write(math.max(0, leaseEnd - now) + RETENTION)
-end
-end
+join()
 if free then
 settle()
 if holds(sequence) then
 return answer('GRANTED')
 end
 end
-local _, commas = string.gsub(run, ',', '')
-return answer('QUEUED', ticket, (newcomer and waiting or redis.call('ZRANK', queue, member) or 0) + commas)`,
+return queued()`,
 } as const;
 
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'b1ca069669c49f76436dbc23108f9228592efb1a',
+  sha1: '0e193df422313a98b97d8e2d430e4238e6e78760',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -623,10 +635,9 @@ end
 return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local terms = ARGV[3]
-local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
-string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -706,6 +717,8 @@ if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 if type(reply) ~= 'table' or reply.err then
@@ -955,7 +968,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '9cef5b4d5047ff07458a0fca2ef1212d69acf549',
+  sha1: '9495e978bfd4f9b7ce17a089650db116125fba15',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1065,10 +1078,9 @@ if now > tonumber(ARGV[2]) then
 return answer('EXPIRED')
 end
 local terms = ARGV[11]
-local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
-string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -1148,6 +1160,8 @@ if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 if type(reply) ~= 'table' or reply.err then
@@ -1538,7 +1552,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'f00958d870258717650f2e51f7ad59d8dd1a7260',
+  sha1: '2e7c0655d138def9838812d3a9fdf3f5ce25e8b3',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1645,10 +1659,9 @@ end
 return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
 local terms = ARGV[4]
-local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
-string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -1728,6 +1741,8 @@ if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 if type(reply) ~= 'table' or reply.err then
@@ -1975,7 +1990,7 @@ return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'aba058e2e16aea92ceb9dd3655867f431bf1b84b',
+  sha1: 'cfe6676fc822cd7714a06fb818d22a7b0b953d65',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1984,11 +1999,32 @@ local now = math.floor(micros / 1000)
 local kept = redis.call('HGET', hash, 'grant')
 local me, own = ARGV[1], ARGV[2]
 local mine = 'H' .. me .. ' ' .. own .. ' '
+local usual = kept and string.sub(kept, 1, #mine) == mine and own < stamp
 local waiting = redis.call('ZCARD', queue)
-if waiting == 0 and kept and string.sub(kept, 1, #mine) == mine and own <= stamp then
+if usual and waiting == 0 then
 redis.call('PEXPIRE', hash, ARGV[3])
 redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
 return 'RELEASED ' .. stamp .. ' -1'
+end
+local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
+if usual and waiting > 1 and lease then
+local members = redis.call('ZRANGE', queue, '0', '1')
+local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
+if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
+local deadline = redis.call('ZSCORE', clients, name)
+local record = redis.call('HGET', hash, 'c:' .. name)
+local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
+if deadline and tonumber(deadline) >= now and record and string.find(record, '^%x+ 0 ') then
+local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
+if (tonumber(heard[2]) or 0) > 0 then
+redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+redis.call('PEXPIRE', hash, ttl)
+redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+return 'RELEASED ' .. stamp .. ' ' .. lease
+end
+end
+end
 end
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
@@ -2092,17 +2128,16 @@ end
 if holder ~= client or first ~= own then
 return answer(string.match(done, '^%d+') == own and 'RELEASED' or 'LOST')
 end
-done = first .. ':' .. me
+done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 if waiting == 0 and unserved == '-' then
 ttl = rest(ARGV[3])
 return answer('RELEASED')
 end
-local HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST, FIRST, FIRST_TTL, CHANNEL =
-string.match(terms, '^(%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local SWEEP = 1000
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -2182,6 +2217,8 @@ if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
 end
 end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 if type(reply) ~= 'table' or reply.err then
@@ -2423,9 +2460,5 @@ allow()
 speak()
 end
 pass()
-if callerSpoke or askAgainAt or holder == client then
-return answer('RELEASED')
-end
-finish()
-return 'RELEASED ' .. stamp .. ' ' .. (held() and lease or '-1')`,
+return answer('RELEASED')`,
 } as const;

@@ -61,8 +61,51 @@ if free and waiting == 0 and not string.find(run, ',', 1, true) then
   return answer('GRANTED')
 end
 
---- include: line
+--- include: records
+local member = me .. (fixed == '-' and '' or ':' .. fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local newcomer = not ticket and ownTicket == 0
 
+local function join()
+  speak()
+  -- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
+  if not ticket or (ownTicket > 0 and ownTicket < ticket) then
+    -- Should the hash have been lost, the queue still knows.
+    local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+    local text
+    if ownTicket > 0 then
+      ticket, text = ownTicket, int(ownTicket)
+    elseif last < micros then
+      ticket, text = micros, stamp
+    else
+      ticket, text = last + 1, int(last + 1)
+    end
+    redis.call('ZADD', queue, text, member)
+    if waiting == 0 then
+      redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+    end
+    if ticket > last then
+      redis.call('HSET', hash, 'ticket', text)
+    end
+    if raised then
+      write(math.max(0, leaseEnd - now) + RETENTION)
+    end
+  end
+end
+
+local function queued()
+  local _, commas = string.gsub(run, ',', '')
+  return answer('QUEUED', ticket, (newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0) + commas)
+end
+
+-- The usual case of a lock that is held: one more in line. The rest is for those who look at others.
+local crowded = newcomer and maxQueue >= 0 and waiting >= maxQueue
+if mode == 'wait' and not free and not crowded then
+  join()
+  return queued()
+end
+
+--- include: line
 if mode == 'try' then
   if free then
     allow()
@@ -71,11 +114,7 @@ if mode == 'try' then
   return answer('BUSY', whoHolds(), heldFor())
 end
 
-local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-local newcomer = not ticket and ownTicket == 0
-
-if newcomer and maxQueue >= 0 and waiting >= maxQueue then
+if crowded then
   keep(queue, WINDOW + RETENTION)
   prune()
   waiting = redis.call('ZCARD', queue)
@@ -87,35 +126,11 @@ end
 if free then
   allow()
 end
-speak()
--- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
-if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-  -- Should the hash have been lost, the queue still knows.
-  local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-  local text
-  if ownTicket > 0 then
-    ticket, text = ownTicket, int(ownTicket)
-  elseif last < micros then
-    ticket, text = micros, stamp
-  else
-    ticket, text = last + 1, int(last + 1)
-  end
-  redis.call('ZADD', queue, text, member)
-  if waiting == 0 then
-    redis.call('PEXPIRE', queue, WINDOW + RETENTION)
-  end
-  if ticket > last then
-    redis.call('HSET', hash, 'ticket', text)
-  end
-  if raised then
-    write(math.max(0, leaseEnd - now) + RETENTION)
-  end
-end
+join()
 if free then
   settle()
   if holds(sequence) then
     return answer('GRANTED')
   end
 end
-local _, commas = string.gsub(run, ',', '')
-return answer('QUEUED', ticket, (newcomer and waiting or redis.call('ZRANK', queue, member) or 0) + commas)
+return queued()

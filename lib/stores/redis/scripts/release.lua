@@ -5,29 +5,53 @@
 --       [3] ms to remember a released lock that nobody waits for
 --       [4] 'unserved mode terms': sequences of the run that had no turn, ',1,2,', which go back to their places (M7), or
 --       '-'; 'waiting': the caller waits itself, and this marks it alive, or 'idle': it does not, or has just spoken; terms
--- Returns the text 'RELEASED time wake' where nothing is to be told to the caller; wake: ms left of the lease of whoever has
---       the lock now, -1 if nobody has; else answer(status); a grant to the same client comes with it, also when the release
---       is repeated:
+-- Returns the text 'RELEASED time wake' in the usual cases; wake: ms left of the lease of whoever has the lock now, -1 if
+--       nobody has; else answer(status); a grant to the same client comes with it, also when the release is repeated:
 --       RELEASED  it is over, now or already
 --       LOST      it was not the present grant; nothing was touched
 --- include: now
 local me, own = ARGV[1], ARGV[2]
 local mine = 'H' .. me .. ' ' .. own .. ' '
+local usual = kept and string.sub(kept, 1, #mine) == mine and own < stamp
 local waiting = redis.call('ZCARD', queue)
 
--- The usual case: nobody waits, and the clock is ahead of every token.
-if waiting == 0 and kept and string.sub(kept, 1, #mine) == mine and own <= stamp then
+-- The usual release: nobody waits, and the clock is ahead of every token.
+if usual and waiting == 0 then
   -- R3: a first write that is allowed when memory is full.
   redis.call('PEXPIRE', hash, ARGV[3])
   redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
   return 'RELEASED ' .. stamp .. ' -1'
 end
 
+-- The usual handoff: the head of the line is a single request of another client, which is in touch and surely alive. What
+-- is not usual in any way takes the long way, which would do the same here.
+local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
+if usual and waiting > 1 and lease then
+  local members = redis.call('ZRANGE', queue, '0', '1')
+  local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
+  if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
+    local deadline = redis.call('ZSCORE', clients, name)
+    local record = redis.call('HGET', hash, 'c:' .. name)
+    local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
+    if deadline and tonumber(deadline) >= now and record and string.find(record, '^%x+ 0 ') then
+      local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
+      if (tonumber(heard[2]) or 0) > 0 then
+        -- R3: as above.
+        redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+        redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+        redis.call('PEXPIRE', hash, ttl)
+        redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+        return 'RELEASED ' .. stamp .. ' ' .. lease
+      end
+    end
+  end
+end
+
 --- include: state
 if holder ~= client or first ~= own then
   return answer(string.match(done, '^%d+') == own and 'RELEASED' or 'LOST')
 end
-done = first .. ':' .. me
+done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 if waiting == 0 and unserved == '-' then
@@ -46,8 +70,4 @@ if mode == 'waiting' then
   speak()
 end
 pass()
-if callerSpoke or askAgainAt or holder == client then
-  return answer('RELEASED')
-end
-finish()
-return 'RELEASED ' .. stamp .. ' ' .. (held() and lease or '-1')
+return answer('RELEASED')
