@@ -2,11 +2,14 @@
 export interface Awaited {
   /** On the monotonic clock. */
   readonly deadline: number;
-  /** Set by the owner when the answer came. */
+  /** Set by `DeadlineQueue.answered`. */
   answered: boolean;
   /** Called once when the deadline has passed without an answer. Must not throw. */
   onOverdue(): void;
 }
+
+/** So many answered entries are dropped at once. */
+const COMPACT_AT = 1_024;
 
 /**
  * One timer for all commands under way. Their deadlines are all equally far away, so the order of sending is the order
@@ -20,6 +23,21 @@ export class DeadlineQueue {
   add(awaited: Awaited): void {
     this.queue.push(awaited);
     if (!this.timer) this.arm(awaited);
+  }
+
+  /** The answer came. Entries are let go in order, soon: under load they would fill the old generation of the heap else. */
+  answered(awaited: Awaited): void {
+    awaited.answered = true;
+    if (awaited !== this.queue[this.head]) return;
+    do this.head += 1;
+    while (this.queue[this.head]?.answered);
+    if (this.head === this.queue.length) {
+      this.queue.length = 0;
+      this.head = 0;
+    } else if (this.head >= COMPACT_AT) {
+      this.queue.splice(0, this.head);
+      this.head = 0;
+    }
   }
 
   stop(): void {
