@@ -21,6 +21,9 @@ export class Subscriber {
   private retry: NodeJS.Timeout | undefined;
   private firstAttempt: { promise: Promise<void>; resolve: () => void };
 
+  /** The server does not let this user subscribe. */
+  refused = false;
+
   /** Run id of the server that carries the subscription. */
   serverRunId: string | undefined;
 
@@ -119,10 +122,12 @@ export class Subscriber {
       this.asked = true;
       if (this.channels.size > 0) await this.client.subscribe(...this.channels);
       if (attempt !== this.attempt || this.closed) return;
+      this.refused = false;
       this.serverRunId = runId;
       this.upSince = performance.now();
       this.onUp?.();
-    } catch {
+    } catch (error) {
+      this.refused = error instanceof Error && error.message.includes('NOPERM');
       if (attempt !== this.attempt || this.closed) return;
       this.retry = setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY);
       this.retry.unref();

@@ -6,6 +6,7 @@ import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/loc
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-connection/command-connection.js';
 import { encodeName } from '../redis-connection/key-encoding.js';
+import { lookAtServer } from '../redis-connection/start-up-check.js';
 import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
 import { toCommandFailure } from '../redis-connection/server-failure.js';
 import { Patience } from '../redis-connection/patience.js';
@@ -16,6 +17,7 @@ import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
+import { needs } from './needs.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
 
@@ -110,6 +112,15 @@ export class RedisLockStore implements LockStore {
         `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
           'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
       );
+      return;
+    }
+    const found = lookAtServer(
+      this.connection,
+      needs(this.options.keyPrefix, this.keyPrefix),
+      this.subscriber.refused,
+    );
+    for (const warning of (await this.context.patience.atMost(found, commandTimeout)) ?? []) {
+      this.options.onWarning(warning);
     }
   }
 

@@ -1,0 +1,22 @@
+-- Tries commands as a script of the lock would run them, to tell at start which rights are missing. What it writes it takes
+-- away again.
+--
+-- KEYS  [1] a key that nothing else uses
+-- ARGV  commands with their arguments, separated by spaces; KEY stands for the key
+-- Returns { command, error, … } for each that Redis refuses whatever the data are; other errors do not count
+local refused = {}
+for _, command in ipairs(ARGV) do
+  local words = {}
+  for word in string.gmatch(command, '%S+') do
+    words[#words + 1] = word == 'KEY' and KEYS[1] or word
+  end
+  local reply = redis.pcall(unpack(words))
+  local message = type(reply) == 'table' and reply.err
+  -- "can't run this command", "can't access at least one of the keys", "can't publish to the channel", "Unknown command"
+  if message and (string.find(message, "can't", 1, true) and not string.find(message, 'READONLY', 1, true)
+    or string.find(message, 'NOPERM', 1, true) or string.find(message, 'nknown', 1, true)) then
+    refused[#refused + 1] = command
+    refused[#refused + 1] = message
+  end
+end
+return refused

@@ -1,0 +1,150 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { CommandConnection } from './command-connection.js';
+import { tryCommands } from './scripts.generated.js';
+import { toCommandFailure } from './server-failure.js';
+
+/** What a store needs of its server. */
+export interface Needs {
+  /** A key that no lock has; commands are tried on it. */
+  readonly key: string;
+  /** Pattern of the store's keys and of its channels, as in an ACL rule. */
+  readonly keys: string;
+  readonly channels: string;
+  /** Commands as the store's scripts run them; KEY stands for `key`. Together they leave nothing behind. */
+  readonly commands: readonly string[];
+}
+
+/** The oldest Redis whose commands the scripts use. */
+const OLDEST = [6, 2] as const;
+/** A host whose clock differs from that of Redis by more than this (ms) is told at start. */
+const CLOCK_TOLERANCE = 2_000;
+
+/**
+ * What an operator should know before the first lock is taken: rights that are missing, memory that may be evicted, a server
+ * that is too old or a replica, a clock that is wrong. Sentences; none of them contains credentials. Never rejects.
+ */
+export async function lookAtServer(
+  connection: CommandConnection,
+  needs: Needs,
+  subscriptionRefused: boolean,
+): Promise<string[]> {
+  const [missing, ...nodes] = await Promise.all([
+    missingRights(connection, needs, subscriptionRefused),
+    ...nodesOf(connection.client).map(lookAtNode),
+  ]);
+  return [...missing, ...new Set(nodes.flat())];
+}
+
+function nodesOf(client: Redis | Cluster): Redis[] {
+  return 'nodes' in client ? client.nodes('master') : [client];
+}
+
+// ---- rights --------------------------------------------------------------------------------------------------------
+
+async function missingRights(
+  connection: CommandConnection,
+  { key, keys, channels, commands }: Needs,
+  subscriptionRefused: boolean,
+): Promise<string[]> {
+  const missing = new Set<string>();
+  if (subscriptionRefused) missing.add(`+subscribe or &${channels}`);
+  const { client } = connection;
+  await Promise.all([
+    client.eval('return 1', 1, key).catch((error: unknown) => noteRefusal(missing, error, keys)),
+    connection
+      .run(tryCommands, [key], commands)
+      .then((refused) => {
+        for (const [command, message] of pairs(refused as string[])) {
+          missing.add(rightFor(command, message, keys, channels));
+        }
+      })
+      .catch((error: unknown) => noteRefusal(missing, toCommandFailure(error).error.cause, keys)),
+    ...nodesOf(client).map((node) =>
+      node.info('server').catch((error: unknown) => noteRefusal(missing, error, keys)),
+    ),
+  ]);
+  if (missing.size === 0) return [];
+  return [
+    `The Redis user lacks rights that the lock needs: ${[...missing].join(', ')}. Requests for locks will fail, or be served late, ` +
+      'until they are granted (ACL SETUSER); docs/operations.md has the whole rule.',
+  ];
+}
+
+function pairs(list: readonly string[]): [string, string][] {
+  return list.flatMap(
+    (_, i) => (i % 2 === 0 ? [[list[i] ?? '', list[i + 1] ?? '']] : []) as [string, string][],
+  );
+}
+
+/** A command that was refused outside a script. */
+function noteRefusal(missing: Set<string>, error: unknown, keys: string): void {
+  const message = error instanceof Error ? error.message : '';
+  const command = /the '([^']+)' command/.exec(message)?.[1];
+  if (!/NOPERM|unknown command/i.test(message)) return;
+  missing.add(command ? `+${command}` : `~${keys}`);
+}
+
+/** The part of an ACL rule that a script's command wanted. */
+function rightFor(command: string, message: string, keys: string, channels: string): string {
+  if (message.includes('keys')) return `~${keys}`;
+  if (message.includes('channel')) return `&${channels}`;
+  const [name = '', subcommand] = command.toLowerCase().split(' ');
+  return name === 'pubsub' ? `+${name}|${subcommand?.toLowerCase()}` : `+${name}`;
+}
+
+// ---- the server ----------------------------------------------------------------------------------------------------
+
+async function lookAtNode(node: Redis): Promise<string[]> {
+  const [info, difference] = await Promise.all([
+    node.info().catch(() => ''),
+    clockDifference(node).catch(() => 0),
+  ]);
+  const field = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
+  return [
+    aboutVersion(field('redis_version')),
+    aboutMemory(field('maxmemory'), field('maxmemory_policy')),
+    aboutRole(field('role')),
+    aboutClock(difference),
+  ].filter((warning) => warning !== undefined);
+}
+
+function aboutVersion(version: string): string | undefined {
+  const [major = NaN, minor = NaN] = version.split('.').map(Number);
+  if (!(major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) return undefined;
+  return `Redis ${version} is too old for the lock's scripts: it needs ${OLDEST.join('.')} or newer, or Valkey.`;
+}
+
+function aboutMemory(limit: string, policy: string): string | undefined {
+  if (limit === '' || limit === '0' || policy === 'noeviction' || policy === '') return undefined;
+  return (
+    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}), those of held locks too: a second holder would be let in ` +
+    'while the first still works. Set maxmemory-policy noeviction, or give the locks a Redis of their own.'
+  );
+}
+
+function aboutRole(role: string): string | undefined {
+  if (role !== 'slave') return undefined;
+  return (
+    'This Redis is a read-only replica: every request for a lock will fail (READONLY). Connect to the primary, or give the ' +
+    'addresses of the Sentinels or of the Cluster.'
+  );
+}
+
+function aboutClock(difference: number): string | undefined {
+  if (Math.abs(difference) < CLOCK_TOLERANCE) return undefined;
+  return (
+    `The clocks of Redis and of this host differ by ${(difference / 1_000).toFixed(1)} s, so one of them is wrong. Locks go by that of Redis ` +
+    'alone; but if it is set right in a jump, leases end early or late, and after a failover to a server with another clock ' +
+    'fencing tokens may fall. Let NTP keep both.'
+  );
+}
+
+/** By how much Redis is ahead of this host's wall clock, ms, as far as the answer's way leaves no doubt. */
+async function clockDifference(node: Redis): Promise<number> {
+  const before = Date.now();
+  const [seconds, micros] = await node.time();
+  const after = Date.now();
+  const time = Number(seconds) * 1_000 + Number(micros) / 1_000;
+  if (time < before) return time - before;
+  return time > after ? time - after : 0;
+}

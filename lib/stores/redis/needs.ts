@@ -1,0 +1,36 @@
+import type { Needs } from '../redis-connection/start-up-check.js';
+
+/**
+ * What the scripts need of the Redis user.
+ *
+ * @param keyPrefix of the store
+ * @param clientPrefix the user's ioredis key prefix, which ioredis puts before keys by itself
+ */
+export function needs(keyPrefix: string, clientPrefix: string): Needs {
+  const all = `${clientPrefix}${keyPrefix}:*`;
+  return {
+    // No name is encoded to a percent sign that two hexadecimal digits or a `u` do not follow.
+    key: `${keyPrefix}:{%check}`,
+    keys: all,
+    channels: all,
+    commands: [
+      'TIME',
+      'HSET KEY field value',
+      'PEXPIRE KEY 1000',
+      'HGET KEY field',
+      'HDEL KEY field',
+      'ZADD KEY 1 member',
+      'ZCARD KEY',
+      'ZSCORE KEY member',
+      'ZRANK KEY member',
+      'ZRANGE KEY 0 0',
+      'ZREVRANGE KEY 0 0',
+      'ZRANGEBYSCORE KEY 0 1',
+      'ZREMRANGEBYRANK KEY 1 1',
+      'ZREM KEY member',
+      'INFO server',
+      `PUBSUB NUMSUB ${clientPrefix}${keyPrefix}:client:check`,
+      `PUBLISH ${clientPrefix}${keyPrefix}:client:check P`,
+    ],
+  };
+}

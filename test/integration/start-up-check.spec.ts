@@ -1,0 +1,59 @@
+import { Redis } from 'ioredis';
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, type RedisServer } from '../support/redis.js';
+
+describe('at start an operator is told', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let clients: InProcessClients;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url);
+  });
+  beforeEach(() => {
+    clients = new InProcessClients('start-up');
+  });
+  afterEach(() => clients.close());
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  const warnings = async (url = server.url): Promise<string> =>
+    (await clients.start(url)).warnings.join('\n');
+  const userWith = async (...rules: string[]): Promise<string> => {
+    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', ...rules);
+    return server.url.replace('redis://', 'redis://lock:secret@');
+  };
+
+  test('nothing where all is well, and nothing is left in Redis', async () => {
+    expect(await warnings()).toBe('');
+    expect(await admin.keys('*')).toEqual([]);
+  });
+
+  test('that keys of locks may be evicted, and how to prevent it', async () => {
+    await admin.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'volatile-lru');
+    try {
+      expect(await warnings()).toMatch(/evicts keys.*volatile-lru.*Set maxmemory-policy noeviction/s);
+    } finally {
+      await admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+    }
+  });
+
+  test('that the server is a read-only replica', async () => {
+    await admin.replicaof('127.0.0.1', '1');
+    try {
+      expect(await warnings()).toContain('is a read-only replica');
+    } finally {
+      await admin.replicaof('NO', 'ONE');
+    }
+  });
+
+  test('that a user may not touch the keys, not use the channels, or not run a command, by the rules that are missing', async () => {
+    expect(await warnings(await userWith('+@all', '~other:*', '&start-up:*'))).toContain('~start-up:*');
+    expect(await warnings(await userWith('+@all', '~start-up:*', '&other:*'))).toContain('&start-up:*');
+    const told = await warnings(await userWith('+@all', '-zadd', '-publish', '~start-up:*', '&start-up:*'));
+    expect(told).toMatch(/lacks rights.*\+zadd, \+publish/);
+    expect(told).not.toContain('secret');
+  });
+});
