@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { MiniRedis } from './mini-redis/mini-redis.js';
 import { RedisError, Status } from './mini-redis/reply.js';
 import { Random } from './world/random.js';
@@ -16,20 +16,23 @@ function plain(reply: unknown): unknown {
 }
 
 describe('the Redis of the simulation answers as a real one', () => {
+  let server: RedisServer;
   let redis: Redis;
   let mini: MiniRedis;
   let prefix: string;
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    server = await startRedisServer();
     // As scripts see replies.
-    redis = new Redis(redisUrl(), { protocol: 2 });
+    redis = new Redis(server.url, { protocol: 2 });
   });
   beforeEach(() => {
     prefix = uniquePrefix();
     mini = new MiniRedis({ clock: () => Date.now() * 1000, runId: 'a'.repeat(40) });
   });
-  afterAll(() => {
+  afterAll(async () => {
     redis.disconnect();
+    await server.stop();
   });
 
   const onBoth = async (name: string, args: string[]): Promise<[unknown, unknown]> => {
@@ -211,10 +214,8 @@ describe('the Redis of the simulation answers as a real one', () => {
   });
 
   test('when memory is full: what grows is refused until the script has written', async () => {
-    const limit = (await redis.config('GET', 'maxmemory')) as [string, string];
-    const memory = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
     await onBoth('HSET', [`${prefix}:h`, 'f', 'v']);
-    await redis.config('SET', 'maxmemory', String(Math.floor(memory / 2)));
+    await redis.config('SET', 'maxmemory', '1');
     mini.memoryFull = true;
     try {
       const eager = "redis.call('HSET', KEYS[1], 'f', 'w') return 1";
@@ -227,7 +228,7 @@ describe('the Redis of the simulation answers as a real one', () => {
       expect(await onBoth('EVAL', [patient, '1', `${prefix}:h`])).toEqual([1, 1]);
       expect(await onBoth('HDEL', [`${prefix}:h`, 'f'])).toEqual([1, 1]);
     } finally {
-      await redis.config('SET', 'maxmemory', limit[1]);
+      await redis.config('SET', 'maxmemory', '0');
     }
   });
 });

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { fileURLToPath } from 'node:url';
-import { redisUrl } from '../support/redis.js';
-import type { Executed, MiniRedis } from './mini-redis/mini-redis.js';
+import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { noRight, type Executed, type MiniRedis } from './mini-redis/mini-redis.js';
 import { RedisError, Status } from './mini-redis/reply.js';
 import { SortedSet } from './mini-redis/sorted-set.js';
 import { FAULT_KINDS } from './scenario/faults.js';
@@ -15,6 +15,11 @@ const NOT_COMMANDS = ['rollback', 'restart-empty', 'memory-full'] as const;
 const SURROUNDINGS = `
 local surroundings, server = cjson.decode(table.remove(ARGV)), redis
 local function answer(call, name, ...)
+  if surroundings.denied[name] then
+    local refusal = { err = surroundings.denied[name] }
+    if call == server.call then error(refusal) end
+    return refusal
+  end
   if name == 'TIME' then return surroundings.time end
   if name == 'PUBLISH' then return 0 end
   if name == 'INFO' then return 'run_id:' .. surroundings.runId end
@@ -33,12 +38,13 @@ local redis = {
 /** The same script on a real server that is told the simulated time, run id and subscriptions. */
 async function onRealServer(
   redis: Redis,
-  { args, micros, runId, listeners }: Executed,
+  { args, micros, runId, listeners, denied }: Executed,
   source: string,
 ): Promise<unknown> {
   const [, count = '0', ...rest] = args;
   const time = [String(Math.floor(micros / 1e6)), String(micros % 1e6)];
-  const surroundings = JSON.stringify({ time, runId, listeners });
+  const refusals = Object.fromEntries(denied.map((command) => [command, noRight(command).text]));
+  const surroundings = JSON.stringify({ time, runId, listeners, denied: refusals });
   return redis.eval(SURROUNDINGS + source, count, ...rest, surroundings).catch((error: unknown) => error);
 }
 
@@ -74,16 +80,16 @@ function simulatedData(mini: MiniRedis): Data {
 }
 
 describe('what the simulated server ran, run again on a real one', () => {
+  let server: RedisServer;
   let redis: Redis;
 
   beforeAll(async () => {
-    // A database of its own: the transcripts name their keys themselves.
-    redis = new Redis(redisUrl(), { protocol: 2, db: 9 });
-    await redis.flushdb();
+    server = await startRedisServer();
+    redis = new Redis(server.url, { protocol: 2 });
   });
   afterAll(async () => {
-    await redis.flushdb();
     redis.disconnect();
+    await server.stop();
   });
 
   test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))(

@@ -11,7 +11,8 @@ const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory >
 const WRONG_NUMBER = new RedisError('ERR Wrong number of args calling Redis command from script');
 const NO_SCRIPT = new RedisError('NOSCRIPT No matching script. Please use EVAL.');
 
-function noRight(command: string): RedisError {
+/** What a user hears who may not run a command. */
+export function noRight(command: string): RedisError {
   return new RedisError(`NOPERM this user has no permissions to run the '${command.toLowerCase()}' command`);
 }
 
@@ -29,6 +30,8 @@ export interface Executed {
   /** The keys that had not expired. */
   readonly keys: readonly string[];
   readonly listeners: Readonly<Record<string, number>>;
+  /** Commands that its user had no right to. */
+  readonly denied: readonly string[];
   readonly reply: Reply;
 }
 
@@ -83,11 +86,11 @@ export class MiniRedis {
   execute(name: string, args: string[]): Reply {
     this.micros = this.options.clock();
     if (!this.onExecuted) return this.run(name, args);
-    const { micros, runId } = this;
+    const { micros, runId, denied } = this;
     const keys = this.keys.keys();
     const listeners = Object.fromEntries([...this.channels].map(([channel, { size }]) => [channel, size]));
     const reply = this.run(name, args);
-    this.onExecuted({ name, args, micros, runId, keys, listeners, reply });
+    this.onExecuted({ name, args, micros, runId, keys, listeners, denied, reply });
     return reply;
   }
 

@@ -102,10 +102,12 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       };
     }
     case 'flush':
+      if (server.down) return undefined;
       server.redis.execute('FLUSHALL', []);
       broke('data-lost');
       return undefined;
     case 'evict': {
+      if (server.down) return undefined;
       const suffix = ['', ':queue', ':clients'][fault.amount] ?? '';
       server.redis.execute('DEL', [`fairlock:{${lock}}${suffix}`]);
       broke(suffix === '' ? 'data-lost' : 'line-lost', lock);

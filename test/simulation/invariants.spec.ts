@@ -1,0 +1,27 @@
+import { fileURLToPath } from 'node:url';
+import { runCampaign, Subject } from './campaign.js';
+
+const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
+const FIRST = 1;
+
+describe('simulated clients on a simulated Redis', () => {
+  test('break no invariant, whatever fails', async () => {
+    const seeds = 36;
+    const { tally, failures } = await runCampaign(new Subject(LIB), { first: FIRST, seeds });
+    expect(failures.map(({ plan, violation }) => ({ seed: plan.seed, ...violation }))).toEqual([]);
+    expect(tally.grants).toBeGreaterThan(10 * seeds);
+    expect(tally.faults).toBeGreaterThan(5 * seeds);
+  });
+
+  test('are never out of turn, and need no excuse, where nothing fails', async () => {
+    const seeds = 15;
+    const { tally, failures } = await runCampaign(new Subject(LIB), {
+      first: FIRST,
+      seeds,
+      limits: { only: [] },
+    });
+    expect(failures.map(({ plan, violation }) => ({ seed: plan.seed, ...violation }))).toEqual([]);
+    expect(tally.grants).toBeGreaterThan(10 * seeds);
+    expect(tally).toMatchObject({ faults: 0, excusedInversions: 0, excusedOverlaps: 0 });
+  });
+});
