@@ -58,6 +58,28 @@ describe('a server in trouble', () => {
     expect(performance.now() - closing).toBeLessThan(2 * commandTimeout + SLACK);
   });
 
+  test('that is away while clients of the application queue commands: closing ends what was asked', async () => {
+    const server = await startRedisServer();
+    const made: Redis[] = [];
+    const client = await clients.start(() => {
+      const user = new Redis(server.url, { retryStrategy: () => 100, disconnectTimeout: 100 });
+      made.push(user.on('error', () => undefined));
+      return user;
+    });
+    await server.stop();
+    await eventually(
+      () => made.every(({ status }) => status !== 'ready'),
+      SOON,
+      'the end of the connections',
+    );
+    const asked = refusal(client.engine.inspect('a'));
+    // ioredis leaves unanswered what it had queued when it is told to disconnect between two attempts.
+    await client.close();
+    const { failure } = await within(asked, commandTimeout + SLACK, 'an answer');
+    expect(['timeout', 'unreachable']).toContain(failure);
+    for (const user of made) user.disconnect();
+  });
+
   describe('of its own', () => {
     let server: RedisServer;
     let admin: Redis;

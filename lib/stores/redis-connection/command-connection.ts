@@ -127,7 +127,14 @@ export class CommandConnection {
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
   private suspect(sentAt: number): void {
-    if (this.suspected || this.lastAnswer >= sentAt || !('stream' in this.client) || !this.ready) return;
+    if (
+      this.closed ||
+      this.suspected ||
+      this.lastAnswer >= sentAt ||
+      !('stream' in this.client) ||
+      !this.ready
+    )
+      return;
     this.suspected = true;
     this.client.disconnect(true);
   }

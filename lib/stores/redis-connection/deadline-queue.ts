@@ -40,11 +40,14 @@ export class DeadlineQueue {
     }
   }
 
+  /** For good: what is still without an answer will not be waited for. */
   stop(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
+    const open = this.queue.slice(this.head);
     this.queue = [];
     this.head = 0;
+    for (const awaited of open) if (!awaited.answered) awaited.onOverdue();
   }
 
   private arm(first: Awaited): void {
