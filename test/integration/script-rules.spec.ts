@@ -352,6 +352,19 @@ describe('the scripts of the native protocol', () => {
       expect((await alive.heartbeat()).run).toBe('2');
     });
 
+    test('and so they do if it is their client that asks, heard or not', async () => {
+      const short = { ...TIMES, lease: 100 };
+      const [holder, asking, other] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      await asking.acquire();
+      await asking.acquire();
+      await other.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await asking.heartbeat()).run).toBe('1,2');
+      await pause(120);
+      expect((await asking.heartbeat()).run).toBe('2');
+    });
+
     test('a lapsed grant is a new generation for its client (M5)', async () => {
       const short = { ...TIMES, lease: 60 };
       const holder = client(short);

@@ -1,12 +1,21 @@
 import { Redis } from 'ioredis';
 import type { FairLock } from '../../lib/core/fair-lock.js';
+import type { Grant, LockRequest } from '../../lib/core/lock-store.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, pause, within } from '../support/waiting.js';
 
-const { lease } = USUAL_TIMES;
+const { lease, livenessWindow } = USUAL_TIMES;
+
+const request = (key: string, more: Partial<LockRequest> = {}): LockRequest => ({
+  key,
+  waitTime: Infinity,
+  maxQueue: Infinity,
+  label: 'test',
+  ...more,
+});
 
 describe('the watchdog', () => {
   const prefix = uniquePrefix();
@@ -90,5 +99,52 @@ describe('the watchdog', () => {
       await server.kill('SIGCONT');
     }
     await lock.release();
+  });
+
+  test('gives the next of a run a whole lease where the one before it was renewed no more', async () => {
+    const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
+    const lock = await holder.engine.acquire('run');
+    const places = [deferred<number>(), deferred<number>()];
+    const grants = places.map(({ resolve }) => other.store.acquire(request('run', { onQueued: resolve })));
+    await Promise.all(places.map(({ promise }) => promise));
+    await lock.release();
+    const [first, second] = grants as [Promise<Grant>, Promise<Grant>];
+    const { lease: tooLong, release } = await within(first, lease, 'the first of the run');
+    tooLong.stopRenewing('it was held for too long');
+    // Nearly all of it: what is left is less than a renewal takes.
+    await pause(tooLong.remaining() - 20);
+    await release();
+    const next = await within(second, lease, 'the second of the run');
+    expect(next.lease.remaining()).toBeGreaterThan(livenessWindow / 2);
+    await next.release();
+  });
+
+  test('tells also a hold that is renewed no more when its grant is gone from Redis', async () => {
+    const holder = await clients.start(server.url);
+    const { lease: held, release } = await holder.store.acquire(request('flushed'));
+    held.stopRenewing('it was held for too long');
+    const told = deferred<void>();
+    held.onLost(() => told.resolve());
+    const left = held.remaining();
+    await direct.flushall();
+    const asked = performance.now();
+    await within(told.promise, lease, 'the loss');
+    // By a heartbeat, well before its own end.
+    expect(performance.now() - asked).toBeLessThan(Math.min(left, livenessWindow) - 300);
+    await release();
+  });
+
+  test('asks anew for a request whose only grant came too late to be entered', async () => {
+    const [slow, fixed] = [450, 400];
+    const client = await clients.start(proxy.url);
+    await (await client.engine.acquire('late')).release();
+    const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
+    const first = client.store.acquire(request('late', { leaseTime: fixed }));
+    // Its lease is over in Redis, and its answer still under way: the next is granted before the first is heard of.
+    await pause(fixed + 20);
+    const second = client.store.acquire(request('late', { leaseTime: 5 * slow }));
+    await (await within(second, 4 * slow, 'the second')).release();
+    heal();
+    await (await within(first, lease, 'the first')).release();
   });
 });

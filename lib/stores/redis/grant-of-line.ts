@@ -60,11 +60,12 @@ export class GrantOfLine {
     if (this.run?.first === first) this.lose(this.run, 'it was released by force');
   }
 
-  /** The answer to a heartbeat that named `run` for renewal; it touches no other (M2). */
-  renewed(run: HeldRun, answer: Answer): void {
+  /** The answer to a heartbeat that was sent while `run` was the present one; it touches no other (M2). */
+  heardOf(run: HeldRun, answer: Answer): void {
     if (this.run !== run) return;
     if (answer.status === 'RENEWED' && answer.grant) run.renewed(answer.grant.since, answer.grant.left);
-    if (answer.status === 'GONE') {
+    // Also where it was not to be renewed.
+    if (answer.status === 'GONE' && answer.grant?.first !== run.first) {
       this.lose(
         run,
         'Redis no longer has this grant (it expired, was released by force, or its data was lost)',
@@ -74,9 +75,7 @@ export class GrantOfLine {
 
   /** A heartbeat that named the grant that came too late was answered without it: it is over, and who waited in it asks anew. */
   heardOfLate(late: PresentGrant, answer: Answer): void {
-    if (this.late !== late || answer.grant?.first === late.first) return;
-    this.late = undefined;
-    for (const sequence of late.run) this.line.requests.reask(this.line.requests.get(sequence));
+    if (this.late === late && answer.grant?.first !== late.first) this.lateIsOver(late);
   }
 
   /** Until when the line must be remembered for the sake of a lost grant; undefined: it need not be. */
@@ -93,7 +92,17 @@ export class GrantOfLine {
     await this.over(run);
   }
 
+  /** Nobody could enter it in time: who waited in it asks anew. */
+  private lateIsOver(late: PresentGrant): void {
+    this.late = undefined;
+    for (const sequence of late.run) this.line.requests.reask(this.line.requests.get(sequence));
+  }
+
   private present(grant: PresentGrant): void {
+    const { late } = this;
+    if (late && grant.first < late.first) return;
+    // Redis has granted anew, so the one that came too late is over, and no heartbeat will ever tell.
+    if (late && grant.first > late.first) this.lateIsOver(late);
     if (this.run) {
       if (grant.first <= this.run.first) return;
       this.lose(this.run, 'Redis gave the lock to another request before this one was released');
@@ -128,8 +137,10 @@ export class GrantOfLine {
   private leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
     // By the clocks the lease may have run out this very moment; looking loses it.
     if (run.current?.waiter !== waiter || run.current.lease.state === 'lost') return this.giveBackLost(run);
-    run.current.lease.end();
-    return this.enterNext(run);
+    const { lease } = run.current;
+    lease.end();
+    // What is left of a lease that was not renewed any more may be too short for the next, who gets a whole one.
+    return lease.renewable ? this.enterNext(run) : this.over(run);
   }
 
   private giveBackLost(run: HeldRun): Promise<void> {

@@ -123,7 +123,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     if (waiting || late || run?.wantsRenewal) {
       if (this.nextBeat === 0) this.nextBeat = time + timing.heartbeat;
       // The first lease is by the settings of whoever passed the lock on, which may be shorter than this client's.
-      if (run?.wantsRenewal) this.nextBeat = Math.min(this.nextBeat, time + Math.max(0, run.remaining()) / 2);
+      if (run?.wantsRenewal && run.current?.lease.renewable)
+        this.nextBeat = Math.min(this.nextBeat, time + Math.max(0, run.remaining()) / 2);
       due = Math.min(due, this.nextBeat);
     }
     // Looking at the lease then is what makes it lost (R12).
@@ -182,7 +183,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     subscriptionCheck.heardBy(Number(answer.details[0]), answer.sentAt.monotonic);
     // The server's clock was set: now it is known, and asking again works (R2).
     if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
-    else if (renewing) this.grant.renewed(renewing, answer);
+    else if (run) this.grant.heardOf(run, answer);
     if (answer.status !== 'EXPIRED' && waiting)
       this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
     this.take(answer);

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '132084249dddc53e4377a02da66fe1d55f0c8d88',
+  sha1: 'ef400c35b4bc0ce97cd9dfe481863fac20720c99',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -197,6 +197,7 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
@@ -465,7 +466,8 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
 putBackAllButFirst()
 end
 end
@@ -528,7 +530,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '0e193df422313a98b97d8e2d430e4238e6e78760',
+  sha1: '36219fcacbb2d632c7bdb4f47ef3d6f0bed2833a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -686,6 +688,7 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
@@ -918,7 +921,8 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
 putBackAllButFirst()
 end
 end
@@ -968,7 +972,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '9495e978bfd4f9b7ce17a089650db116125fba15',
+  sha1: 'dae42a9db134c22655bfdc35935889537549278f',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1129,6 +1133,7 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
@@ -1361,7 +1366,8 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
 putBackAllButFirst()
 end
 end
@@ -1552,7 +1558,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '2e7c0655d138def9838812d3a9fdf3f5ce25e8b3',
+  sha1: '18ae0f1ad07188655a2934b97b85de08b0f8219a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1710,6 +1716,7 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
@@ -1942,7 +1949,8 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
 putBackAllButFirst()
 end
 end
@@ -1990,7 +1998,7 @@ return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'cfe6676fc822cd7714a06fb818d22a7b0b953d65',
+  sha1: 'a81879f0b6f375020e4caeb797bf67fb4e867ef8',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2186,6 +2194,7 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
@@ -2418,7 +2427,8 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
 putBackAllButFirst()
 end
 end

@@ -241,7 +241,8 @@ end
 local function lapse()
   if string.find(run, ',', 1, true) then
     local _, heard = parse(recordOf(holder))
-    if heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0 then
+    local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+    if holder == client or isHeard then
       putBackAllButFirst()
     end
   end

@@ -71,6 +71,7 @@ local function inGrace()
     if not callerWasInTouch and newest < now and newest > graceUntil then
       graceUntil = now + WINDOW
       redis.call('HSET', hash, 'grace', graceUntil)
+      redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
     end
   end
   return now <= graceUntil
