@@ -51,6 +51,7 @@ declare module 'fengari/src/lobject.js' {
     setsvalue(value: object): void;
   }
   const lobject: {
+    readonly TValue: new (type: number, value: unknown) => Cell;
     luaO_str2num(text: Uint8Array, into: Cell): number;
     luaO_tostring(state: object, cell: Cell): void;
     luaO_pushvfstring(state: object, format: Uint8Array, values: unknown[]): unknown;
@@ -61,4 +62,9 @@ declare module 'fengari/src/lobject.js' {
 declare module 'fengari/src/lstring.js' {
   const lstring: { luaS_bless(state: object, text: Uint8Array): object };
   export default lstring;
+}
+
+declare module 'fengari/src/ldo.js' {
+  const ldo: { adjust_top(state: { top: number; readonly stack: unknown[] }, top: number): void };
+  export default ldo;
 }

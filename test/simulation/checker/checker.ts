@@ -1,4 +1,5 @@
 import type { Grant } from '../../../lib/core/lock-store.js';
+import { faultsOfScript } from './script-faults.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
@@ -176,12 +177,17 @@ export class Checker {
   }
 
   /** After each script on the server. */
-  afterScript(key: string, reply: unknown): void {
-    const bare = this.server.redis.keysWithoutExpiry();
-    if (bare.length > 0) this.violate('leak', `without a time to live: ${bare.join(', ')}`);
+  afterScript(key: string, args: readonly string[], reply: unknown): void {
+    const { server, excuses, world } = this;
     const lock = this.lockOfKey(key);
-    if (lock && Array.isArray(reply) && reply[0] === 'FORCED') {
-      this.excuses.serverBroke({ kind: 'taken-away', at: this.world.now, lock: lock.name, by: 0 });
+    for (const client of this.clients) client.observe(world.now);
+    const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1];
+    // Only the grant that was named may be taken away.
+    if (lock && takenAway && Number(takenAway) === lock.serverGrant.firstToken) {
+      excuses.serverBroke({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
+    }
+    for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline())) {
+      this.violate(invariant, text);
     }
     if (lock) this.checkServerGrant(lock, key);
   }

@@ -10,6 +10,7 @@ export class Excuses {
   private steppedBack = 0;
   private readonly lease: number;
   private readonly window: number;
+  private readonly shortestWindow: number;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
   /** The longest time for which the server may honour a grant without hearing from its client. */
@@ -19,6 +20,7 @@ export class Excuses {
     const times = plan.clients.map((client) => client.times ?? plan);
     this.lease = Math.max(...times.map(({ lease }) => lease));
     this.window = Math.max(...times.map(({ window }) => window));
+    this.shortestWindow = Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
@@ -73,8 +75,14 @@ export class Excuses {
     const recovery = this.heartbeat + this.recovery();
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace.
-    const servedWasSteady = served.client.lastUnreachable < passedAt - GRACE;
+    const servedWasSteady = served.client.lastUnheard < passedAt - GRACE;
     if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
+    // While clients have different settings: without messages, a first lease that is shorter than the heartbeat of
+    // the client that it is given to may be over before that asks.
+    const { lease, window } = this.plan.clients[waiting.client.index]?.times ?? this.plan;
+    const messagesMayBeLost = this.kinds.size > 0 || this.plan.denied.includes('PUBLISH');
+    if (messagesMayBeLost && this.shortestWindow < Math.min(lease, window) / 3 + 100 + 10 * this.plan.latency)
+      return true;
     // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
     if (this.kinds.size > 0 && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
     return this.breaks.some(
@@ -85,6 +93,11 @@ export class Excuses {
         // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones.
         (passedAt <= at + recovery || this.steppedBack > 0),
     );
+  }
+
+  /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */
+  longestDeadline(): number {
+    return this.window + 1 + this.steppedBack;
   }
 
   /** A command that gets no answer, and another that does. */

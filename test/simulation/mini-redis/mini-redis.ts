@@ -52,8 +52,8 @@ export class MiniRedis {
   memoryFull = false;
   /** Commands that its user has no right to. */
   denied: readonly string[] = [];
-  /** Called after each script with the first of its keys. */
-  onScript: ((key: string, reply: Reply) => void) | undefined;
+  /** Called after each script with the first of its keys, and its arguments. */
+  onScript: ((key: string, args: readonly string[], reply: Reply) => void) | undefined;
 
   /** Called after each command from outside. */
   onExecuted: ((executed: Executed) => void) | undefined;
@@ -153,7 +153,8 @@ export class MiniRedis {
   private runScript(source: string, [count = '0', ...rest]: string[]): Reply {
     const keys = rest.slice(0, Number(count));
     let wrote = false;
-    const reply = (lua as LuaRuntime).run(source, keys, rest.slice(Number(count)), (name, args) => {
+    const scriptArgs = rest.slice(Number(count));
+    const reply = (lua as LuaRuntime).run(source, keys, scriptArgs, (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
       if (this.denied.includes(name.toUpperCase())) return noRight(name);
       if (command && args.length < command.fewest) return WRONG_NUMBER;
@@ -162,7 +163,7 @@ export class MiniRedis {
       if (command?.writes) wrote = true;
       return runCommand(this.context, name, args);
     });
-    this.onScript?.(keys[0] ?? '', reply);
+    this.onScript?.(keys[0] ?? '', scriptArgs, reply);
     return reply;
   }
 

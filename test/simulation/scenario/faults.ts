@@ -17,6 +17,7 @@ export const FAULT_KINDS = [
   'crash',
   'restart-empty',
   'rollback',
+  'frozen-primary',
   'flush',
   'evict',
   'script-flush',

@@ -11,6 +11,7 @@ export interface FaultTargets {
   readonly server: SimServer;
   readonly random: Random;
   readonly checker: Checker;
+  readonly commandTimeout: number;
   client(index: number): SimClient | undefined;
   clients(): readonly SimClient[];
   /** Name of a lock. */
@@ -100,6 +101,11 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
         if (fault.kind !== 'crash') broke('data-lost');
         checker.dataRestored();
       };
+    }
+    case 'frozen-primary': {
+      if (server.away) return undefined;
+      const { thaw } = server.failOver(targets.commandTimeout);
+      return thaw;
     }
     case 'flush':
       if (server.down) return undefined;

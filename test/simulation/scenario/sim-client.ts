@@ -53,6 +53,7 @@ export class SimClient {
     terms: PlannedClient,
   ) {
     this.unreachableSince = world.now;
+    this.lastUnheard = world.now;
     this.process = new SimProcess(world, `c${index}`, terms);
     const good = (): Weather => new Weather(plan.latency / 5, plan.latency);
     this.weather = {
@@ -88,6 +89,9 @@ export class SimClient {
     return isLong ? now : this.lastSeenLongUnreachable;
   }
 
+  /** The last time at which the server knew nobody who listens for it, as far as was seen. */
+  lastUnheard: number;
+
   /** The last time at which its commands could not reach the server, or answers could not come back. */
   get lastMute(): number {
     return this.wasMute ? this.world.now : this.lastSeenMute;
@@ -95,8 +99,9 @@ export class SimClient {
 
   /** Takes note of whether the two can hear each other, after something happened. */
   observe(now: number): void {
+    if (!this.isHeard) this.lastUnheard = now;
     const mute = this.isMute();
-    const reachable = !mute && this.isSubscribed();
+    const reachable = !mute && this.isSubscribed && !this.inBadWeather('subscriber');
     this.lastSeenLongUnreachable = this.lastLongUnreachable;
     if (!reachable || !this.wasReachable) this.lastSeenUnreachable = now;
     if (!reachable && this.wasReachable) this.unreachableSince = now;
@@ -105,15 +110,23 @@ export class SimClient {
     this.wasMute = mute;
   }
 
+  private get isHeard(): boolean {
+    const link = this.redis.get('subscriber')?.connection;
+    return link !== undefined && this.server.isSubscribed(link);
+  }
+
   private isMute(): boolean {
     if (!this.process.alive || this.process.paused || this.server.away || this.server.error) return true;
     const link = this.redis.get('commands')?.connection;
-    return !link?.openAtClient || !link.openAtServer || this.inBadWeather('commands');
+    return (
+      !link?.openAtClient || !link.openAtServer || !this.server.serves(link) || this.inBadWeather('commands')
+    );
   }
 
-  private isSubscribed(): boolean {
+  /** Whether its subscriber connection is up on both sides, and subscribed. */
+  get isSubscribed(): boolean {
     const link = this.redis.get('subscriber')?.connection;
-    return link?.openAtClient === true && this.server.isSubscribed(link) && !this.inBadWeather('subscriber');
+    return link?.openAtClient === true && this.server.isSubscribed(link);
   }
 
   private inBadWeather(role: Role): boolean {

@@ -49,7 +49,7 @@ export class Simulation {
     this.server.redis.denied = plan.denied;
     this.checker = new Checker(this.world, this.server, plan, this.living);
     this.world.afterEach = () => this.checker.afterEach();
-    this.server.redis.onScript = (key, reply) => this.checker.afterScript(key, reply);
+    this.server.redis.onScript = (key, args, reply) => this.checker.afterScript(key, args, reply);
   }
 
   async run(): Promise<Outcome> {
@@ -107,6 +107,11 @@ export class Simulation {
     }
     const keys = server.redis.presentKeys();
     if (keys.length > 0) checker.violate('leak', `keys left at rest: ${keys.join(', ')}`);
+    for (const client of this.living) {
+      if (client.process.alive && !client.closed && !client.isSubscribed) {
+        checker.violate('deaf', `${client.process.name} is not subscribed at rest`);
+      }
+    }
     const timer = world.pendingTimer();
     if (timer !== undefined) checker.violate('leak', `a timer is left at rest: ${timer}`);
   }
@@ -208,8 +213,9 @@ export class Simulation {
   }
 
   private get targets(): FaultTargets {
-    const { world, server, random, checker } = this;
+    const { world, server, random, checker, plan } = this;
     return {
+      commandTimeout: plan.commandTimeout,
       world,
       server,
       random,

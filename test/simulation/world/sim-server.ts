@@ -13,6 +13,11 @@ interface Arrived {
   readonly answer: (reply: unknown) => void;
 }
 
+interface FrozenPrimary {
+  readonly redis: MiniRedis;
+  readonly arrived: (Arrived & { readonly at: number })[];
+}
+
 /** A Redis server process: mini-redis with a clock, connections, and the ways in which a server fails. */
 export class SimServer implements ServerEnd {
   readonly redis: MiniRedis;
@@ -32,6 +37,8 @@ export class SimServer implements ServerEnd {
 
   private stalled = false;
   private waiting: Arrived[] = [];
+  /** Connections to a former primary that stands still, and what arrived there. */
+  private readonly frozen = new Map<Link, FrozenPrimary>();
   private readonly subscribed = new Map<Link, { deliver(channel: string, message: string): void }>();
   private clockStep = 0;
   private readonly rate: number;
@@ -62,18 +69,29 @@ export class SimServer implements ServerEnd {
     return this.subscribed.has(link);
   }
 
+  /** Whether what is sent on this connection reaches the server that serves now. */
+  serves(link: Link): boolean {
+    return !this.away && !this.frozen.has(link);
+  }
+
   connected(link: Link): void {
     this.links.add(link);
   }
 
   hungUp(link: Link): void {
     this.links.delete(link);
+    this.frozen.delete(link);
     const listener = this.subscribed.get(link);
     if (listener) this.redis.unsubscribeAll(listener);
     this.subscribed.delete(link);
   }
 
   command(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
+    const frozen = this.frozen.get(link);
+    if (frozen) {
+      frozen.arrived.push({ at: this.world.now, link, name, args, answer });
+      return;
+    }
     if (this.down) return;
     if (this.stalled) this.waiting.push({ link, name, args, answer });
     else this.run(link, name, args, answer);
@@ -103,6 +121,39 @@ export class SimServer implements ServerEnd {
   revive(data: Map<string, Value> | undefined): void {
     this.down = false;
     this.redis.restart(this.random.hex(20), data);
+  }
+
+  /**
+   * A failover that loses nothing: the primary stands still and a replica takes over, while connections stay with the
+   * old one. When that `thaws` it runs what has waited there, on its old data, and is then made a replica: its
+   * connections end. What was sent to it within the last `recent` ms is lost, so that only late commands are run.
+   */
+  failOver(recent: number): { thaw(): void } {
+    const { world, redis } = this;
+    const old: FrozenPrimary = {
+      redis: new MiniRedis({ clock: () => this.micros(), runId: redis.runId }),
+      arrived: [],
+    };
+    old.redis.restart(redis.runId, redis.keys.snapshot());
+    for (const link of this.links) this.frozen.set(link, old);
+    this.links.clear();
+    this.subscribed.clear();
+    redis.restart(this.random.hex(20), redis.keys.snapshot());
+    return {
+      thaw: () => {
+        for (const { at, link, name, args, answer } of old.arrived) {
+          if (at > world.now - recent || !name.startsWith('eval')) continue;
+          const reply = old.redis.execute(name, args);
+          world.trace(() => `        OLD PRIMARY: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
+          answer(reply);
+        }
+        for (const [link, primary] of this.frozen) {
+          if (primary !== old) continue;
+          this.frozen.delete(link);
+          link.closeAtServer();
+        }
+      },
+    };
   }
 
   private run(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { merged, type Summary } from './summary.js';
+
+const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+
+/**
+ * One campaign in several processes, each with its share of the seeds.
+ *
+ * @param options those of the command line, but for the seeds
+ * @throws where a process ends without its closing line
+ */
+export async function runJobs(
+  jobs: number,
+  first: number,
+  seeds: number,
+  options: readonly string[],
+): Promise<Summary> {
+  const share = Math.ceil(seeds / jobs);
+  const starts = Array.from({ length: jobs }, (_, i) => i * share).filter((from) => from < seeds);
+  const parts = starts.map((from) =>
+    runJob(['--seed', String(first + from), '--seeds', String(Math.min(share, seeds - from)), ...options]),
+  );
+  return merged(await Promise.all(parts));
+}
+
+/** Passes on what a process prints, but for its closing line. */
+function runJob(args: readonly string[]): Promise<Summary> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [RUN, 'main.ts', ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let summary: Summary | undefined;
+    createInterface(child.stdout).on('line', (line) => {
+      if (line.startsWith('{')) summary = JSON.parse(line) as Summary;
+      else console.log(line);
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (summary) resolve(summary);
+      else reject(new Error(`a process of the simulation ended with ${code} and said nothing`));
+    });
+  });
+}
