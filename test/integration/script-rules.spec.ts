@@ -252,6 +252,15 @@ describe('the scripts of the native protocol', () => {
       expect((await gone.heartbeat()).run).toBe('1');
     });
 
+    test('whoever asks is alive, though nobody listens to it (R5)', async () => {
+      const [holder, asking] = [client(), await heard()];
+      const grant = await holder.acquire();
+      await asking.acquire();
+      await subscriber.unsubscribe(asking.channel);
+      await holder.release(grant.first, grant.sequence);
+      expect((await asking.heartbeat()).run).toBe('1');
+    });
+
     test('when all subscriptions broke at once, the first to come back does not overtake the line (R6)', async () => {
       const [holder, one, two] = [client(), await heard(), await heard()];
       const grant = await holder.acquire();

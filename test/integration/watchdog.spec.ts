@@ -101,6 +101,25 @@ describe('the watchdog', () => {
     await lock.release();
   });
 
+  test('counts a lease from the sending of the command that was answered (M1)', async () => {
+    const delay = 300;
+    const margin = lease / 10;
+    const client = await clients.start(proxy.url);
+    await (await client.engine.acquire('since')).release();
+    const heal = proxy.disturb({ delay }, { direction: 'toClient' });
+    const first = await client.store.acquire(request('since'));
+    expect(first.lease.remaining()).toBeLessThanOrEqual(lease - margin - delay);
+    const queued = deferred<number>();
+    const waiting = client.store.acquire(request('since', { onQueued: queued.resolve }));
+    await queued.promise;
+    await first.release();
+    // This one was granted by the answer to the release, with a first lease of one window.
+    const second = await within(waiting, lease, 'the second');
+    expect(second.lease.remaining()).toBeLessThanOrEqual(livenessWindow - margin - delay);
+    heal();
+    await second.release();
+  });
+
   test('gives the next of a run a whole lease where the one before it was renewed no more', async () => {
     const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
     const lock = await holder.engine.acquire('run');

@@ -74,6 +74,17 @@ describe('the watchdog', () => {
     expect(watchdog.size).toBe(0);
   });
 
+  it('takes nothing any more once it has stopped', () => {
+    const watchdog = new Watchdog();
+    watchdog.stop();
+    watchdog.schedule(
+      task(() => undefined),
+      performance.now() + 10,
+    );
+    expect(watchdog.size).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it('serves a task that schedules itself anew each time, with one timer', () => {
     const watchdog = new Watchdog();
     let beats = 0;

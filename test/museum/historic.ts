@@ -1,0 +1,255 @@
+import { inLine, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+
+/** Failures that distributed locks had, and how each would look here. */
+export const HISTORIC: readonly Exhibit[] = [
+  {
+    of: 'timeout drift: deadlines of waiters add up (Redisson 1104, 2099)',
+    what: "a heartbeat adds a window to its client's last deadline instead of to the present",
+    mutations: [
+      inLine(
+        "redis.call('ZADD', clients, now + WINDOW, client)",
+        "redis.call('ZADD', clients, math.max(now, tonumber(deadline or 0)) + WINDOW, client)",
+      ),
+    ],
+    proof: simulation('kill'),
+  },
+  {
+    of: 'live waiter evicted after a long wait (Redisson 3004)',
+    what: 'a heartbeat does not say that its client is alive',
+    mutations: [inScript('heartbeat', '  speak()\nend\nlocal status', 'end\nlocal status')],
+    proof: simulation('mute', 'delay'),
+  },
+  {
+    of: 'dead waiters block the line (Redisson 3166 to 3202, 4323)',
+    what: 'a waiter whose window is over stays in line',
+    mutations: [inLine('or (deadline < now and not inGrace()) then', 'then')],
+    proof: test(
+      'integration/script-rules.spec.ts',
+      'a silent client is dropped when its window is over, and a live one behind it is served (R8)',
+    ),
+  },
+  {
+    of: 'lost message (Redisson 5761, 763, 5070; ioredis 2187)',
+    what: 'a grant is learnt by its message only',
+    mutations: [
+      inStore(
+        'lock-line.ts',
+        'if (answer.grant) this.grant',
+        "if (answer.grant && answer.status !== 'GONE') this.grant",
+      ),
+    ],
+    proof: simulation('mute'),
+  },
+  {
+    of: 'lost message: ready, but subscribed to nothing for ever (ioredis 2187)',
+    what: 'a subscription that was refused is not tried again',
+    mutations: [
+      {
+        file: 'stores/redis-connection/subscriber.ts',
+        from: 'setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY)',
+        to: 'setTimeout(() => undefined, RESUBSCRIBE_DELAY)',
+      },
+    ],
+    proof: simulation('refuse-subscribe'),
+  },
+  {
+    of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
+    what: 'nobody looks after a lease that ended',
+    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nlocal heardBy', 'end\nlocal heardBy')],
+    proof: simulation('kill'),
+  },
+  {
+    of: 'double hold after a re-sent command (Redisson 7367)',
+    what: 'a re-sent acquire of the holder is granted once more',
+    mutations: [
+      inScript(
+        'acquire',
+        "if holds(sequence) then\n  return answer('GRANTED')",
+        "if holds(sequence) then\n  grant(client, run .. ',' .. sequence, 2, tonumber(ARGV[4]), ARGV[5], ARGV[11])\n  return answer('GRANTED')",
+      ),
+    ],
+    proof: simulation('cut', 'duplicate'),
+  },
+  {
+    of: 'double hold after a re-sent command (Redisson 7367)',
+    what: 'a late copy of the acquire of a released grant takes the lock for nobody',
+    mutations: [
+      inScript('acquire', "== client .. ':' .. sequence then", "== sequence .. ':' .. client then"),
+    ],
+    proof: test(
+      'integration/script-rules.spec.ts',
+      'a late copy of the acquire of a released grant is told DONE and takes nothing (M9)',
+    ),
+  },
+  {
+    of: 'delayed release frees the lock of somebody else (Redisson 4871; Kleppmann)',
+    what: 'a release names its client instead of its grant',
+    mutations: [inScript('release', 'holder == client and first == tonumber(ARGV[2])', 'holder == client')],
+    proof: simulation('duplicate', 'cut'),
+  },
+  {
+    of: 'delayed renewal revives the dead (Redisson 1966, 1626)',
+    what: 'a renewal does not ask whether the grant is still there',
+    mutations: [
+      inScript(
+        'heartbeat',
+        'if given > 0 and held() and holder == client and first == given and leaseEnd > now then',
+        "if given > 0 then\n  if not held() or first ~= given then\n    holder, first, run, since = client, given, run == '' and '1' or run, now\n  end",
+      ),
+    ],
+    proof: simulation('pause', 'delay', 'server-step', 'force-release'),
+  },
+  {
+    of: 'watchdog that outlives its release (Redisson 7272, 5115)',
+    what: 'a grant that nobody waits for any more is kept and renewed',
+    mutations: [
+      inStore(
+        'grant-of-line.ts',
+        'if (!entered) return this.over(run);',
+        'if (!entered) return Promise.resolve();',
+      ),
+    ],
+    proof: simulation('duplicate', 'cut'),
+  },
+  {
+    of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
+    what: 'a watchdog that was stopped takes new tasks',
+    mutations: [{ file: 'core/watchdog.ts', from: 'if (this.stopped) return;', to: '' }],
+    proof: test('unit/core/watchdog.spec.ts', 'takes nothing any more once it has stopped'),
+  },
+  {
+    of: 'watchdog that dies after one error (Redisson 775, 2515, 3194, 3712)',
+    what: 'after a failed heartbeat there is no other',
+    mutations: [
+      inStore(
+        'lock-line.ts',
+        'this.nextBeat = performance.now() + RETRY_PAUSE;',
+        'this.nextBeat = Infinity;',
+      ),
+    ],
+    proof: simulation('cut', 'crash'),
+  },
+  {
+    of: 'queue and deadlines out of step: a script fails (Redisson 4153, 5989, 2513)',
+    what: 'a waiter without a deadline is compared with nil',
+    mutations: [inLine('  if not deadline then\n    -- Its entry', '  if false then\n    -- Its entry')],
+    proof: simulation('evict'),
+  },
+  {
+    of: 'queue and deadlines out of step: nobody is ever served (Redisson 6434)',
+    what: 'a waiter without a deadline is neither served nor dropped',
+    mutations: [
+      inLine(
+        "    redis.call('ZADD', clients, now + WINDOW, name)\n    keep(clients, WINDOW + RETENTION)\n    forget(name)\n    return LIVE, now",
+        '    return DOUBTFUL, micros, now',
+      ),
+    ],
+    proof: simulation('evict', 'kill'),
+  },
+  {
+    of: 'queue and deadlines out of step: the line is lost (Redisson 4595, 6150)',
+    what: 'a heartbeat does not look whether its waiters are still in line',
+    mutations: [inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not')],
+    proof: simulation('evict'),
+  },
+  {
+    of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
+    what: 'a lease counts from the receipt of the answer',
+    mutations: [
+      inStore('line-commands.ts', 'const sentAt = now();', 'let sentAt = now();'),
+      inStore(
+        'line-commands.ts',
+        'if (reply.length < 4) return',
+        'sentAt = now();\n    if (reply.length < 4) return',
+      ),
+    ],
+    proof: test(
+      'integration/watchdog.spec.ts',
+      'counts a lease from the sending of the command that was answered (M1)',
+    ),
+  },
+  {
+    of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
+    what: 'a message is taken for fresh however old it is',
+    mutations: [
+      inStore('redis-lock-store.ts', 'message.left - this.clock.ageAtMost(message.stamp)', 'message.left'),
+    ],
+    proof: simulation('delay', 'pause'),
+  },
+  {
+    of: 'holder that does not know that its lease is over (Curator 604; node-redlock 253)',
+    what: 'no margin: the holder believes longer than the server',
+    mutations: [
+      inStore(
+        'held-run.ts',
+        'this.margin = safetyMargin(this.leaseTime ?? lease);',
+        'this.margin = -safetyMargin(this.leaseTime ?? lease);',
+      ),
+    ],
+    proof: simulation('partition', 'cut', 'stall'),
+  },
+  {
+    of: 'holder that does not know that its lease is over (node-redlock 253)',
+    what: 'a lease is over only when an answer says so',
+    mutations: [{ file: 'core/lease.ts', from: 'if (this.remaining() <= 0) {', to: 'if (false) {' }],
+    proof: test('integration/watchdog.spec.ts', 'lets a lease run out that nobody can renew'),
+  },
+  {
+    of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',
+    what: 'commands carry no deadline, neither here nor in Redis',
+    mutations: [
+      inScript('acquire', 'if now > tonumber(ARGV[3]) then', 'if false then'),
+      {
+        file: 'stores/redis-connection/command-connection.ts',
+        from: 'reject(commandTimeout(this.timeout));\n          this.suspect(sentAt);',
+        to: '',
+      },
+    ],
+    proof: simulation('frozen-primary'),
+  },
+  {
+    of: 'token that goes backwards (INCR after FLUSHALL or failover; Redisson 6510)',
+    what: 'tokens are a counter',
+    mutations: [inState('first = math.max(token, micros - 1) + 1', 'first = token + 1')],
+    proof: simulation('flush'),
+  },
+  {
+    of: 'token that goes backwards (clock set back)',
+    what: 'a lock at rest forgets its token before the clock has passed it',
+    mutations: [inState('if token > micros then', 'if false then')],
+    proof: simulation('server-step'),
+  },
+  {
+    of: 'entry of a request that gave up stays in line (Redisson 5019)',
+    what: 'who gave up is granted the lock all the same',
+    mutations: [inStore('held-run.ts', 'if (!waiter || waiter.settled) continue;', 'if (!waiter) continue;')],
+    proof: simulation('mute', 'delay'),
+  },
+  {
+    of: 'keys that never expire (Redisson 4323, 4661, 6510)',
+    what: 'the queue has no time to live',
+    mutations: [inScript('acquire', 'member)\n  keep(queue, WINDOW + RETENTION)', 'member)')],
+    proof: simulation(),
+  },
+  {
+    of: 'force release repeated (a re-sent command takes the lock from the next)',
+    what: 'force release ends whatever grant it finds',
+    mutations: [
+      inScript('force-release', 'leaseEnd > now and first == tonumber(ARGV[2]) then', 'leaseEnd > now then'),
+      inScript('force-release', "if fields[3] == ARGV[2] .. ' forced' then", 'if false then'),
+    ],
+    proof: simulation('duplicate', 'force-release'),
+  },
+  {
+    of: 'unhandled rejection ends the process (ioredis 2187, node-redlock 283)',
+    what: 'a failed heartbeat rejects instead of being tried again',
+    mutations: [
+      inStore(
+        'lock-line.ts',
+        'this.nextBeat = performance.now() + RETRY_PAUSE;',
+        "this.nextBeat = performance.now() + RETRY_PAUSE;\n        throw new Error('not caught');",
+      ),
+    ],
+    proof: simulation('cut'),
+  },
+];

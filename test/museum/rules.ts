@@ -1,0 +1,272 @@
+import { inLine, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+
+const RULES_SPEC = 'integration/script-rules.spec.ts';
+
+/** The rules of docs/protocol.md, each left out once. */
+export const RULES: readonly Exhibit[] = [
+  {
+    of: 'R2 nothing after the deadline (acquire)',
+    what: 'acquire has no deadline',
+    mutations: [inScript('acquire', 'if now > tonumber(ARGV[3]) then', 'if false then')],
+    proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
+  },
+  {
+    of: 'R2 nothing after the deadline (heartbeat)',
+    what: 'a heartbeat has no deadline',
+    mutations: [inScript('heartbeat', 'if now > tonumber(ARGV[2]) then', 'if false then')],
+    proof: test(RULES_SPEC, 'a heartbeat neither renews nor marks alive after its deadline'),
+  },
+  {
+    of: 'R3 handing over works when memory is full',
+    what: 'a release begins with a write that needs memory',
+    mutations: [
+      inScript('release', "redis.call('PEXPIRE', hash, waiting == 0 and rest(ARGV[4]) or RETENTION)\n", ''),
+    ],
+    proof: test(
+      'integration/server-trouble.spec.ts',
+      'out of memory refuses new requests with a typed error',
+    ),
+  },
+  {
+    of: 'R4 a time to live next to the write',
+    what: 'a grant has none',
+    mutations: [inState("  redis.call('PEXPIRE', hash, ttl)\n", '')],
+    proof: simulation(),
+  },
+  {
+    of: 'R4 messages under pcall',
+    what: 'a message that is not permitted ends the script',
+    mutations: [inState("redis.pcall('PUBLISH'", "redis.call('PUBLISH'")],
+    proof: { ...simulation(), denied: ['PUBLISH'] },
+  },
+  {
+    of: 'R5 the caller is alive',
+    what: 'a caller is judged like everybody else',
+    mutations: [inLine('if callerSpoke and name == client then', 'if false then')],
+    proof: test(RULES_SPEC, 'whoever asks is alive, though nobody listens to it (R5)'),
+  },
+  {
+    of: 'R6 doubt: a broken subscription costs nothing for a while',
+    what: 'it costs the place at once',
+    mutations: [inLine('if micros - doubt >= GRACE * 1000 then', 'if true then')],
+    proof: simulation('cut-subscribers'),
+  },
+  {
+    of: 'R6 doubt: who comes back first does not overtake',
+    what: 'the doubtful are passed over by anybody',
+    mutations: [
+      inLine('if late or (seen.since >= spoke and now - seen.since < GRACE) then', 'if false then'),
+    ],
+    proof: simulation('cut-subscribers'),
+  },
+  {
+    of: 'R7 all overdue at once: the server was away',
+    what: 'there is no other window',
+    mutations: [inLine('return now <= graceUntil', 'return false')],
+    proof: test(
+      RULES_SPEC,
+      'when all clients in line are overdue at once, all get one more window, once (R7)',
+    ),
+  },
+  {
+    of: 'R8 a bounded look, and then another',
+    what: 'nobody is told to go on',
+    mutations: [inLine('  askAgainAt = now\n', '')],
+    proof: test(RULES_SPEC, 'a line of more dead than one call may look at is worked off by asking again'),
+  },
+  {
+    of: 'R8 the silent are dropped only when their window is over',
+    what: 'half a window is enough',
+    mutations: [inLine('(deadline < now and', '(deadline - WINDOW / 2 < now and')],
+    proof: simulation('mute', 'delay'),
+  },
+  {
+    of: 'R9 a message is only a hint',
+    what: 'who waits for a message asks no more',
+    mutations: [
+      inStore(
+        'lock-line.ts',
+        'if (waiting || late || run?.wantsRenewal) {',
+        'if (late || run?.wantsRenewal) {',
+      ),
+    ],
+    proof: simulation('mute'),
+  },
+  {
+    of: 'R10 what nobody waits for is handed on',
+    what: 'it is kept',
+    mutations: [
+      inStore(
+        'grant-of-line.ts',
+        'if (!entered) return this.over(run);',
+        'if (!entered) return Promise.resolve();',
+      ),
+    ],
+    proof: simulation('mute', 'partition'),
+  },
+  {
+    of: 'R11 clock of the server',
+    what: 'forgotten neither at a step nor at a reconnect',
+    mutations: [
+      {
+        file: 'stores/redis-connection/server-clock.ts',
+        from: '      this.best = sample;\n      this.onStep(',
+        to: '      this.onStep(',
+      },
+    ],
+    proof: simulation('server-step'),
+  },
+  {
+    of: 'R12 self-fencing by the larger of two clocks',
+    what: 'by the monotonic clock alone',
+    mutations: [
+      {
+        file: 'core/clock.ts',
+        from: 'Math.max(performance.now() - start.monotonic, Date.now() - start.wall)',
+        to: 'performance.now() - start.monotonic',
+      },
+    ],
+    proof: test('unit/core/lease.spec.ts', 'is the larger of both clocks'),
+  },
+  {
+    of: 'R13 the same request id when asking again',
+    what: 'a repeated acquire in line gets a new ticket',
+    mutations: [
+      inScript(
+        'acquire',
+        'if not ticket or (ownTicket > 0 and ownTicket < ticket) then',
+        'if not ticket or ownTicket == 0 or ownTicket < ticket then',
+      ),
+    ],
+    proof: test(RULES_SPEC, 'a repeated acquire in line keeps its ticket and its place'),
+  },
+  {
+    of: 'R13 a told ticket counts',
+    what: 'the younger ticket of a late copy is kept',
+    mutations: [
+      inScript(
+        'acquire',
+        'if not ticket or (ownTicket > 0 and ownTicket < ticket) then',
+        'if not ticket then',
+      ),
+    ],
+    proof: test(RULES_SPEC, 'a request whose lost place a late copy took anew comes back'),
+  },
+  {
+    of: 'R14 a run is of one client',
+    what: 'neighbours of another client are taken along',
+    mutations: [inLine('if owner ~= name then', 'if not owner then')],
+    proof: simulation(),
+  },
+  {
+    of: 'M1 the lease left counts from the sending',
+    what: 'a repeated acquire is told the whole lease',
+    mutations: [
+      inState(
+        'return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }',
+        'return { status, now, generation, wake, owed, run, first, leaseEnd - since, a, b, c }',
+      ),
+    ],
+    proof: test(
+      RULES_SPEC,
+      'a repeated acquire gets the same grant, with the lease still left at that instant (M1)',
+    ),
+  },
+  {
+    of: 'M2 a renewal touches only the hold that it named',
+    what: 'its answer is taken for the present one',
+    mutations: [
+      inStore(
+        'grant-of-line.ts',
+        'if (this.run !== run) return;\n    if (answer.status',
+        'run = this.run ?? run;\n    if (answer.status',
+      ),
+    ],
+    proof: simulation('delay', 'wall-step'),
+  },
+  {
+    of: 'M3 a grant is ended only by its token',
+    what: 'by the name of its client',
+    mutations: [inScript('release', 'holder == client and first == tonumber(ARGV[2])', 'holder == client')],
+    proof: test(RULES_SPEC, 'a release names the grant by its token; an older one touches nothing (M3)'),
+  },
+  {
+    of: 'M4 who leaves takes no grant',
+    what: 'a request that gave up is settled only when Redis has heard it',
+    mutations: [
+      inStore(
+        'requests-in-line.ts',
+        'if (!waiter.settle()) return;\n    waiter.gaveUp',
+        'if (waiter.settled) return;\n    waiter.gaveUp',
+      ),
+    ],
+    proof: simulation('delay'),
+  },
+  {
+    of: 'M5 generations: who was dropped re-enters',
+    what: 'it does not',
+    mutations: [
+      inStore(
+        'requests-in-line.ts',
+        'return waiter.ticket > 0 && waiter.generation',
+        'return false && waiter.generation',
+      ),
+    ],
+    proof: simulation('cut-subscribers', 'partition', 'pause'),
+  },
+  {
+    of: 'M5 generations: dropping is a new one',
+    what: 'the record of a dropped client stays',
+    // Otherwise a heartbeat that names the oldest waiter finds out.
+    mutations: [
+      inLine('      forget(name)\n      redis.call', '      redis.call'),
+      inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not'),
+    ],
+    proof: simulation('cut-subscribers', 'partition', 'pause'),
+  },
+  {
+    of: 'M6 another server may not know the line',
+    what: 'waiters do not ask again when another server answers',
+    mutations: [inStore('redis-lock-store.ts', 'line.requests.reaskAll()', 'line.beatNow()')],
+    proof: simulation('rollback'),
+  },
+  {
+    of: 'M7 members without a turn keep their places',
+    what: 'they are forgotten with the run',
+    mutations: [
+      inLine("      redis.call('ZADD', queue, ticket, member)\n", ''),
+      inStore('grant-of-line.ts', 'for (const waiter of unserved) this.line.requests.reask(waiter);', ''),
+    ],
+    proof: simulation('wall-step', 'pause'),
+  },
+  {
+    of: 'M8 a finished grant is not entered',
+    what: 'it is',
+    mutations: [
+      inStore(
+        'grant-of-line.ts',
+        'if (grant.first > this.finished) return this.present(grant);',
+        'if (grant.first > 0) return this.present(grant);',
+      ),
+    ],
+    proof: simulation('delay', 'wall-step'),
+  },
+  {
+    of: 'M9 DONE only for the first of the last run',
+    what: 'for any older request of the client',
+    mutations: [
+      inScript(
+        'acquire',
+        "if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then",
+        "if fields[3] and string.match(fields[3], ' (.*):') == client then",
+      ),
+    ],
+    proof: simulation(),
+  },
+  {
+    of: 'M10 marking alive does not undo a new generation',
+    what: 'a client with a deadline keeps its generation',
+    mutations: [inLine('if not generation or not deadline then', 'if not generation and not deadline then')],
+    proof: simulation('cut-subscribers', 'evict'),
+  },
+];
