@@ -173,18 +173,6 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
-    of: 'M2 a renewal touches only the hold that it named',
-    what: 'its answer is taken for the present one',
-    mutations: [
-      inStore(
-        'grant-of-line.ts',
-        'if (this.run !== run) return;\n    if (answer.status',
-        'run = this.run ?? run;\n    if (answer.status',
-      ),
-    ],
-    proof: simulation('delay', 'wall-step'),
-  },
-  {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
     mutations: [inScript('release', 'holder == client and first == tonumber(ARGV[2])', 'holder == client')],
