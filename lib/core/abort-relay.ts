@@ -10,7 +10,7 @@ import { setMaxListeners } from 'node:events';
 const relays = new WeakMap<AbortSignal, Relay>();
 
 /** From now on `follower` aborts, with the same reason, when `source` does; at once if it already has. */
-export function follow(source: AbortSignal, follower: AbortController): void {
+export function follow(source: AbortSignal, follower: Follower): void {
   if (source.aborted) {
     follower.abort(source.reason);
     return;
@@ -21,7 +21,7 @@ export function follow(source: AbortSignal, follower: AbortController): void {
 }
 
 /** Ends what `follow` began; no effect if it never did. */
-export function unfollow(source: AbortSignal, follower: AbortController): void {
+export function unfollow(source: AbortSignal, follower: Follower): void {
   relays.get(source)?.remove(source, follower);
 }
 
@@ -34,15 +34,20 @@ export function controllerForMany(): AbortController {
   return controller;
 }
 
-class Relay {
-  private readonly followers = new Set<AbortController>();
+/** An AbortController, or what can be aborted like one. */
+interface Follower {
+  abort(reason: unknown): void;
+}
 
-  add(source: AbortSignal, follower: AbortController): void {
+class Relay {
+  private readonly followers = new Set<Follower>();
+
+  add(source: AbortSignal, follower: Follower): void {
     if (this.followers.size === 0) source.addEventListener('abort', this);
     this.followers.add(follower);
   }
 
-  remove(source: AbortSignal, follower: AbortController): void {
+  remove(source: AbortSignal, follower: Follower): void {
     if (this.followers.delete(follower) && this.followers.size === 0) {
       source.removeEventListener('abort', this);
     }

@@ -60,7 +60,7 @@ export class Acquirer {
   }
 
   private async standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    const { key, ask, signal } = wait;
+    const { key, ask } = wait;
     const { maxQueue, label, leaseTime, onQueued } = ask;
     let grant: Grant;
     try {
@@ -69,7 +69,7 @@ export class Acquirer {
         waitTime: ask.remaining(),
         maxQueue,
         label,
-        signal,
+        signal: wait,
         ...(leaseTime !== undefined && { leaseTime }),
         ...(onQueued && { onQueued }),
       });

@@ -78,6 +78,10 @@ export class NestedLine<T> {
 }
 
 class NestedWaiter<T> implements Watched {
+  private readonly onAbort = (): void => {
+    this.line.refuse(this, abortError(this.wait.key, this.wait.reason));
+  };
+
   constructor(
     readonly wait: Wait,
     private readonly line: NestedLine<T>,
@@ -85,17 +89,13 @@ class NestedWaiter<T> implements Watched {
     readonly resolve: (turn: T | undefined) => void,
     readonly reject: (error: Error) => void,
   ) {
-    wait.signal.addEventListener('abort', this);
+    wait.addEventListener('abort', this.onAbort);
     if (wait.ask.deadline < Infinity) watchdog.schedule(this, wait.ask.deadline);
   }
 
   stopWatching(): void {
-    this.wait.signal.removeEventListener('abort', this);
+    this.wait.removeEventListener('abort', this.onAbort);
     this.watchdog.cancel(this);
-  }
-
-  handleEvent(): void {
-    this.line.refuse(this, abortError(this.wait.key, this.wait.signal.reason));
   }
 
   onDue(): void {

@@ -92,7 +92,7 @@ class Place {
     this.held = held;
     for (const wait of this.waits) {
       wait.takenAlong = held.enter(wait.ask.label);
-      wait.abandon(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
+      wait.abort(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
     }
     this.waits.clear();
   }

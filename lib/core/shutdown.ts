@@ -74,6 +74,6 @@ export class Shutdown implements Watched {
   }
 
   private abandon(wait: Wait): void {
-    wait.abandon(new LockShuttingDownError(wait.key));
+    wait.abort(new LockShuttingDownError(wait.key));
   }
 }

@@ -1,13 +1,16 @@
 import { follow, unfollow } from './abort-relay.js';
 import type { Ask } from './ask.js';
-import { abortError, type FairLockError } from './errors.js';
+import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
+import type { AbortSource } from './lock-store.js';
 
 /** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
-export class Wait {
+export class Wait implements AbortSource {
   /** The hold into which another request of its owner took it along: it need not wait any more. */
   takenAlong: Hold | undefined;
-  private readonly controller = new AbortController();
+  aborted = false;
+  reason: unknown;
+  private listeners: (() => void)[] = [];
 
   /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
@@ -16,24 +19,33 @@ export class Wait {
   ) {
     const { signal, requestSignal } = ask;
     throwIfAborted(key, requestSignal);
-    if (signal) follow(signal, this.controller);
-    if (requestSignal) follow(requestSignal, this.controller);
+    if (signal) follow(signal, this);
+    if (requestSignal) follow(requestSignal, this);
   }
 
-  get signal(): AbortSignal {
-    return this.controller.signal;
+  /** Leaves the line; the request is refused with `reason`, or with an error that tells it. */
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const { listeners } = this;
+    this.listeners = [];
+    for (const listener of listeners) listener();
   }
 
-  /** Leaves the line; the request is refused with `reason`. */
-  abandon(reason: FairLockError): void {
-    this.controller.abort(reason);
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.listeners = this.listeners.filter((other) => other !== listener);
   }
 
   /** Out of the line for whatever reason: listens no more. */
   end(): void {
     const { signal, requestSignal } = this.ask;
-    if (signal) unfollow(signal, this.controller);
-    if (requestSignal) unfollow(requestSignal, this.controller);
+    if (signal) unfollow(signal, this);
+    if (requestSignal) unfollow(requestSignal, this);
   }
 }
 
