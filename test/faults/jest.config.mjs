@@ -15,4 +15,5 @@ export default {
   // A file at a time: each starts servers and processes of its own.
   maxWorkers: 1,
   testTimeout: 40_000,
+  reporters: ['default', '<rootDir>/test/faults/reporter.mjs'],
 };

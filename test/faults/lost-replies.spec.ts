@@ -1,5 +1,5 @@
 import * as scripts from '../../lib/stores/redis/scripts.generated.js';
-import type { HistoryEvent, WorkerEvent } from '../support/history/events.js';
+import { stamp, type HistoryEvent, type WorkerEvent } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { script } from '../support/native-commands.js';
@@ -150,6 +150,43 @@ describe.each(WAYS)(
       await nothingIsLeft(rule);
       await scene.lab.closeWorkers();
       expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    });
+
+    test('force release: the grant that it saw is ended, and late copies do not end the next one', async () => {
+      const [first, next, last] = await holderAndLine('k', other, troubled, other);
+      const rule = lose('forceRelease');
+      scene.lab.history.fault('forced', { key: 'k' }).heal();
+      const from = stamp();
+      const { error } = await troubled.question('forceRelease', 'k', PATIENCE);
+      expect([null, 'STORE_UNAVAILABLE']).toContain(error);
+      await scene.expectWithin(from, await next!.granted(PATIENCE), bound);
+      await first.event('lost', PATIENCE);
+      void first.release();
+      await pause(LEASE + HEARTBEAT); // all copies have come
+      expect(await isHeld(next!)).toBe(true);
+      void next!.release();
+      await scene.expectWithin(await next!.event('releaseSent'), await last!.granted(), 0);
+      await last!.release();
+      await nothingIsLeft(rule);
+      await scene.lab.closeWorkers();
+      expect(scene.lab.verify()).toMatchObject({ lost: 1, errors: 0, excused: 0 });
+    });
+
+    test('inspect: an answer, or a typed error at the command deadline; nothing changes', async () => {
+      const [first, next] = await holderAndLine('k', other, other);
+      const rule = lose('inspect');
+      const from = stamp();
+      const answer = await troubled.question('inspect', 'k', PATIENCE);
+      await scene.expectWithin(from, answer, bound);
+      if (answer.error === null) expect(answer.token).toBe(first.find('granted')?.token);
+      else expect(answer.error).toBe('STORE_UNAVAILABLE');
+      expect(await isHeld(first)).toBe(true);
+      void first.release();
+      await scene.expectWithin(await first.event('releaseSent'), await next!.granted(), 0);
+      await next!.release();
+      await nothingIsLeft(rule);
+      await scene.lab.closeWorkers();
+      expect(scene.lab.verify()).toMatchObject({ lost: 0, errors: 0, excused: 0 });
     });
 
     test('a client that closes while a copy may still come: its process ends at once', async () => {

@@ -1,8 +1,11 @@
 import { Redis } from 'ioredis';
-import { NS_PER_MS, stamp, type HistoryEvent } from '../support/history/events.js';
+import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab, USUAL_TIMES, type WorkerOptions } from '../support/history/lab.js';
+import { broken } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
+import { tell } from './results.js';
 import { SLACK } from '../support/history/terms.js';
+import { stalledFor } from '../support/history/wake-ups.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -29,12 +32,14 @@ const CANARY_TELLS = 50;
 /** A moment: an event, or a stamp. */
 export type Moment = number | { readonly at: number };
 
+export type ServerToBreak = Pick<RedisServer, 'url' | 'dir' | 'kill' | 'restart' | 'stop'>;
+
 /** A Redis to break, worker processes on it, and the faulty front through which some of them go. */
 export class Scene {
   readonly lab: Lab;
 
   private constructor(
-    readonly server: RedisServer,
+    readonly server: ServerToBreak,
     readonly admin: Redis,
     readonly proxy: TcpProxy,
   ) {
@@ -42,10 +47,18 @@ export class Scene {
   }
 
   static async open(options: Parameters<typeof startRedisServer>[0] = {}): Promise<Scene> {
-    const server = await startRedisServer(options);
+    return await Scene.on(await startRedisServer(options));
+  }
+
+  /** On a server that was started already; it is stopped with the scene. */
+  static async on(server: ServerToBreak): Promise<Scene> {
     const admin = new Redis(server.url, { maxRetriesPerRequest: null });
     admin.on('error', () => undefined); // it is killed on purpose, and comes back
     const scene = new Scene(server, admin, await TcpProxy.start(server.url));
+    scene.lab.onVerdict = (report) => {
+      const { grants, excused } = report;
+      tell({ type: 'history', grants, broken: broken(report), excused });
+    };
     await scene.lab.watchStalls();
     return scene;
   }
@@ -67,17 +80,28 @@ export class Scene {
     await pause(CANARY_TELLS);
     const [begin, end] = [stampOf(from), stampOf(to)];
     const took = (end - begin) / NS_PER_MS;
-    const allowed = bound + SLACK + stalled(this.lab.history.events, begin, end);
-    measured(took, bound);
+    const allowed = bound + SLACK + stalledFor(this.lab.history.events, begin, end);
+    tell({ type: 'measured', took, bound });
     expect(took).toBeLessThanOrEqual(allowed);
   }
 
+  /** Leaves nothing behind, and expects that each key that is left has a time to live. */
   async close(): Promise<void> {
     await this.lab.close();
-    this.admin.disconnect();
     await this.proxy.close();
     await this.server.kill('SIGCONT');
-    await this.server.stop();
+    const without = await this.keysWithoutTtl().finally(() => {
+      this.admin.disconnect();
+      return this.server.stop();
+    });
+    tell({ type: 'keysWithoutTtl', many: without.length });
+    expect(without).toEqual([]);
+  }
+
+  private async keysWithoutTtl(): Promise<string[]> {
+    const keys = await this.admin.keys(`${this.lab.prefix}:*`);
+    const ttls = await Promise.all(keys.map((key) => this.admin.pttl(key)));
+    return keys.filter((_, i) => ttls[i] === -1);
   }
 }
 
@@ -124,21 +148,4 @@ export async function isHeld(request: RemoteRequest): Promise<boolean> {
 
 function stampOf(moment: Moment): number {
   return typeof moment === 'number' ? moment : moment.at;
-}
-
-/** For how long, ms, processes of this machine got no turn between two stamps. */
-function stalled(events: readonly HistoryEvent[], from: number, to: number): number {
-  let sum = 0;
-  for (const event of events) {
-    if (event.type !== 'stall') continue;
-    const overlap = Math.min(event.at, to) - Math.max(event.at - event.ms * NS_PER_MS, from);
-    if (overlap > 0) sum += overlap / NS_PER_MS;
-  }
-  return sum;
-}
-
-function measured(took: number, bound: number): void {
-  const { currentTestName } = expect.getState();
-  if (process.env['FAULTS_VERBOSE'])
-    process.stderr.write(`${currentTestName}: ${took.toFixed(0)} of ${bound.toFixed(0)} ms\n`);
 }

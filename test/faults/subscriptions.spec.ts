@@ -1,7 +1,7 @@
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { HEARTBEAT, holderAndLine, PATIENCE, Scene } from './scene.js';
+import { GRACE, HEARTBEAT, holderAndLine, PATIENCE, Scene, serve } from './scene.js';
 
 describe('messages and subscriptions', () => {
   let scene: Scene;
@@ -66,6 +66,23 @@ describe('messages and subscriptions', () => {
     await scene.lab.closeWorkers();
     const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
     expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('all subscribers cut at once while a release is under way, newcomers asking: nobody loses its place', async () => {
+    const [holder, ...others] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
+    for (let i = 0; i < 5; i += 1) {
+      const [first, ...line] = await holderAndLine('k', holder, ...others, ...others);
+      const cut = scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      void first.release();
+      const newcomers = [holder, ...others].map((worker) => worker.ask('k'));
+      const order = serve([...line, ...newcomers]);
+      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(PATIENCE), GRACE);
+      await cut;
+      expect((await order).slice(0, line.length)).toEqual(line.map(({ name }) => name));
+    }
+    await scene.lab.closeWorkers();
+    const report = scene.lab.verify({ wakeUp: () => GRACE + HEARTBEAT + 250 });
+    expect(report).toMatchObject({ grants: 40, lost: 0, errors: 0, excused: 0 });
   });
 
   test.each([

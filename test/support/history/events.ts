@@ -45,6 +45,15 @@ export type WorkerEvent = Stamped &
   (
     | { readonly type: 'ready' }
     | { readonly type: 'loadDone' }
+    | { readonly type: 'roundDone'; readonly round: number }
+    /** What `inspect` or `forceRelease` said: a holder's token or none, whether a grant was ended, or why there is no answer. */
+    | {
+        readonly type: 'answered';
+        readonly question: string;
+        readonly token: number | null;
+        readonly ended: boolean;
+        readonly error: string | null;
+      }
     /** From here on its waiters may leave with an error. */
     | { readonly type: 'closing' }
     | { readonly type: 'closed' }

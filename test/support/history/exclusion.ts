@@ -1,8 +1,10 @@
-import { NS_PER_MS, type HistoryEvent, type ServerEvent } from './events.js';
+import { NS_PER_MS, type FaultKind, type HistoryEvent, type ServerEvent } from './events.js';
 import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 import { SLACK, type Terms } from './terms.js';
+
+const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown']);
 
 /**
  * Invariant 1: sections of one lock, from the first to the last look that found it held, never overlap.
@@ -68,10 +70,17 @@ export function lateHolders(
   return found;
 }
 
-/** The lock was taken from `before` while it held, which it notices at its next renewal. */
+/**
+ * The lock was taken from `before` while it held, which it notices at its next renewal; if it could not reach the server
+ * then, or stood still, at the latest when its lease is over.
+ */
 function excepted(before: Life, after: Life, overlap: number, faults: Faults, terms: Terms): boolean {
   const taken = faults.taking(before.key, before.sent.at, after.grantedAt);
-  if (!taken || overlap > (terms.renewal + SLACK) * NS_PER_MS) return false;
+  if (!taken) return false;
+  const deaf = faults
+    .felt(before.key, taken.at, at(before.heldTo), 0, before.worker)
+    .some(({ kind }) => DEAFENING.has(kind));
+  if (overlap > ((deaf ? terms.lease : terms.renewal) + SLACK) * NS_PER_MS) return false;
   return before.token === null || after.token === null || after.token > before.token;
 }
 

@@ -19,14 +19,15 @@ export class Faults {
   }
 
   /**
-   * The faults that `worker` (absent: anybody) may have felt between two stamps; a healed one is felt for `linger` ms
-   * more.
+   * The faults that `worker` (absent: anybody) may have felt between two stamps, where the lock `key` is concerned; a
+   * healed one is felt for `linger` ms more.
    */
-  felt(from: number, to: number, linger: number, worker?: string): Fault[] {
+  felt(key: string, from: number, to: number, linger: number, worker?: string): Fault[] {
     return this.all.filter(
       (fault) =>
         fault.at <= to &&
         fault.until + linger * NS_PER_MS >= from &&
+        (fault.key === undefined || fault.key === key) &&
         (worker === undefined || fault.victim === undefined || fault.victim === worker),
     );
   }

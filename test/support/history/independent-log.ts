@@ -9,10 +9,11 @@ type Line = readonly [what: 'B' | 'E', key: string, request: string, token: numb
 /**
  * Judges the file to which every section appends at its begin and at its end; the order of the lines is the order of
  * the writes, whatever the clocks say (invariants 1 and 2). A section that found itself lost, at its end or in between,
- * does not count: its writes are what fencing tokens are for.
+ * does not count: its writes are what fencing tokens are for. Nor does one from which a fault took the lock.
  */
 export function judgeLog(text: string, events: readonly HistoryEvent[]): Violation[] {
-  const lives = livesOf(events, new Faults(events));
+  const faults = new Faults(events);
+  const lives = livesOf(events, faults);
   const lines = text
     .split('\n')
     .filter((line) => line !== '')
@@ -24,6 +25,15 @@ export function judgeLog(text: string, events: readonly HistoryEvent[]): Violati
   for (const [what, key, request, token] of lines) {
     const life = lives.get(request);
     if (!life || life.foundLost) continue;
+    const other = inside.get(key);
+    const before = lives.get(other ?? '');
+    // Where the lock was taken from its holder by a fault, the guarded data refuses the lower token; how long that may
+    // last is judged by the looks of the holders.
+    const from = Math.min(life.sent.at, before?.sent.at ?? Infinity);
+    if (faults.taking(key, from, life.heldTo?.at ?? Infinity)) {
+      if (other === request) inside.delete(key);
+      continue;
+    }
     if (token !== null) {
       // The guarded data remembers the highest token.
       if (token < (highest.get(key) ?? 0)) {
@@ -33,15 +43,13 @@ export function judgeLog(text: string, events: readonly HistoryEvent[]): Violati
       }
       highest.set(key, Math.max(token, highest.get(key) ?? 0));
     }
-    const other = inside.get(key);
     if (other !== undefined && other !== request) {
-      const events = lives.get(other);
       found.push(
         violation(
           1,
           `in the log, ${request} writes to ${key} between begin and end of ${other}`,
           life,
-          events,
+          before,
         ),
       );
     }

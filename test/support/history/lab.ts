@@ -16,6 +16,8 @@ import { usualTerms, type Terms } from './terms.js';
 import { WorkerProcess, type WorkerArguments } from './worker-process.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** So many processes start side by side. */
+const AT_A_TIME = 4;
 const CANARY = fileURLToPath(new URL('canary.mjs', import.meta.url));
 
 /** Where the built package is; another build can be put in its place. */
@@ -45,7 +47,7 @@ export interface WorkerOptions {
   /** How many engines, each with connections of its own; default 1. */
   readonly clients?: number;
   /** Default: the lab's server; for example a proxy in front of it. */
-  readonly redis?: string;
+  readonly redis?: WorkerArguments['redisStore']['redis'];
   readonly store?: 'redis' | 'memory';
   readonly engine?: Partial<WorkerArguments['engine']>;
 }
@@ -57,6 +59,8 @@ export class Lab {
   readonly prefix = uniquePrefix();
   private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-lab-'));
   private readonly workers: WorkerProcess[] = [];
+  /** Hears what `verify` found. */
+  onVerdict: ((report: Report) => void) | undefined;
   private canary: ChildProcess | undefined;
 
   /** @param url of the Redis that workers use */
@@ -90,9 +94,14 @@ export class Lab {
     return starting;
   }
 
-  /** So many alike. */
-  workersAlike(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
-    return Promise.all(Array.from({ length: many }, () => this.worker(options)));
+  /** So many alike, a few at a time: a start takes a core for a quarter of a second. */
+  async workersAlike(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+    const workers: WorkerProcess[] = [];
+    while (workers.length < many) {
+      const some = Math.min(AT_A_TIME, many - workers.length);
+      workers.push(...(await Promise.all(Array.from({ length: some }, () => this.worker(options)))));
+    }
+    return workers;
   }
 
   /** From now on the history tells when this machine gave its processes no turn. */
@@ -121,6 +130,7 @@ export class Lab {
   /** As `check`, and throws if anything was broken. */
   verify(terms: Partial<Terms> = {}): Report {
     const report = this.check(terms);
+    this.onVerdict?.(report);
     if (report.violations.length > 0) throw new Error(`The history is broken.\n${explain(report)}`);
     return report;
   }

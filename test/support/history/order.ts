@@ -19,7 +19,7 @@ export function inversions(
     for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
       // When the lock went to the later one it had asked, and whoever was granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
-      if (faults.felt(from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
+      if (faults.felt(key, from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
         excused += 1;
         continue;
       }

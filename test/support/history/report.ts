@@ -40,6 +40,13 @@ export function explain(report: Report): string {
   return [...shown, ...(hidden > 0 ? [`… and ${hidden} more`] : [])].join('\n');
 }
 
+/** How often each invariant was broken. */
+export function broken(report: Report): Record<number, number> {
+  const times: Record<number, number> = {};
+  for (const { invariant } of report.violations) times[invariant] = (times[invariant] ?? 0) + 1;
+  return times;
+}
+
 export function count(report: Report, invariant: Invariant): number {
   return report.violations.filter((violation) => violation.invariant === invariant).length;
 }

@@ -1,10 +1,8 @@
-import { NS_PER_MS, type HistoryEvent, type Stamped } from './events.js';
+import { NS_PER_MS, type HistoryEvent } from './events.js';
 import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 import type { Terms } from './terms.js';
-
-type Stall = Stamped & { readonly type: 'stall'; readonly ms: number };
 
 /**
  * Invariant 4: each release or expiry with a live waiter is followed by a grant within the bound.
@@ -18,7 +16,7 @@ export function lostWakeUps(
   terms: Terms,
 ): { violations: Violation[]; worst: number } {
   const violations: Violation[] = [];
-  const stalls = events.filter((event): event is Stall => event.type === 'stall');
+  const stalls = events.filter(({ type }) => type === 'stall');
   const over = events.reduce((latest, event) => Math.max(latest, event.at), 0);
   let worst = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
@@ -39,7 +37,7 @@ export function lostWakeUps(
           key,
           from,
           to,
-          faults: faults.felt(from, to, terms.window),
+          faults: faults.felt(key, from, to, terms.window),
           stalled: stalledFor(stalls, from, to),
         });
         if (waited > worst) worst = waited;
@@ -83,14 +81,18 @@ function surelyOver(life: Life, terms: Terms): number {
 
 /** Something that only this waiter felt kept it from being served: that is no lost wake-up. */
 function felt(waiter: Life, from: number, to: number, faults: Faults, terms: Terms): boolean {
-  return faults.felt(from, to, terms.window, waiter.worker).some(({ victim }) => victim !== undefined);
+  return faults
+    .felt(waiter.key, from, to, terms.window, waiter.worker)
+    .some(({ victim }) => victim !== undefined);
 }
 
-function stalledFor(stalls: readonly Stall[], from: number, to: number): number {
-  let sum = 0;
-  for (const { at, ms } of stalls) {
-    const overlap = Math.min(at, to) - Math.max(at - ms * NS_PER_MS, from);
-    if (overlap > 0) sum += overlap / NS_PER_MS;
+/** For how long, ms, a process of this machine got no turn between two stamps: the one that stood longest. */
+export function stalledFor(events: readonly HistoryEvent[], from: number, to: number): number {
+  const sums = new Map<string, number>();
+  for (const event of events) {
+    if (event.type !== 'stall') continue;
+    const overlap = Math.min(event.at, to) - Math.max(event.at - event.ms * NS_PER_MS, from);
+    if (overlap > 0) sums.set(event.worker, (sums.get(event.worker) ?? 0) + overlap / NS_PER_MS);
   }
-  return sum;
+  return Math.max(0, ...sums.values());
 }

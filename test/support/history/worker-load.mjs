@@ -13,15 +13,16 @@ export async function runLoad(load, requests, clients, name) {
   const flow = async (client) => {
     while (begun < load.requests) {
       begun += 1;
-      await oneRequest(load, random, requests, client, `${name}#${begun}`);
+      const key = `${load.keyPrefix}${Math.floor(random() * load.locks)}`;
+      await oneRequest(load, key, random, requests, client, `${name}#${begun}`);
     }
   };
   await Promise.all(Array.from({ length: load.concurrency }, (_, i) => flow(i % clients)));
   await requests.idle();
 }
 
-async function oneRequest(load, random, requests, client, request) {
-  const key = `${load.keyPrefix}${Math.floor(random() * load.locks)}`;
+/** A request shaped by `load`, from its asking to its end. */
+export async function oneRequest(load, key, random, requests, client, request) {
   const hold = load.longestHold * random();
   const wait = random() < load.timeoutShare ? load.waitTime * random() * 0.1 : load.waitTime;
   const nesting = random() < load.nestedShare ? pick(NESTINGS, random) : undefined;
@@ -92,7 +93,7 @@ function pick(list, random) {
 }
 
 /** mulberry32: small, and the same on every machine. */
-function seededRandom(seed) {
+export function seededRandom(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

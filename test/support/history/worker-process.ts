@@ -23,7 +23,7 @@ export interface WorkerArguments {
   /** How many engines, each with a store and connections of its own. */
   readonly clients: number;
   readonly redisStore: {
-    readonly redis: string;
+    readonly redis: string | { host: string; port: number; connectionName?: string };
     readonly keyPrefix: string;
     readonly lease: number;
     readonly livenessWindow: number;
@@ -59,12 +59,35 @@ export interface Load {
   readonly nestedShare: number;
 }
 
+/** Requests for certain locks, each begun when the one before has ended, until the round ends. */
+export interface Flow {
+  readonly key: string;
+  readonly load: Pick<Load, 'longestHold' | 'waitTime' | 'timeoutShare' | 'abortShare' | 'nestedShare'>;
+  /** Between two requests, ms. */
+  readonly longestPause: number;
+}
+
+/** A stretch of time whose requests are recorded apart from others. */
+export interface Round {
+  readonly number: number;
+  readonly seed: number;
+  readonly flows: readonly Flow[];
+  /** Files: the events of this worker's requests, and the independent log of all workers. */
+  readonly events: string;
+  readonly log: string;
+}
+
 type Command =
   | { type: 'ask'; request: string; client: number; key: string; options: AskOptions; holdFor: HoldFor }
   | { type: 'abort' | 'release' | 'assertHeld'; request: string }
   | { type: 'load'; load: Load }
+  | { type: 'beginRound'; round: Round }
+  | { type: 'endRound'; number: number }
+  | { type: 'inspect' | 'forceRelease'; question: string; key: string }
   | { type: 'block' | 'stepClock'; ms: number }
   | { type: 'close' };
+
+export type Answer = Extract<WorkerEvent, { type: 'answered' }>;
 
 /** A process on the built package, driven from here; what it does goes into the history. */
 export class WorkerProcess {
@@ -147,6 +170,25 @@ export class WorkerProcess {
     await this.history.first(over, ms, `the load of the worker ${this.name}`, from);
   }
 
+  beginRound(round: Round): void {
+    this.tell({ type: 'beginRound', round });
+  }
+
+  /** It records `roundDone` when all requests of the round have ended. */
+  endRound(number: number): void {
+    this.tell({ type: 'endRound', number });
+  }
+
+  /** Asks who holds a lock, or takes it from whoever does. */
+  async question(type: 'inspect' | 'forceRelease', key: string, ms: number): Promise<Answer> {
+    this.asked += 1;
+    const question = `${this.name}?${this.asked}`;
+    const isAnswer = (event: HistoryEvent): event is Answer =>
+      event.type === 'answered' && event.question === question;
+    this.tell({ type, question, key });
+    return await this.history.first(isAnswer, ms, `the answer to ${type}`);
+  }
+
   /** Its event loop does nothing else for so long. */
   block(ms: number): void {
     this.tell({ type: 'block', ms });
@@ -161,9 +203,10 @@ export class WorkerProcess {
   async kill(): Promise<void> {
     if (!this.running) return this.gone;
     this.expectedToEnd = true;
-    this.history.fault('killed', { victim: this.name });
+    const { heal } = this.history.fault('killed', { victim: this.name });
     this.child.kill('SIGKILL');
     await this.gone;
+    heal(); // for others; it stays dead
   }
 
   /** SIGSTOP; the result continues it. */

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 
-/** Writes events to a pipe, each at once and whole. */
+/** Writes events to a pipe or a file, each at once and whole. */
 export class Recorder {
   #fd;
 
@@ -10,7 +10,11 @@ export class Recorder {
 
   /** @param at when it happened, if that was not now */
   record(type, fields, at = now()) {
-    let rest = Buffer.from(`${JSON.stringify({ at, type, ...fields })}\n`);
+    this.write(`${JSON.stringify({ at, type, ...fields })}\n`);
+  }
+
+  write(text) {
+    let rest = Buffer.from(text);
     while (rest.length > 0) {
       try {
         rest = rest.subarray(writeSync(this.#fd, rest));
@@ -18,6 +22,22 @@ export class Recorder {
         if (error.code !== 'EAGAIN') process.exit(1); // nobody listens any more
       }
     }
+  }
+}
+
+/** Writes what happens in one turn of the event loop together, at its end: a process that is killed loses that turn. */
+export class TurnRecorder extends Recorder {
+  #turn = '';
+
+  write(text) {
+    if (this.#turn === '') setImmediate(() => this.flush());
+    this.#turn += text;
+  }
+
+  flush() {
+    const turn = this.#turn;
+    this.#turn = '';
+    super.write(turn);
   }
 }
 

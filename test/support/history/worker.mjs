@@ -8,6 +8,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { Flows } from './worker-flows.mjs';
 import { runLoad } from './worker-load.mjs';
 import { Recorder } from './worker-recorder.mjs';
 import { Requests } from './worker-requests.mjs';
@@ -29,6 +30,7 @@ process.on('disconnect', () => closing ?? process.exit(1));
 const engines = await makeEngines();
 const log = options.log === undefined ? undefined : openSync(options.log, 'a');
 const requests = new Requests(engines, recorder, log);
+const flows = new Flows(engines, recorder, options.name);
 let closing;
 
 const commands = {
@@ -40,6 +42,12 @@ const commands = {
     await runLoad(load, requests, engines.length, options.name);
     recorder.record('loadDone', {});
   },
+  beginRound: ({ round }) => flows.begin(round),
+  endRound: ({ number }) => flows.end(number),
+  inspect: ({ question, key }) =>
+    answer(question, async () => ({ token: (await engines[0].inspect(key)).holder?.token ?? null })),
+  forceRelease: ({ question, key }) =>
+    answer(question, async () => ({ ended: await engines[0].forceRelease(key) })),
   block: ({ ms }) => block(ms),
   stepClock: ({ ms }) => stepClock(ms),
   close: () => (closing ??= close()),
@@ -84,6 +92,12 @@ async function close() {
     recorder.record('leftOpen', { what: process.getActiveResourcesInfo().join(' ') });
     process.exit(1);
   }, EXIT_PATIENCE).unref();
+}
+
+async function answer(question, ask) {
+  const nothing = { question, token: null, ended: false, error: null };
+  const said = await ask().catch((error) => ({ error: error.code ?? String(error) }));
+  recorder.record('answered', { ...nothing, ...said });
 }
 
 function block(ms) {

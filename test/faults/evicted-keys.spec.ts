@@ -1,0 +1,72 @@
+import { stamp } from '../support/history/events.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { pause } from '../support/waiting.js';
+import { HEARTBEAT, holderAndLine, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+
+type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+
+/** What the keys of a lock are called, after its name, and whether the grant is in it. */
+const KEYS = [
+  { suffix: '', what: 'the hash', grantIn: true },
+  { suffix: ':queue', what: 'the queue', grantIn: false },
+  { suffix: ':clients', what: 'the clients', grantIn: false },
+] as const;
+
+describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
+  let scene: Scene;
+  let workers: Four;
+  beforeEach(async () => {
+    scene = await Scene.open();
+    workers = (await scene.workers(4)) as Four;
+  });
+  afterEach(() => scene.close());
+
+  /** Recorded, and deleted as an eviction does it: all at once, without a word. */
+  const evict = async (): Promise<() => void> => {
+    const { heal } = scene.lab.history.fault('dataLost', { key: 'k' });
+    expect(await scene.admin.del(`${scene.lab.prefix}:{k}${suffix}`)).toBe(1);
+    return heal;
+  };
+
+  test('while it is held and three wait: the holder notices, or goes on; then all are served', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const evicted = stamp();
+    const heal = await evict();
+    if (grantIn) {
+      await scene.expectWithin(evicted, await first.event('lost', PATIENCE), HEARTBEAT);
+    } else {
+      await pause(HEARTBEAT + WINDOW);
+      expect(first.find('lost')).toBeUndefined();
+    }
+    heal();
+    const served = serve(line);
+    const released = stamp();
+    await first.release();
+    await Promise.all(line.map((request) => request.granted(PATIENCE)));
+    if (!grantIn) await scene.expectWithin(released, await line[0]!.granted(), 0);
+    // Lost without the queue, nobody knows who was first; lost beside it, the line stands.
+    if (!grantIn) expect(await served).toEqual(line.map(({ name }) => name));
+    else expect((await served).sort()).toEqual(line.map(({ name }) => name).sort());
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, errors: 0, lost: grantIn ? 1 : 0 });
+  });
+
+  test('in the moment of the release: no wedge, the next is granted in time, all are served', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const evicted = stamp();
+    const heal = await evict();
+    void first.release();
+    const served = serve(line);
+    const next = await Promise.race(line.map((request) => request.granted(PATIENCE)));
+    await scene.expectWithin(evicted, next, HEARTBEAT + WINDOW);
+    await served;
+    heal();
+    const after = holder.ask('k');
+    await scene.expectWithin(await after.event('sent'), await after.granted(PATIENCE), 0);
+    await after.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 5, errors: 0 });
+  });
+});

@@ -1,0 +1,91 @@
+/** A process that judges one round after the other, so that the one that makes the trouble has its hands free. */
+import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { check } from '../support/history/checker.js';
+import { NS_PER_MS, type HistoryEvent } from '../support/history/events.js';
+import { Faults } from '../support/history/faults.js';
+import { judgeLog } from '../support/history/independent-log.js';
+import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
+import { broken, explain } from '../support/history/report.js';
+import { usualTerms, type Gap } from '../support/history/terms.js';
+import type { RoundToJudge, Verdict } from './verdict.js';
+
+const NICE = 10;
+
+let highestTokens: ReadonlyMap<string, number> = new Map();
+
+setPriority(NICE);
+process.on('message', (round: RoundToJudge) => process.send?.(judge(round)));
+
+function judge({ number, events: files, log, context, lease, livenessWindow }: RoundToJudge): Verdict {
+  const events = [...context.map(revived), ...files.flatMap(readEvents)];
+  const usual = usualTerms(lease, livenessWindow);
+  // Who releases, the server and who waits may stand still one after the other.
+  // A process that is killed may have been granted a free lock, for a whole lease, before it could say so.
+  const unheard = lease - livenessWindow;
+  const wakeUp = (gap: Gap): number =>
+    usual.wakeUp(gap) + 2 * gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unheard : 0);
+  const history = check(events, { ...usual, wakeUp, highestTokens });
+  highestTokens = history.highestTokens;
+  const report = {
+    ...history,
+    violations: [...history.violations, ...judgeLog(readFileSync(log, 'utf8'), events)],
+  };
+  const byKey = grantedByKey(livesOf(events, new Faults(events)).values());
+  return {
+    number,
+    grants: report.grants,
+    localGrants: sum(byKey.values(), localGrants),
+    timeouts: report.timeouts,
+    errors: report.errors,
+    lost: report.lost,
+    excused: report.excused,
+    broken: broken(report),
+    explanation: report.violations.length > 0 ? explain(report) : '',
+    worstRecoveryMs: {
+      'free lock, live waiter': report.worstWakeUp,
+      'SIGKILL of the holder': Math.max(0, ...[...byKey.values()].map(afterKills)),
+    },
+  };
+}
+
+function readEvents(file: string): HistoryEvent[] {
+  const worker = /([^/]*)\.events$/.exec(file)?.[1] ?? file;
+  const lines = readFileSync(file, 'utf8').split('\n');
+  // The last line of a killed process may be torn.
+  return lines
+    .filter((line) => line.endsWith('}'))
+    .map((line) => ({ ...(JSON.parse(line) as HistoryEvent), worker }));
+}
+
+/** JSON has no Infinity. */
+function revived(event: HistoryEvent): HistoryEvent {
+  return event.type === 'fault' ? { ...event, until: event.until ?? Infinity } : event;
+}
+
+/** Those that were in line already when a request of the same process was released and were granted next: at most these came by a run. */
+function localGrants(granted: readonly Life[]): number {
+  return granted.filter((life, i) => {
+    const before = granted[i - 1];
+    return before?.worker === life.worker && life.sent.at < (before.releaseSent?.at ?? Infinity);
+  }).length;
+}
+
+/** The longest time, ms, from the killing of a holder to the grant of one who was in line then. */
+function afterKills(granted: readonly Life[]): number {
+  let longest = 0;
+  for (const [i, { workerKilled, grantedAt, releaseSent }] of granted.entries()) {
+    const next = granted[i + 1];
+    const wasInside = grantedAt < workerKilled && workerKilled < Infinity && !releaseSent;
+    if (wasInside && next && next.inLineAt < workerKilled) {
+      longest = Math.max(longest, (next.grantedAt - workerKilled) / NS_PER_MS);
+    }
+  }
+  return longest;
+}
+
+function sum<T>(list: Iterable<T>, of: (one: T) => number): number {
+  let total = 0;
+  for (const one of list) total += of(one);
+  return total;
+}

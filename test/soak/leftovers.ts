@@ -1,0 +1,39 @@
+import type { Redis } from 'ioredis';
+import { stamp } from '../support/history/events.js';
+import type { Lab } from '../support/history/lab.js';
+import { pause } from '../support/waiting.js';
+
+/** The longest that a key is kept which nobody renews: a lease and the retention behind it, and a second, ms. */
+const LONGEST_TTL = 60_000;
+
+/** Records each key of the lab that has no time to live. */
+export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
+  const keys = await keysOf(admin, lab);
+  let longest = 0;
+  for (const name of keys) {
+    const ttl = await admin.pttl(name);
+    if (ttl === -1) lab.history.add({ at: stamp(), worker: 'test', type: 'keyWithoutTtl', name });
+    longest = Math.max(longest, ttl);
+  }
+  return longest;
+}
+
+/** Records each key that is left when all of them should be gone; without `wait`, each that is to stay for too long. */
+export async function expectGone(admin: Redis, lab: Lab, wait: boolean): Promise<void> {
+  const longest = await lookForTtls(admin, lab);
+  const { lease, livenessWindow } = lab.times;
+  const tooLong = longest > LONGEST_TTL + lease + livenessWindow;
+  if (wait && !tooLong) await pause(longest + 1_000);
+  else if (!tooLong) return;
+  for (const name of await keysOf(admin, lab)) {
+    lab.history.add({ at: stamp(), worker: 'test', type: 'leftover', name });
+  }
+}
+
+async function keysOf(admin: Redis, lab: Lab): Promise<string[]> {
+  const found: string[] = [];
+  for await (const keys of admin.scanStream({ match: `${lab.prefix}:*`, count: 1_000 })) {
+    found.push(...(keys as string[]));
+  }
+  return found;
+}

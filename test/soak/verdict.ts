@@ -1,0 +1,67 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { HistoryEvent } from '../support/history/events.js';
+
+const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+
+/** What a judge reads. */
+export interface RoundToJudge {
+  readonly number: number;
+  /** Files: one of each worker, and the independent log. */
+  readonly events: readonly string[];
+  readonly log: string;
+  /** What was done to the system meanwhile, and to the workers. */
+  readonly context: readonly HistoryEvent[];
+  readonly lease: number;
+  readonly livenessWindow: number;
+}
+
+export interface Verdict {
+  readonly number: number;
+  readonly grants: number;
+  /** At most so many were handed on inside a process, without asking the server. */
+  readonly localGrants: number;
+  readonly timeouts: number;
+  readonly errors: number;
+  readonly lost: number;
+  readonly excused: number;
+  /** How often each invariant was broken, and the first of these at length. */
+  readonly broken: Readonly<Record<number, number>>;
+  readonly explanation: string;
+  readonly worstRecoveryMs: Readonly<Record<string, number>>;
+}
+
+/** The process of judge.ts. */
+export class Judge {
+  private readonly child: ChildProcess;
+  private readonly waiting = new Map<number, (verdict: Verdict) => void>();
+  private failure: Error | undefined;
+
+  constructor() {
+    this.child = fork(RUN, ['judge.ts'], { execArgv: [] });
+    this.child.on('message', (verdict: Verdict) => {
+      this.waiting.get(verdict.number)?.(verdict);
+      this.waiting.delete(verdict.number);
+    });
+    this.child.on('exit', (code, signal) => {
+      this.failure = new Error(`The judge has gone: ${signal ?? code}.`);
+    });
+  }
+
+  judge(round: RoundToJudge): Promise<Verdict> {
+    if (this.failure) return Promise.reject(this.failure);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(round.number, resolve);
+      this.child.once('exit', () => reject(this.failure ?? new Error('The judge has gone.')));
+      this.child.send(round);
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const gone = once(this.child, 'exit');
+    this.child.disconnect();
+    await gone;
+  }
+}

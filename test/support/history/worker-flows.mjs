@@ -1,0 +1,61 @@
+import { closeSync, openSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { watchStalls } from './stall-watch.mjs';
+import { oneRequest, seededRandom } from './worker-load.mjs';
+import { TurnRecorder } from './worker-recorder.mjs';
+import { Requests } from './worker-requests.mjs';
+
+/**
+ * Requests without end, in rounds: those of one round are recorded in files of their own, so that it can be judged, and
+ * forgotten, while the next one runs.
+ */
+export class Flows {
+  #engines;
+  #recorder;
+  #name;
+  #rounds = new Map();
+
+  constructor(engines, recorder, name) {
+    this.#engines = engines;
+    this.#recorder = recorder;
+    this.#name = name;
+  }
+
+  /** @param round {import('./worker-process.js').Round} */
+  async begin({ number, seed, flows, events, log }) {
+    // With so many processes at work one may stand still longer than a canary does.
+    if (this.#rounds.size === 0) watchStalls(this.#recorder).unref();
+    this.#forget(number - 2);
+    const files = [openSync(events, 'a'), openSync(log, 'a')];
+    const recorder = new TurnRecorder(files[0]);
+    const round = { ended: false, files, recorder };
+    this.#rounds.set(number, round);
+    const requests = new Requests(this.#engines, recorder, files[1]);
+    const random = seededRandom(seed);
+    let begun = 0;
+    const run = async ({ key, load, longestPause }) => {
+      while (!round.ended) {
+        begun += 1;
+        await oneRequest(load, key, random, requests, 0, `${this.#name}#${number}.${begun}`);
+        if (longestPause > 0) await sleep(longestPause * random());
+      }
+    };
+    await Promise.all(flows.map(run));
+    await requests.idle();
+    recorder.flush();
+    this.#recorder.record('roundDone', { round: number });
+  }
+
+  /** Nobody begins a request any more; the round is over when all that began have ended. */
+  end(number) {
+    const round = this.#rounds.get(number);
+    if (round) round.ended = true;
+  }
+
+  /** Work that outlives its request may write for a while when the round is over; then its files are closed. */
+  #forget(number) {
+    this.#rounds.get(number)?.recorder.flush();
+    for (const file of this.#rounds.get(number)?.files ?? []) closeSync(file);
+    this.#rounds.delete(number);
+  }
+}
