@@ -56,27 +56,4 @@ describe('found before', () => {
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 3, errors: 0 });
   });
-
-  test('an evicted hash that a waiter makes anew while all subscribers are down has a time to live', async () => {
-    const [holder, waiter] = (await scene.workers(2)) as Two;
-    const [first, next] = await holderAndLine('k', holder, waiter);
-    await scene.admin.call('ACL', 'SETUSER', 'default', '-subscribe');
-    await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    const { heal } = scene.lab.history.fault('dataLost', { key: 'k' });
-    const hash = `${scene.lab.prefix}:{k}`;
-    await scene.admin.del(hash);
-    for (let ttl = -2, end = performance.now() + PATIENCE; ttl < 0; await pause(5)) {
-      ttl = await scene.admin.pttl(hash);
-      expect(ttl).not.toBe(-1);
-      if (performance.now() > end) throw new Error('The hash did not come back.');
-    }
-    await scene.admin.call('ACL', 'SETUSER', 'default', '+subscribe');
-    await first.event('lost', PATIENCE);
-    heal();
-    await first.release();
-    await next!.granted(PATIENCE);
-    await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0 });
-  });
 });

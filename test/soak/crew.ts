@@ -13,6 +13,9 @@ export interface Ways {
   readonly proxy: number;
 }
 
+/** More at a time would only take the cores from those at work. */
+const MOST_STARTING = 3;
+
 /** So many processes at work, always; spares that have started already take the places of those that are killed. */
 export class Crew {
   readonly members: Member[] = [];
@@ -55,7 +58,7 @@ export class Crew {
     const { behindProxy } = member;
     const spare = this.spares.find((one) => one.behindProxy === behindProxy);
     const place = this.members.indexOf(member);
-    if (!spare || place < 0 || this.over) return false;
+    if (!spare || place < 0 || this.over || this.starting.size >= MOST_STARTING) return false;
     this.spares.splice(this.spares.indexOf(spare), 1);
     this.members[place] = spare;
     const killed = member.worker.kill();

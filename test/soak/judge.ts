@@ -15,7 +15,11 @@ const NICE = 10;
 let highestTokens: ReadonlyMap<string, number> = new Map();
 
 setPriority(NICE);
-process.on('message', (round: RoundToJudge) => process.send?.(judge(round)));
+process.on('disconnect', () => process.exit());
+process.on('message', (round: RoundToJudge) => {
+  const verdict = judge(round);
+  if (process.connected) process.send?.(verdict);
+});
 
 function judge({ number, events: files, log, context, lease, livenessWindow }: RoundToJudge): Verdict {
   const events = [...context.map(revived), ...files.flatMap(readEvents)];

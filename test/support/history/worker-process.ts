@@ -9,8 +9,8 @@ import type { History } from './history.js';
 import { RemoteRequest, type AskOptions, type HoldFor } from './remote-request.js';
 
 const PROGRAM = fileURLToPath(new URL('worker.mjs', import.meta.url));
-/** A cold start of Node on two busy cores takes a fraction of this. */
-const START_TIMEOUT = 10_000;
+/** A start takes a quarter of a second of a core, of which a crowded machine may give little. */
+const START_TIMEOUT = 30_000;
 /** Beyond the drain: closing connections, and what a worker still has open shows itself (see worker.mjs). */
 const CLOSE_TIMEOUT = 6_000;
 
