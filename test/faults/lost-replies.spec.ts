@@ -52,7 +52,10 @@ describe.each(WAYS)(
           throw new Error(`Only ${rule.answersToCopies.length} copies were answered.`);
       }
       const replies = [await rule.hits[0]?.replied, ...rule.answersToCopies];
-      expect(replies.map((reply) => reply?.toString('latin1', 0, 1))).toEqual(replies.map(() => '*')); // executed
+      for (const reply of replies) {
+        expect(reply).toBeDefined();
+        expect(reply?.toString('latin1')).not.toMatch(/^-/); // executed
+      }
       await pause(DEADLINE); // what has to be cleaned up is
       const [hash, queue] = [`${scene.lab.prefix}:{k}`, `${scene.lab.prefix}:{k}:queue`];
       expect((await scene.admin.hget(hash, 'grant')) ?? 'F').toMatch(/^F/);

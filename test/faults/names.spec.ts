@@ -50,7 +50,8 @@ describe('names', () => {
 
   test('that are hostile are locks like any other, each of its own, over a killed holder too', async () => {
     const [holder, one, other] = workers;
-    const scenes = await Promise.all(HOSTILE.map((name) => holderAndLine(name, holder, one, other)));
+    const scenes: Awaited<ReturnType<typeof holderAndLine>>[] = [];
+    for (const name of HOSTILE) scenes.push(await holderAndLine(name, holder, one, other));
     await holder.kill();
     const served = await Promise.all(scenes.map(([, ...line]) => serve(line)));
     for (const [i, [, ...line]] of scenes.entries()) expect(served[i]).toEqual(line.map(({ name }) => name));

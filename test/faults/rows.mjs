@@ -1,8 +1,8 @@
 /**
- * The fault table, and what covers each row: the tests of this folder whose full names match, or a test elsewhere.
- * A row whose tests are missing, or did not run, is told at the end of a run.
+ * The fault table, and what covers each row: the tests of this folder whose full names match. A row whose tests are
+ * missing, or did not run, is told at the end of a run. What `docs/reliability.md` says of them is taken from there.
  *
- * @type {readonly { row: string; within: string; tests?: RegExp; elsewhere?: string }[]}
+ * @type {readonly { row: string; within: string; tests: RegExp }[]}
  */
 export const ROWS = [
   { row: 'SIGKILL of the holder', within: 'L + ε', tests: /a killed holder: the next/ },
