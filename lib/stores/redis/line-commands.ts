@@ -2,7 +2,7 @@ import { now, type Instant } from '../../core/clock.js';
 import type { CommandConnection } from '../redis-connection/command-connection.js';
 import type { Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
-import { acquire, forceRelease, heartbeat, inspect, leave, release } from './scripts.generated.js';
+import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { Timing } from './timing.js';
 
@@ -30,6 +30,7 @@ export type Status =
   | 'BUSY'
   | 'FULL'
   | 'QUEUED'
+  | 'KNOWN'
   | 'RELEASED'
   | 'LOST'
   | 'RENEWED'
@@ -116,6 +117,12 @@ export class LineCommands {
       `${seen} ${wishOf(asking)} ${this.terms()}`,
     ];
     return this.say(acquire, keys, args, { sequence: asking.sequence, lease });
+  }
+
+  /** @param first sequence of the first of `count` requests without a gap */
+  join(keys: LineKeys, first: number, count: number, deadline: number): Promise<Answer> {
+    const args = [this.clientId, first, count, this.clock.atMost(deadline), this.highestToken, this.terms()];
+    return this.say(join, keys, args);
   }
 
   release(keys: LineKeys, over: Finished, waiting: boolean): Promise<Answer> {

@@ -13,6 +13,8 @@ import { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again for a place that is in doubt, ms. */
 const RETRY_PAUSE = 100;
+/** So many requests at most are put in line by one command. */
+const LARGEST_GROUP = 250;
 /** A caller whose wait ended hears who was in the way, if the server says so within this many ms. */
 const LAST_WORDS = 100;
 
@@ -32,6 +34,8 @@ export interface LineOfRequests {
 /** This client's requests for one lock: joining, keeping the place, giving up. */
 export class RequestsInLine {
   private readonly waiters = new Map<number, Waiter>();
+  /** Those who came in this turn of the event loop and ask together at its end. */
+  private newcomers: Waiter[] = [];
   /** The client's generation as Redis last told it (M5). */
   private generation = 0;
 
@@ -70,7 +74,13 @@ export class RequestsInLine {
     const label = describe(this.context, request.label);
     const waiter: Waiter = new Waiter(request, sequence, label, (error) => this.giveUp(waiter, error));
     this.waiters.set(sequence, waiter);
-    void this.ask(waiter);
+    if (waiter.plain) {
+      if (this.newcomers.push(waiter) === 1) process.nextTick(() => this.admitNewcomers());
+    } else {
+      // Nobody is overtaken within the process either.
+      this.admitNewcomers();
+      void this.ask(waiter);
+    }
     return waiter.promise;
   }
 
@@ -104,6 +114,57 @@ export class RequestsInLine {
 
   // ---- joining and keeping the place ---------------------------------------------------------------------------
 
+  /** Requests of one turn whose names follow each other ask in groups: a thousand askers of a hot lock are four commands. */
+  private admitNewcomers(): void {
+    const newcomers = this.newcomers.filter((waiter) => !waiter.settled);
+    this.newcomers = [];
+    for (let start = 0; start < newcomers.length;) {
+      const group = firstGroup(newcomers, start);
+      start += group.length;
+      if (group.length === 1) void this.ask(group[0]!);
+      else void this.askTogether(group);
+    }
+  }
+
+  /** Never rejects. */
+  private async askTogether(group: readonly Waiter[]): Promise<void> {
+    for (const waiter of group) waiter.asking = true;
+    await this.line.busy(async () => {
+      try {
+        const answer = await this.insistOnPlaces(group);
+        for (const waiter of group) waiter.asking = false;
+        this.understandTogether(group, answer);
+      } catch (error) {
+        for (const waiter of group) waiter.asking = false;
+        for (const waiter of group) this.askingFailed(waiter, toCommandFailure(error));
+      }
+    });
+    for (const waiter of group) if (this.mustAsk(waiter)) void this.ask(waiter);
+  }
+
+  private insistOnPlaces(group: readonly Waiter[]): Promise<Answer> {
+    const { sequence } = group[0]!;
+    return this.insist(group, (deadline) =>
+      this.context.commands.join(this.line.keys, sequence, group.length, deadline),
+    );
+  }
+
+  private understandTogether(group: readonly Waiter[], answer: Answer): void {
+    if (answer.status === 'EXPIRED') throw commandTimeout(this.context.timing.commandTimeout);
+    const [ticket, ahead] = answer.details.map(Number) as [number, number];
+    if (answer.status === 'QUEUED') {
+      this.line.queued(answer, ahead);
+      group.forEach((waiter, i) => waiter.acknowledged(ticket + i, answer));
+    }
+    // Before anybody is told of its place: the answer may bring the grant.
+    this.line.take(answer);
+    for (const [i, waiter] of group.entries()) {
+      if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
+      else if (answer.status === 'KNOWN' && !waiter.settled) void this.ask(waiter);
+      else waiter.tellPlace(ahead + i);
+    }
+  }
+
   /** Asks for a place, or for the old place back, until acknowledged. Never rejects. */
   private async ask(waiter: Waiter): Promise<void> {
     if (waiter.asking || waiter.settled) return;
@@ -122,24 +183,40 @@ export class RequestsInLine {
   }
 
   private async insistOnPlace(waiter: Waiter): Promise<Answer> {
-    const { commands, subscriber, timing } = this.context;
-    const deadline = performance.now() + timing.commandTimeout;
+    return this.insist([waiter], (deadline) =>
+      this.context.commands.acquire(this.line.keys, waiter, deadline),
+    );
+  }
+
+  /** Says an idempotent command for these requests until it is answered, or they are all settled, or the deadline is over. */
+  private async insist(
+    group: readonly Waiter[],
+    command: (deadline: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { patience, subscriber, timing } = this.context;
+    const started = performance.now();
+    const deadline = started + timing.commandTimeout;
     // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
-    if (!waiter.tries && !subscriber.up) await subscriber.settled(timing.commandTimeout);
+    if (!subscriber.up && !group[0]!.tries) await subscriber.settled(timing.commandTimeout);
     let attempts = 0;
     const say = (): Promise<Answer> => {
       attempts += 1;
-      return commands.acquire(this.line.keys, waiter, deadline);
+      return command(deadline);
     };
-    waiter.unsureUntil = deadline;
-    let answer = await this.context.patience.insist(say, deadline);
+    const wasSure = group.map((waiter) => waiter.unsureUntil < started);
+    for (const waiter of group) waiter.unsureUntil = deadline;
+    let answer = await patience.insist(say, deadline);
     // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
-    while (answer.status === 'EXPIRED' && performance.now() < deadline && !waiter.settled) {
-      answer = await this.context.patience.insist(say, deadline);
+    while (
+      answer.status === 'EXPIRED' &&
+      performance.now() < deadline &&
+      group.some((waiter) => !waiter.settled)
+    ) {
+      answer = await patience.insist(say, deadline);
       attempts -= 1;
     }
     // A single command that was answered leaves no copy behind (R13).
-    if (attempts === 1) waiter.unsureUntil = 0;
+    if (attempts === 1) group.forEach((waiter, i) => wasSure[i] && (waiter.unsureUntil = 0));
     return answer;
   }
 
@@ -149,8 +226,9 @@ export class RequestsInLine {
     switch (answer.status) {
       case 'QUEUED':
         this.line.queued(answer, Number(second));
-        if (!waiter.settled) waiter.queued(Number(first), answer, Number(second));
-        else if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
+        if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
+        waiter.acknowledged(Number(first), answer);
+        waiter.tellPlace(Number(second));
         break;
       case 'BUSY':
         this.reject(waiter, new LockTimeoutError(key, 0, blocker(first, second)));
@@ -241,6 +319,19 @@ export class RequestsInLine {
       await this.leave(waiter);
     });
   }
+}
+
+/** The longest group of requests whose sequences follow each other. */
+function firstGroup(waiters: readonly Waiter[], start: number): readonly Waiter[] {
+  let end = start + 1;
+  while (
+    end < waiters.length &&
+    end - start < LARGEST_GROUP &&
+    waiters[end]!.sequence === waiters[end - 1]!.sequence + 1
+  ) {
+    end += 1;
+  }
+  return waiters.slice(start, end);
 }
 
 function blocker(label: unknown, heldFor: unknown): { holder?: string; heldFor?: number } {

@@ -1555,6 +1555,469 @@ end
 return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 } as const;
 
+export const join = {
+  name: 'join',
+  numberOfKeys: 3,
+  sha1: '94ccc6e0e24fb9461b4d9a08784120e865a43c9f',
+  lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local time = redis.call('TIME')
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local kept = redis.call('HGET', hash, 'grant')
+local RETENTION = 60000
+local client = string.match(ARGV[1], '^[^:]+')
+local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
+local form = kept and string.byte(kept)
+if form == 70 then
+token, done = string.match(kept, '^F(%d+) (.*)$')
+elseif form == 72 then
+holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+since, from, token = first, first, first
+elseif form then
+holder, run, first, since, from, token, done, lease, label =
+string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+token = tonumber(token)
+local leaseEnd = math.floor(from / 1000) + lease
+local function int(number)
+return string.format('%.0f', number)
+end
+local function held()
+return holder ~= ''
+end
+local function heldFor()
+return held() and now - math.floor(since / 1000) or 0
+end
+local function holds(sequence)
+return holder == client and leaseEnd > now
+and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function rest(usual)
+if token > micros then
+return math.ceil((token - micros) / 1000) + usual
+end
+return usual
+end
+local wrote = false
+local function allow()
+if not wrote then
+wrote = true
+redis.call('PEXPIRE', hash, RETENTION)
+end
+end
+local vacated, ttl = false, RETENTION
+local function write(ms)
+if held() then
+redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
+.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
+else
+redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+end
+redis.call('PEXPIRE', hash, ms)
+end
+local function grant(name, ids, count, duration, ms, text)
+local byClock = token < micros
+first = byClock and stamp or int(token + 1)
+token = first + count - 1
+holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
+leaseEnd = now + lease
+vacated = false
+if byClock and count == 1 then
+redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('PEXPIRE', hash, ms)
+else
+write(ms)
+end
+end
+local outbox = {}
+local function finish()
+if vacated then
+allow()
+write(ttl)
+end
+for _, message in ipairs(outbox) do
+redis.pcall('PUBLISH', message[1], message[2])
+end
+end
+local askAgainAt
+local record
+local function readRecord()
+if record == nil then
+record = redis.call('HGET', hash, 'c:' .. client)
+end
+return record
+end
+local function answer(status, a, b, c)
+finish()
+local wake = -1
+local owed = askAgainAt and 1 or 0
+if askAgainAt then
+wake = math.max(0, askAgainAt - now)
+elseif held() then
+wake = math.max(0, leaseEnd - now)
+end
+local text = readRecord()
+local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
+if holder == client and leaseEnd > now then
+return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
+end
+return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
+end
+local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+if now > tonumber(ARGV[4]) then
+return answer('EXPIRED')
+end
+local terms = ARGV[6]
+local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
+string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local STALE = 16
+local callerSpoke, callerWasInTouch = false, false
+local function keep(key, ttl)
+local size = redis.pcall('ZCARD', key)
+if type(size) == 'number' and size > 0 then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local function parse(text)
+if not text then
+return nil
+end
+local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+end
+local function recordOf(name)
+if name == client then
+return readRecord()
+end
+return redis.call('HGET', hash, 'c:' .. name)
+end
+local function note(name, generation, heard, since, doubt, where)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+redis.call('HSET', hash, 'c:' .. name, text)
+if name == client then
+record = text
+end
+end
+local function forget(name)
+redis.call('HDEL', hash, 'c:' .. name)
+if name == client then
+record = false
+end
+end
+local graceUntil
+local function inGrace()
+if not graceUntil then
+graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+local newest = 0
+local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+for i = 1, #latest, 2 do
+if latest[i] ~= client then
+newest = math.max(newest, tonumber(latest[i + 1]))
+end
+end
+if not callerWasInTouch and newest < now and newest > graceUntil then
+graceUntil = now + WINDOW
+redis.call('HSET', hash, 'grace', graceUntil)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+end
+end
+return now <= graceUntil
+end
+local function speak()
+local since = now - tonumber(heardForMs)
+local deadline = redis.call('ZSCORE', clients, client)
+callerSpoke = true
+callerWasInTouch = deadline and tonumber(deadline) >= now
+if deadline and not callerWasInTouch then
+inGrace()
+end
+local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
+local known = generation and deadline
+if not known then
+generation = micros
+local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
+for _, name in ipairs(stale) do
+redis.call('HDEL', hash, 'c:' .. name)
+redis.call('ZREM', clients, name)
+end
+note(client, generation, HEARD, since, 0, WHERE)
+redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
+note(client, generation, HEARD, since, 0, WHERE)
+end
+redis.call('ZADD', clients, now + WINDOW, client)
+if not known then
+redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local SWEEP = 1000
+local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
+local function listeners(name)
+local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+if type(reply) ~= 'table' or reply.err then
+return nil
+end
+return tonumber(reply[2])
+end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function judge(name)
+local deadline = redis.call('ZSCORE', clients, name)
+if not deadline then
+allow()
+redis.call('ZADD', clients, now + WINDOW, name)
+keep(clients, WINDOW + RETENTION)
+forget(name)
+return LIVE
+end
+deadline = tonumber(deadline)
+if deadline < now then
+allow()
+if deadline == 0 or not inGrace() then
+return DEAD
+end
+end
+local text = recordOf(name)
+if not text or string.byte(text) == 45 then
+return LIVE
+end
+local count = listeners(name)
+local undoubted = string.find(text, '^%S+ 0 ')
+if undoubted and count and count > 0 then
+return LIVE, nil, nil, text
+end
+local generation, heard, since, doubt, where = parse(text)
+if count == nil or count > 0 or not isThisServer(heard) then
+if doubt ~= 0 then
+allow()
+note(name, generation, heard, since, 0, where)
+end
+return LIVE, nil, nil, text
+end
+if callerSpoke and name == client then
+return LIVE
+end
+if doubt == 0 then
+doubt = micros
+allow()
+note(name, generation, heard, since, doubt, where)
+end
+if micros - doubt >= GRACE * 1000 then
+return DEAD
+end
+return DOUBTFUL, doubt, deadline - WINDOW
+end
+local function drop(members)
+if #members == 0 then
+return
+end
+wrote = true
+redis.call('ZREM', queue, unpack(members))
+local seen = {}
+for _, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not seen[name] then
+seen[name] = true
+forget(name)
+redis.call('ZADD', clients, 'XX', 0, name)
+end
+end
+end
+local function give(name, rank, head, behind)
+local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
+if fixed ~= '' then
+if tonumber(fixed) < tonumber(FIRST) then
+duration, ms = fixed, fixed + RETENTION
+end
+elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+places = members[2] .. ' ' .. members[1]
+ids = { sequence }
+for i = 3, #members, 2 do
+local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = count + 1
+ids[count] = id
+places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
+end
+ids = table.concat(ids, ',')
+end
+wrote = true
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+grant(name, ids, count, duration, ms, '')
+if places then
+redis.call('HSET', hash, 'places', first .. ' ' .. places)
+end
+if (not behind or places) and redis.call('ZCARD', queue) == 0 then
+keep(clients, REST)
+end
+if name ~= client then
+outbox[#outbox + 1] = {
+CHANNEL .. name,
+'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
+}
+end
+end
+local function walk(visit)
+local verdicts = {}
+local rank, looked, chunk = 0, 0, 2
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local dead = {}
+for i, member in ipairs(members) do
+local name = string.match(member, '^[^:]+')
+if not verdicts[name] then
+local verdict, doubted, spoke, text = judge(name)
+verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
+end
+if verdicts[name].verdict == DEAD then
+dead[#dead + 1] = member
+else
+drop(dead)
+dead = {}
+local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
+if visit(verdicts[name], rank, member, behind) then
+return
+end
+rank = rank + 1
+end
+end
+drop(dead)
+looked = looked + #members
+if #members < chunk then
+return
+end
+chunk = 100
+end
+askAgainAt = now
+end
+local function pass()
+local doubted, spoke
+walk(function(seen, rank, member, behind)
+if seen.verdict == DOUBTFUL then
+doubted = math.min(doubted or seen.doubted, seen.doubted)
+spoke = math.min(spoke or seen.spoke, seen.spoke)
+askAgainAt = math.ceil(doubted / 1000) + GRACE
+return false
+end
+if doubted then
+local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
+local _, _, since = parse(seen.record)
+since = since or now
+if late or (since >= spoke and now - since < GRACE) then
+return true
+end
+end
+askAgainAt = nil
+give(seen.name, rank, member, behind)
+return true
+end)
+end
+local function prune()
+walk(function() return false end)
+end
+local function putBack(unserved)
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+if named ~= first then
+return
+end
+for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
+if unserved(sequence) then
+redis.call('ZADD', queue, ticket, member)
+end
+end
+keep(queue, WINDOW + RETENTION)
+end
+local function putBackAllButFirst()
+local head = string.match(run, '^%d+')
+putBack(function(sequence)
+return sequence ~= head
+end)
+end
+local function vacate()
+forget(holder)
+holder, run, vacated = '', '', true
+end
+local function lapse()
+if string.find(run, ',', 1, true) then
+local _, heard = parse(recordOf(holder))
+local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
+if holder == client or isHeard then
+putBackAllButFirst()
+end
+end
+vacate()
+end
+local function settle()
+if held() and leaseEnd <= now then
+lapse()
+end
+if held() then
+return
+end
+if redis.call('ZCARD', queue) > 0 then
+pass()
+end
+if not held() and redis.call('ZCARD', queue) == 0 then
+ttl = rest(REST)
+redis.call('PEXPIRE', hash, ttl)
+keep(clients, REST)
+end
+end
+local function whoHolds()
+if not held() then
+return ''
+end
+if label ~= '' then
+return label
+end
+local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
+return where or ''
+end
+local waiting = redis.call('ZCARD', queue)
+local free = not held() or leaseEnd <= now
+if free and waiting > 0 then
+allow()
+end
+speak()
+local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+local ticket = math.max(last + 1, micros)
+local entries = {}
+for i = 0, count - 1 do
+if not holds(sequence + i) then
+entries[#entries + 1] = int(ticket + i)
+entries[#entries + 1] = client .. ':' .. sequence + i
+end
+end
+local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
+if waiting == 0 and added > 0 then
+redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
+redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
+local seen = tonumber(ARGV[5])
+if seen > token then
+token = seen
+write(math.max(0, leaseEnd - now) + RETENTION)
+end
+local _, commas = string.gsub(run, ',', '')
+if free then
+settle()
+end
+return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`,
+} as const;
+
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,

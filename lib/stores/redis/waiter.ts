@@ -19,6 +19,7 @@ export class Waiter extends PendingRequest implements Asking {
   unsureUntil = 0;
   /** Settled without the lock. */
   gaveUp = false;
+  private told = false;
 
   /** @param onGiveUp called when the wait time ends or the caller aborts, with the error to reject with */
   constructor(
@@ -38,12 +39,22 @@ export class Waiter extends PendingRequest implements Asking {
     return this.request.maxQueue;
   }
 
+  /** It waits in an unbounded line for a lease that is renewed: such requests may ask together. */
+  get plain(): boolean {
+    return !this.tries && this.leaseTime === undefined && this.maxQueue === Infinity;
+  }
+
   /** Acknowledged in line. */
-  queued(ticket: number, answer: { order: number; generation: number }, ahead: number): void {
-    const joined = this.ticket === 0;
+  acknowledged(ticket: number, answer: { order: number; generation: number }): void {
     this.ticket = ticket;
     this.generation = answer.generation;
     if (answer.order > this.need) this.need = 0;
-    if (joined && !this.settled) this.request.onQueued?.(ahead);
+  }
+
+  /** Tells the caller, once, how many will be served before it. */
+  tellPlace(ahead: number): void {
+    if (this.told || this.settled) return;
+    this.told = true;
+    this.request.onQueued?.(ahead);
   }
 }

@@ -13,7 +13,8 @@ export async function runFlow(
   for (const planned of requests) {
     if (planned.think > 0) await client.process.sleep(planned.think);
     if (!simulation.busy || client.closed) return;
-    await makeRequest(simulation, client, planned);
+    const burst = Array.from({ length: planned.burst ?? 1 }, () => makeRequest(simulation, client, planned));
+    await Promise.all(burst);
   }
 }
 

@@ -11,6 +11,8 @@ export interface PlannedRequest {
   readonly leaseTime?: number;
   readonly hold: number;
   readonly maxQueue?: number;
+  /** So many requests like this are made in the same moment. */
+  readonly burst?: number;
   /** The hold is not renewed any more from its beginning (maxHold), or, with a fixed lease, never given back. */
   readonly lapses?: boolean;
 }
@@ -154,6 +156,7 @@ function drawRequest(
     ...(leaseTime !== undefined && { leaseTime }),
     ...(random.chance(0.03) && { lapses: true }),
     ...(random.chance(0.05) && { maxQueue: random.int(0, 3) }),
+    ...(random.chance(0.08) && { burst: random.int(2, 6) }),
     hold: random.chance(0.1) ? random.between(0, 2 * lease) : random.between(0, longest),
   };
 }

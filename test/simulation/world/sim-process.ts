@@ -16,7 +16,7 @@ export interface ProcessGlobals {
   readonly setImmediate: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
   readonly performance: { now(): number };
   readonly Date: { now(): number };
-  readonly process: { readonly pid: number };
+  readonly process: { readonly pid: number; readonly nextTick: (task: () => void) => void };
 }
 
 export class SimTimer {
@@ -75,7 +75,7 @@ export class SimProcess {
     Date: {
       now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate),
     },
-    process: { pid: 1 },
+    process: { pid: 1, nextTick: (task) => queueMicrotask(task) },
   };
 
   /** The wall clock is set. */

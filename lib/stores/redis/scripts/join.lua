@@ -1,0 +1,52 @@
+-- Puts several new requests of one client into the line of a lock at once, next to each other, and passes the lock on if it
+-- is free: what acquire would do for them one by one.
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] client  [2] sequence of the first; the others follow without a gap  [3] how many  [4] deadline in Redis ms (R2)
+--       [5] highest token the client has seen  [6] terms
+-- Returns answer(status, a, b):
+--       EXPIRED  the deadline has passed; nothing was written
+--       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
+--       KNOWN    some were in line or granted before (the command was repeated): each has to ask for itself
+-- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
+--- include: state
+local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+if now > tonumber(ARGV[4]) then
+  return answer('EXPIRED')
+end
+
+local terms = ARGV[6]
+--- include: line
+local waiting = redis.call('ZCARD', queue)
+local free = not held() or leaseEnd <= now
+if free and waiting > 0 then
+  allow()
+end
+speak()
+
+-- Should the hash have been lost, the queue still knows.
+local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+local ticket = math.max(last + 1, micros)
+local entries = {}
+for i = 0, count - 1 do
+  if not holds(sequence + i) then
+    entries[#entries + 1] = int(ticket + i)
+    entries[#entries + 1] = client .. ':' .. sequence + i
+  end
+end
+local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
+if waiting == 0 and added > 0 then
+  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+end
+redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
+
+local seen = tonumber(ARGV[5])
+if seen > token then
+  token = seen
+  write(math.max(0, leaseEnd - now) + RETENTION)
+end
+local _, commas = string.gsub(run, ',', '')
+if free then
+  settle()
+end
+return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)
