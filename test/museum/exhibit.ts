@@ -45,6 +45,7 @@ export const inStore = (file: string, from: string, to: string): Mutation => ({
 export const inScript = (name: string, from: string, to: string): Mutation =>
   inStore(`scripts/${name}.lua`, from, to);
 export const inLine = (from: string, to: string): Mutation => inScript('includes/line', from, to);
+export const inRecords = (from: string, to: string): Mutation => inScript('includes/records', from, to);
 export const inState = (from: string, to: string): Mutation => inScript('includes/state', from, to);
 
 export const simulation = (...only: FaultKind[]): BySimulation => ({

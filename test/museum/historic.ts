@@ -1,4 +1,4 @@
-import { inLine, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+import { inLine, inRecords, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
 
 /** Failures that distributed locks had, and how each would look here. */
 export const HISTORIC: readonly Exhibit[] = [
@@ -6,7 +6,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'timeout drift: deadlines of waiters add up (Redisson 1104, 2099)',
     what: "a heartbeat adds a window to its client's last deadline instead of to the present",
     mutations: [
-      inLine(
+      inRecords(
         "redis.call('ZADD', clients, now + WINDOW, client)",
         "redis.call('ZADD', clients, math.max(now, tonumber(deadline or 0)) + WINDOW, client)",
       ),
@@ -16,13 +16,13 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'live waiter evicted after a long wait (Redisson 3004)',
     what: 'a heartbeat does not say that its client is alive',
-    mutations: [inScript('heartbeat', '  speak()\nend\nlocal status', 'end\nlocal status')],
+    mutations: [inScript('heartbeat', '  speak()\n  keep(clients', '  keep(clients')],
     proof: simulation('mute', 'delay'),
   },
   {
     of: 'dead waiters block the line (Redisson 3166 to 3202, 4323)',
     what: 'a waiter whose window is over stays in line',
-    mutations: [inLine('or (deadline < now and not inGrace()) then', 'then')],
+    mutations: [inLine('if deadline == 0 or not inGrace() then', 'if deadline == 0 then')],
     proof: test(
       'integration/script-rules.spec.ts',
       'a silent client is dropped when its window is over, and a live one behind it is served (R8)',
@@ -74,7 +74,8 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'double hold after a re-sent command (Redisson 7367)',
     what: 'a late copy of the acquire of a released grant takes the lock for nobody',
     mutations: [
-      inScript('acquire', "== client .. ':' .. sequence then", "== sequence .. ':' .. client then"),
+      inScript('acquire', 'if last < stamp and string.sub(done, -#me) ~= me then', 'if last < stamp then'),
+      inScript('acquire', 'if string.sub(done, -#me) == me then', 'if false then'),
     ],
     proof: test(
       'integration/script-rules.spec.ts',
@@ -84,7 +85,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'delayed release frees the lock of somebody else (Redisson 4871; Kleppmann)',
     what: 'a release names its client instead of its grant',
-    mutations: [inScript('release', 'holder == client and first == tonumber(ARGV[2])', 'holder == client')],
+    mutations: [inScript('release', 'if holder ~= client or first ~= own then', 'if holder ~= client then')],
     proof: simulation('duplicate', 'cut'),
   },
   {
@@ -93,8 +94,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inScript(
         'heartbeat',
-        'if given > 0 and held() and holder == client and first == given and leaseEnd > now then',
-        "if given > 0 then\n  if not held() or first ~= given then\n    holder, first, run, since = client, given, run == '' and '1' or run, now\n  end",
+        'if held() and holder == client and first == ARGV[3] and leaseEnd > now then',
+        "if ARGV[3] ~= '0' then\n  if not held() or first ~= ARGV[3] then\n    holder, first, run, since, from = client, ARGV[3], run == '' and '1' or run, stamp, stamp\n  end",
       ),
     ],
     proof: simulation('pause', 'delay', 'server-step', 'force-release'),
@@ -140,8 +141,8 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a waiter without a deadline is neither served nor dropped',
     mutations: [
       inLine(
-        "    redis.call('ZADD', clients, now + WINDOW, name)\n    keep(clients, WINDOW + RETENTION)\n    forget(name)\n    return LIVE, now",
-        '    return DOUBTFUL, micros, now',
+        "    redis.call('ZADD', clients, now + WINDOW, name)\n    keep(clients, WINDOW + RETENTION)\n    forget(name)\n    return LIVE\n",
+        '    return DOUBTFUL, micros, now\n',
       ),
     ],
     proof: simulation('evict', 'kill'),
@@ -157,11 +158,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a lease counts from the receipt of the answer',
     mutations: [
       inStore('line-commands.ts', 'const sentAt = now();', 'let sentAt = now();'),
-      inStore(
-        'line-commands.ts',
-        'if (reply.length < 4) return',
-        'sentAt = now();\n    if (reply.length < 4) return',
-      ),
+      inStore('line-commands.ts', '    const answer =\n', '    sentAt = now();\n    const answer =\n'),
     ],
     proof: test(
       'integration/watchdog.spec.ts',
@@ -198,7 +195,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',
     what: 'commands carry no deadline, neither here nor in Redis',
     mutations: [
-      inScript('acquire', 'if now > tonumber(ARGV[3]) then', 'if false then'),
+      inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false'),
       {
         file: 'stores/redis-connection/command-connection.ts',
         from: 'reject(commandTimeout(this.timeout));\n          this.suspect(sentAt);',
@@ -210,7 +207,10 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'token that goes backwards (INCR after FLUSHALL or failover; Redisson 6510)',
     what: 'tokens are a counter',
-    mutations: [inState('first = math.max(token, micros - 1) + 1', 'first = token + 1')],
+    mutations: [
+      inState('local byClock = token < micros', 'local byClock = false'),
+      inScript('acquire', 'if last < stamp and', 'if false and'),
+    ],
     proof: simulation('flush'),
   },
   {
@@ -228,15 +228,15 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'keys that never expire (Redisson 4323, 4661, 6510)',
     what: 'the queue has no time to live',
-    mutations: [inScript('acquire', 'member)\n  keep(queue, WINDOW + RETENTION)', 'member)')],
+    mutations: [inScript('acquire', '    if waiting == 0 then\n', '    if false then\n')],
     proof: simulation(),
   },
   {
     of: 'force release repeated (a re-sent command takes the lock from the next)',
     what: 'force release ends whatever grant it finds',
     mutations: [
-      inScript('force-release', 'leaseEnd > now and first == tonumber(ARGV[2]) then', 'leaseEnd > now then'),
-      inScript('force-release', "if fields[3] == ARGV[2] .. ' forced' then", 'if false then'),
+      inScript('force-release', 'leaseEnd > now and first == ARGV[2] then', 'leaseEnd > now then'),
+      inScript('force-release', "if done == ARGV[2] .. ':forced' then", 'if false then'),
     ],
     proof: simulation('duplicate', 'force-release'),
   },

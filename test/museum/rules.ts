@@ -1,4 +1,4 @@
-import { inLine, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+import { inLine, inRecords, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
 
 const RULES_SPEC = 'integration/script-rules.spec.ts';
 
@@ -7,7 +7,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R2 nothing after the deadline (acquire)',
     what: 'acquire has no deadline',
-    mutations: [inScript('acquire', 'if now > tonumber(ARGV[3]) then', 'if false then')],
+    mutations: [inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false')],
     proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
   },
   {
@@ -19,9 +19,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R3 handing over works when memory is full',
     what: 'a release begins with a write that needs memory',
-    mutations: [
-      inScript('release', "redis.call('PEXPIRE', hash, waiting == 0 and rest(ARGV[4]) or RETENTION)\n", ''),
-    ],
+    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, ARGV[3])\n", '')],
     proof: test(
       'integration/server-trouble.spec.ts',
       'out of memory refuses new requests with a typed error',
@@ -30,7 +28,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R4 a time to live next to the write',
     what: 'a grant has none',
-    mutations: [inState("  redis.call('PEXPIRE', hash, ttl)\n", '')],
+    mutations: [inScript('acquire', "    redis.call('PEXPIRE', hash, ARGV[4])\n", '')],
     proof: simulation(),
   },
   {
@@ -54,15 +52,13 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R6 doubt: who comes back first does not overtake',
     what: 'the doubtful are passed over by anybody',
-    mutations: [
-      inLine('if late or (seen.since >= spoke and now - seen.since < GRACE) then', 'if false then'),
-    ],
+    mutations: [inLine('if late or (since >= spoke and now - since < GRACE) then', 'if false then')],
     proof: simulation('cut-subscribers'),
   },
   {
     of: 'R7 all overdue at once: the server was away',
     what: 'there is no other window',
-    mutations: [inLine('return now <= graceUntil', 'return false')],
+    mutations: [inRecords('return now <= graceUntil', 'return false')],
     proof: test(
       RULES_SPEC,
       'when all clients in line are overdue at once, all get one more window, once (R7)',
@@ -77,7 +73,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R8 the silent are dropped only when their window is over',
     what: 'half a window is enough',
-    mutations: [inLine('(deadline < now and', '(deadline - WINDOW / 2 < now and')],
+    mutations: [inLine('if deadline < now then', 'if deadline - WINDOW / 2 < now then')],
     proof: simulation('mute', 'delay'),
   },
   {
@@ -162,10 +158,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M1 the lease left counts from the sending',
     what: 'a repeated acquire is told the whole lease',
     mutations: [
-      inState(
-        'return { status, now, generation, wake, owed, run, first, leaseEnd - now, a, b, c }',
-        'return { status, now, generation, wake, owed, run, first, leaseEnd - since, a, b, c }',
-      ),
+      inState('tonumber(first), leaseEnd - now, a, b, c }', 'tonumber(first), tonumber(lease), a, b, c }'),
     ],
     proof: test(
       RULES_SPEC,
@@ -175,7 +168,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
-    mutations: [inScript('release', 'holder == client and first == tonumber(ARGV[2])', 'holder == client')],
+    mutations: [inScript('release', 'if holder ~= client or first ~= own then', 'if holder ~= client then')],
     proof: test(RULES_SPEC, 'a release names the grant by its token; an older one touches nothing (M3)'),
   },
   {
@@ -245,8 +238,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inScript(
         'acquire',
-        "if fields[3] and string.match(fields[3], ' (.*)$') == client .. ':' .. sequence then",
-        "if fields[3] and string.match(fields[3], ' (.*):') == client then",
+        'if string.sub(done, -#me) == me then',
+        'if string.find(done, client, 1, true) then',
       ),
     ],
     proof: simulation(),
@@ -254,7 +247,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M10 marking alive does not undo a new generation',
     what: 'a client with a deadline keeps its generation',
-    mutations: [inLine('if not generation or not deadline then', 'if not generation and not deadline then')],
+    mutations: [inRecords('local known = generation and deadline', 'local known = generation or deadline')],
     proof: simulation('cut-subscribers', 'evict'),
   },
 ];

@@ -32,8 +32,8 @@ const CLOSED = 'Connection is closed.';
 /** A client with the states, events, queues and refusals of ioredis, on a simulated connection. */
 export class SimRedis extends EventEmitter implements ClientEnd {
   readonly isCluster = false;
-  /** ioredis has its socket here; the lock asks only whether there is one. */
-  readonly stream = undefined;
+  /** The socket; writing several commands at once makes no difference here. */
+  readonly stream = { cork: () => undefined, uncork: () => undefined };
   status: State = 'wait';
 
   private link: Link | undefined;
