@@ -65,7 +65,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript(
         'acquire',
         "if holds(sequence) then\n  return answer('GRANTED')",
-        "if holds(sequence) then\n  grant(client, run .. ',' .. sequence, 2, tonumber(ARGV[4]), ARGV[5], ARGV[11])\n  return answer('GRANTED')",
+        "if holds(sequence) then\n  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')\n  grant(client, run .. ',' .. sequence, 2, duration, ARGV[4], text)\n  return answer('GRANTED')",
       ),
     ],
     proof: simulation('cut', 'duplicate'),
