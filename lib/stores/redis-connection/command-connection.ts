@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue, type Awaited } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
@@ -10,6 +11,11 @@ export interface Script {
   readonly numberOfKeys: number;
 }
 
+/** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
+const PROBE_SHARE = 1 / 2;
+/** The address of the only server, where there is one. */
+const THE_SERVER = '';
+
 /**
  * Runs scripts, each with its own deadline, whatever the client's options are.
  *
@@ -20,15 +26,23 @@ export class CommandConnection {
   private readonly deadlines = new DeadlineQueue();
   private readonly readyWaiters = new Set<() => void>();
   private lastAnswer = 0;
+  private readonly nodes: ClusterNodes | undefined;
   private suspected = false;
   private closed = false;
   private corked = false;
+  private connections = 0;
+  /** The only server, where there is one. */
+  private server: string | undefined;
 
-  /** Called after each connect, when `serverRunId` is known, and after each loss of the connection. */
+  /** Called after each connect, when it is known who answers; on a Cluster also when others serve some slots. */
   onConnected: (() => void) | undefined;
-  onClosed: (() => void) | undefined;
+  /** Called after each loss of a connection, with the address that it led to. */
+  onClosed: ((address: string) => void) | undefined;
 
-  /** Identity of the server process that answers, for comparing with the subscriber's; undefined where INFO is not permitted. */
+  /**
+   * Run id of the server, for comparing with the subscriber's; undefined where INFO is not permitted, and on a Cluster,
+   * where it proves nothing that somebody else's subscription is on the same node or not.
+   */
   serverRunId: string | undefined;
 
   constructor(
@@ -36,10 +50,16 @@ export class CommandConnection {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
   ) {
-    connection.client.on('ready', () => this.onReady());
-    connection.client.on('close', () => {
+    const { client } = connection;
+    if (client.isCluster) {
+      const onServers = (): void => this.onConnected?.();
+      this.nodes = new ClusterNodes(client as Cluster, onServers, (address) => this.onClosed?.(address));
+    }
+    client.on('ready', () => this.onReady());
+    client.on('close', () => {
       this.serverRunId = undefined;
-      this.onClosed?.();
+      this.server = undefined;
+      this.onClosed?.(THE_SERVER);
     });
   }
 
@@ -49,6 +69,20 @@ export class CommandConnection {
 
   get ready(): boolean {
     return this.client.status === 'ready';
+  }
+
+  /** Where the server listens that keeps `key`; undefined while that is not known. */
+  addressOf(key: string): string | undefined {
+    return this.nodes ? this.nodes.addressOf(this.connection.keyPrefix + key) : THE_SERVER;
+  }
+
+  /**
+   * Which server process keeps `key`; undefined while that is not known. Another one may not know what this one
+   * acknowledged. Where servers do not tell their run ids, each connection counts as another one.
+   */
+  serverOf(key: string): string | undefined {
+    if (this.nodes) return this.nodes.serverOf(this.connection.keyPrefix + key);
+    return this.server;
   }
 
   /** Begins to connect, if nobody did; failing is not an error here, the client goes on trying. */
@@ -91,7 +125,9 @@ export class CommandConnection {
       };
       const failed = (error: unknown): void => {
         this.deadlines.answered(awaited);
-        reject(toCommandFailure(error));
+        const failure = toCommandFailure(error);
+        if (failure.retriable) this.nodes?.refresh();
+        reject(failure);
       };
       this.writeTogether();
       this.client
@@ -127,24 +163,21 @@ export class CommandConnection {
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
   private suspect(sentAt: number): void {
-    if (
-      this.closed ||
-      this.suspected ||
-      this.lastAnswer >= sentAt ||
-      !('stream' in this.client) ||
-      !this.ready
-    )
-      return;
+    if (this.closed) return;
+    this.nodes?.probe(this.timeout * PROBE_SHARE);
+    if (this.suspected || this.lastAnswer >= sentAt || !('stream' in this.client) || !this.ready) return;
     this.suspected = true;
     this.client.disconnect(true);
   }
 
   private onReady(): void {
     this.suspected = false;
+    const unnamed = `connection ${(this.connections += 1)}`;
     for (const done of this.readyWaiters) done();
     readRunId(this.client)
       .then((id) => {
         this.serverRunId = id;
+        this.server = id ?? unnamed;
         this.onConnected?.();
       })
       .catch(() => undefined);
@@ -169,8 +202,9 @@ export async function readRunId(client: Redis | Cluster): Promise<string | undef
 export async function closeClient(client: Redis | Cluster, limit: number): Promise<void> {
   if (client.status === 'end') return;
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
-  // Not after a successful quit: ioredis would then arm a timer for a socket that is closed already.
-  if (client.status === 'ready') client.quit().catch(() => client.disconnect());
+  // Not after a successful quit: ioredis would then arm a timer for a socket that is closed already. A Cluster client would
+  // first connect to the nodes that it has no connection to.
+  if (client.status === 'ready' && !client.isCluster) client.quit().catch(() => client.disconnect());
   else client.disconnect();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, limit, 'late')));

@@ -1,4 +1,7 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { linkToAnyNode } from './cluster-link.js';
+import { limitHandshake } from './handshake-limit.js';
+import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -17,30 +20,6 @@ export interface RedisConnection {
 }
 
 /**
- * Options of every connection the lock makes: nothing is sent twice by the client library, nothing is kept for later,
- * each command is written as it comes; deadlines, repeats and re-subscription are the lock's own.
- */
-const OWN_OPTIONS = {
-  lazyConnect: true,
-  enableAutoPipelining: false,
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  autoResubscribe: false,
-  connectTimeout: 5_000,
-  disconnectTimeout: 200,
-  // ioredis would stay away for up to 10 s from a server that is loading its data.
-  maxLoadingRetryTime: 100,
-  retryStrategy: reconnectDelay,
-} satisfies RedisOptions;
-
-/** Reconnects at once, then after 50, 100, … 1,000 ms, with up to a fifth of jitter. */
-function reconnectDelay(attempt: number): number {
-  if (attempt <= 1) return 0;
-  const delay = Math.min(1_000, 25 * 2 ** Math.min(attempt - 1, 6));
-  return Math.round(delay * (1 + Math.random() / 5));
-}
-
-/**
  * Makes a connection of the lock's own for `role`. It is not yet connected.
  *
  * @param shardedChannels whether a Cluster client must be able to listen to sharded channels
@@ -53,7 +32,19 @@ export function openConnection(
   const client = makeClient(source, role, shardedChannels);
   // Without a listener, ioredis prints every connection error; what matters is told by the commands that fail.
   client.on('error', () => undefined);
+  if (client.isCluster) client.on('+node', (node: Redis) => limitHandshake(node, CONNECT_TIMEOUT));
+  else limitHandshake(client as Redis, CONNECT_TIMEOUT);
   return { client, keyPrefix: keyPrefixOf(client) };
+}
+
+/** Makes a connection to listen to classic channels by. It is not yet connected. */
+export function openSubscription(source: RedisSource): RedisConnection {
+  const { client, keyPrefix } = openConnection(source, 'subscriber');
+  if (!client.isCluster) return { client, keyPrefix };
+  const link = linkToAnyNode(client as Cluster);
+  link.on('error', () => undefined);
+  limitHandshake(link, CONNECT_TIMEOUT);
+  return { client: link, keyPrefix };
 }
 
 function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
@@ -67,16 +58,9 @@ function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boole
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
   const options = {
     ...source.options,
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    enableAutoPipelining: false,
-    ...(shardedChannels && { shardedSubscribers: true }),
-    redisOptions: {
-      ...source.options.redisOptions,
-      maxRetriesPerRequest: 0,
-      autoResubscribe: false,
-      maxLoadingRetryTime: 100,
-    },
+    ...OWN_CLUSTER_OPTIONS,
+    shardedSubscribers: shardedChannels,
+    redisOptions: { ...source.options.redisOptions, ...OWN_OPTIONS },
   };
   return source.duplicate(undefined, options as Parameters<Cluster['duplicate']>[1]);
 }

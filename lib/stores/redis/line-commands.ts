@@ -4,6 +4,7 @@ import type { Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
+import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import type { Timing } from './timing.js';
 
 /** How long the hash of a grant that nobody released outlives its lease, ms; the same as in scripts/includes/state.lua. */
@@ -89,7 +90,7 @@ export class LineCommands {
     readonly clientId: string,
     private readonly commands: CommandConnection,
     private readonly subscriber: Subscriber,
-    private readonly clock: ServerClock,
+    private readonly clocks: ServerClocks,
     private readonly timing: Timing,
     /** host/pid, without white space */
     where: string,
@@ -111,7 +112,7 @@ export class LineCommands {
     const seen = String(this.highestToken).padStart(16, '0');
     const args = [
       `${this.clientId}:${asking.sequence}`,
-      this.clock.atMost(deadline),
+      this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
       `${seen} ${wishOf(asking)} ${this.terms()}`,
@@ -146,7 +147,7 @@ export class LineCommands {
   ): Promise<Answer> {
     return this.say(heartbeat, keys, [
       this.clientId,
-      this.clock.atMost(deadline),
+      this.clockOf(keys).atMost(deadline),
       renewal.first,
       renewal.leaseTime === undefined ? 'rolling' : 'fixed',
       Math.round(renewal.leaseTime ?? this.timing.lease),
@@ -174,6 +175,11 @@ export class LineCommands {
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {
     return this.commands.run(inspect, keys, [this.clientId, limit]);
+  }
+
+  /** The clock of the server that keeps a lock. */
+  clockOf([hash]: LineKeys): ServerClock {
+    return this.clocks.of(this.commands.addressOf(hash));
   }
 
   /** How a request stands in the queue. */
@@ -205,7 +211,8 @@ export class LineCommands {
       typeof reply === 'string'
         ? understandShort(reply, order, sentAt, wanted)
         : understand(reply, order, sentAt);
-    this.clock.observe(sentAt.monotonic, performance.now(), answer.serverTime);
+    // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
+    this.clockOf(keys).observe(sentAt.monotonic, performance.now(), answer.serverTime);
     const { grant } = answer;
     if (grant) this.highestToken = Math.max(this.highestToken, grant.first + grant.run.length - 1);
     return answer;

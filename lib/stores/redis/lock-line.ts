@@ -36,6 +36,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   constructor(
     readonly keys: LineKeys,
     private readonly context: ClientContext,
+    /** Which server process keeps the lock, as far as it is known. */
+    private server: string | undefined,
     /** Called when neither a request nor a grant nor a command is left. */
     private readonly onIdle: (line: LockLine) => void,
   ) {
@@ -69,6 +71,15 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
 
   isGranted(waiter: Waiter): boolean {
     return this.grant.run?.has(waiter) === true;
+  }
+
+  /** It is (or may be) this server process that keeps the lock from now on; another one may not know who waits (M6). */
+  keptBy(server: string | undefined): void {
+    if (server === undefined || server === this.server) return;
+    this.server = server;
+    this.spokeAt = -Infinity;
+    this.requests.reaskAll();
+    this.beatNow();
   }
 
   mustSpeak(): boolean {

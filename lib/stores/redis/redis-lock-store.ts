@@ -7,10 +7,10 @@ import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-connection/command-connection.js';
 import { encodeName } from '../redis-connection/key-encoding.js';
 import { lookAtServer } from '../redis-connection/start-up-check.js';
-import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
+import { openConnection, openSubscription, type RedisSource } from '../redis-connection/redis-source.js';
 import { toCommandFailure } from '../redis-connection/server-failure.js';
 import { Patience } from '../redis-connection/patience.js';
-import { ServerClock } from '../redis-connection/server-clock.js';
+import { ServerClocks } from '../redis-connection/server-clocks.js';
 import { Subscriber } from '../redis-connection/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
@@ -45,19 +45,17 @@ export class RedisLockStore implements LockStore {
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
   private readonly context: ClientContext;
-  private readonly clock: ServerClock;
+  private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
   private readonly clientId = randomBytes(16).toString('hex');
   private readonly keyPrefix: string;
   private sequence = 0;
   private connecting = false;
-  /** Which server process the last connection led to. */
-  private lastRunId: string | undefined;
   private closed: Promise<void> | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     const commands = openConnection(options.redis, 'commands');
-    const subscriptions = openConnection(options.redis, 'subscriber');
+    const subscriptions = openSubscription(options.redis);
     this.keyPrefix = commands.keyPrefix;
     if (/[{}]/.test(this.keyPrefix + options.keyPrefix)) {
       throw new LockConfigurationError(
@@ -66,7 +64,7 @@ export class RedisLockStore implements LockStore {
       );
     }
     this.timing = timing(options.lease, options.livenessWindow, options.commandTimeout);
-    this.clock = new ServerClock((step) => this.clockStepped(step));
+    this.clocks = new ServerClocks((step) => this.clockStepped(step));
     this.connection = new CommandConnection(commands, options.commandTimeout);
     this.subscriber = new Subscriber(subscriptions);
     const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat);
@@ -76,7 +74,7 @@ export class RedisLockStore implements LockStore {
       this.clientId,
       this.connection,
       this.subscriber,
-      this.clock,
+      this.clocks,
       this.timing,
       where,
     );
@@ -100,7 +98,7 @@ export class RedisLockStore implements LockStore {
     this.subscriber.onDown = () => this.lookAtAll();
     this.connection.onConnected = () => this.onConnected();
     // Another server may answer next, with another clock.
-    this.connection.onClosed = () => this.clock.reset();
+    this.connection.onClosed = (address) => this.clocks.forget(address);
   }
 
   async start(): Promise<void> {
@@ -172,7 +170,8 @@ export class RedisLockStore implements LockStore {
   private line(name: string): LockLine {
     let line = this.lines.get(name);
     if (!line) {
-      line = new LockLine(this.keysOf(name), this.context, (idle) => {
+      const keys = this.keysOf(name);
+      line = new LockLine(keys, this.context, this.connection.serverOf(keys[0]), (idle) => {
         if (this.lines.get(name) === idle) this.lines.delete(name);
       });
       this.lines.set(name, line);
@@ -210,17 +209,14 @@ export class RedisLockStore implements LockStore {
       return;
     }
     // M1: the message may be old; the largest age that it can have is taken off.
-    const left = message.left - this.clock.ageAtMost(message.stamp);
+    const line = this.line(name);
+    const left = message.left - this.context.commands.clockOf(line.keys).ageAtMost(message.stamp);
     // R10: where nobody waits any more, the line made for it hands the grant on and is forgotten again.
-    this.line(name).notified({ run: message.run, first: message.first, left, since: now() });
+    line.notified({ run: message.run, first: message.first, left, since: now() });
   }
 
   private onConnected(): void {
-    const { serverRunId } = this.connection;
-    if (serverRunId === undefined || serverRunId !== this.lastRunId) {
-      for (const line of this.lines.values()) line.requests.reaskAll();
-    }
-    this.lastRunId = serverRunId;
+    for (const line of this.lines.values()) line.keptBy(this.connection.serverOf(line.keys[0]));
     this.lookAtAll();
   }
 

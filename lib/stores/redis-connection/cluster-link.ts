@@ -1,0 +1,73 @@
+import { connect as connectPlain } from 'node:net';
+import { connect as connectSecurely } from 'node:tls';
+import { AbstractConnector, Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { DISCONNECT_TIMEOUT, OWN_OPTIONS } from './own-options.js';
+
+type NetStream = Awaited<ReturnType<AbstractConnector['connect']>>;
+
+/**
+ * A connection to some node of a Cluster, each time it is made to another one. That is enough to listen: what is
+ * published on any node reaches all of them.
+ *
+ * The subscriber inside of a Cluster client is of no use here: it changes nodes without telling, and does not tell either
+ * when it fails to subscribe there.
+ *
+ * @param cluster knows the nodes, and ends with the link
+ */
+export function linkToAnyNode(cluster: Cluster): Redis {
+  class ToAnyNode extends AbstractConnector {
+    private wake: (() => void) | undefined;
+
+    constructor() {
+      super(DISCONNECT_TIMEOUT);
+    }
+
+    /** @throws Error when nobody wants the connection any more */
+    override async connect(): Promise<NetStream> {
+      this.connecting = true;
+      look(cluster);
+      let node = anyOf(cluster.nodes());
+      while (!node) {
+        if (!this.connecting || cluster.status === 'end') throw new Error('Connection is closed.');
+        await new Promise<void>((resolve) => {
+          this.wake = resolve;
+          cluster.once('+node', resolve).once('end', resolve);
+        });
+        cluster.off('+node', this.wake!).off('end', this.wake!);
+        node = anyOf(cluster.nodes());
+      }
+      return this.open(node.options);
+    }
+
+    override disconnect(): void {
+      super.disconnect();
+      this.wake?.();
+    }
+
+    private open({ host, port, family, tls }: RedisOptions): NetStream {
+      const where = { host, port, family, ...(tls as object) } as { host: string; port: number };
+      this.stream = tls ? connectSecurely(where) : connectPlain(where);
+      this.stream.once('error', (error: Error) => {
+        this.firstError = error;
+      });
+      return this.stream;
+    }
+  }
+  const options = { ...cluster.options.redisOptions, ...OWN_OPTIONS, keyPrefix: '', Connector: ToAnyNode };
+  const link = new Redis(options as RedisOptions & { replyMapping: 'legacy' });
+  link.once('end', () => cluster.disconnect());
+  return link;
+}
+
+/** Nobody else sends commands by this client, so what it knows of the nodes is as old as the last connection. */
+function look(cluster: Cluster): void {
+  if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
+  if (cluster.status !== 'ready') return;
+  cluster.refreshSlotsCache((error) => {
+    if (error) cluster.disconnect(true);
+  });
+}
+
+function anyOf(nodes: readonly Redis[]): Redis | undefined {
+  return nodes[Math.floor(Math.random() * nodes.length)];
+}

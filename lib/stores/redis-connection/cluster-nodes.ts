@@ -1,0 +1,110 @@
+import type { Cluster, Redis } from 'ioredis';
+import { hashSlot } from './hash-slot.js';
+
+/** Least time between two questions to the Cluster who serves what, ms: a failover is many refusals, and one answer. */
+const REFRESH_PAUSE = 100;
+
+/** What `CommandConnection` must know of the nodes behind a Cluster client, which shows itself as one connection. */
+export class ClusterNodes {
+  /** The server process at each address, as far as its node is connected. */
+  private readonly servers = new Map<string, string>();
+  private connections = 0;
+  private refreshedAt = -Infinity;
+  private probing = false;
+
+  /**
+   * @param onServers another server answers for some of the slots, or it became known which one
+   * @param onGone the connection to the node at this address broke
+   */
+  constructor(
+    private readonly cluster: Cluster,
+    private readonly onServers: () => void,
+    private readonly onGone: (address: string) => void,
+  ) {
+    for (const node of cluster.nodes()) this.watch(node);
+    cluster.on('+node', (node: Redis) => this.watch(node));
+    cluster.on('refresh', () => this.onServers());
+  }
+
+  /** Where the node listens that serves the slot of `key`; undefined while that is not known. */
+  addressOf(key: string): string | undefined {
+    return this.cluster.slots[hashSlot(key)]?.[0];
+  }
+
+  /** Which server process serves the slot of `key`; undefined while that is not known. */
+  serverOf(key: string): string | undefined {
+    return this.servers.get(this.addressOf(key) ?? '');
+  }
+
+  /** Asks who serves which slot: a command was refused or its connection broke, and ioredis would wait to be told. */
+  refresh(): void {
+    const time = performance.now();
+    if (time - this.refreshedAt < REFRESH_PAUSE || this.cluster.status !== 'ready') return;
+    this.refreshedAt = time;
+    this.cluster.refreshSlotsCache(() => undefined);
+  }
+
+  /**
+   * Some node did not answer: asks each for a sign of life and drops the connections on which none comes within `limit`
+   * ms, so that their commands fail, and the next ones are led to whoever serves their slots then.
+   */
+  probe(limit: number): void {
+    if (this.probing) return;
+    this.probing = true;
+    const probes = this.cluster
+      .nodes()
+      .filter(({ status }) => status === 'ready')
+      .map((node) => dropIfSilent(node, limit));
+    void Promise.all(probes).then(() => {
+      this.probing = false;
+      this.refresh();
+    });
+  }
+
+  private watch(node: Redis): void {
+    const address = addressOf(node);
+    const onReady = (): void => {
+      this.connections += 1;
+      // Where it is not told, each connection counts as another server.
+      const unnamed = `connection ${this.connections}`;
+      node.info('server').then(
+        (info) => this.answers(address, /run_id:(\w+)/.exec(info)?.[1] ?? unnamed),
+        () => this.answers(address, unnamed),
+      );
+    };
+    node.on('ready', onReady);
+    node.on('close', () => {
+      this.servers.delete(address);
+      this.onGone(address);
+      this.refresh();
+    });
+    if (node.status === 'ready') onReady();
+  }
+
+  private answers(address: string, server: string): void {
+    this.servers.set(address, server);
+    this.onServers();
+  }
+}
+
+/** Resolves when it has answered, or its connection was dropped. Never rejects. */
+function dropIfSilent(node: Redis, limit: number): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      node.disconnect();
+      resolve();
+    }, limit);
+    timer.unref();
+    // A refusal is an answer.
+    node.ping().then(over, over);
+  });
+}
+
+/** As in the table of slots. */
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}

@@ -1,0 +1,23 @@
+import type { Redis } from 'ioredis';
+
+/**
+ * Drops a connection whose server accepts and then says nothing for `limit` ms. A frozen process does: its kernel still
+ * accepts, and ioredis, which has a limit for connecting only, would wait for an answer for ever instead of looking for
+ * the server that has taken its place.
+ */
+export function limitHandshake(client: Redis, limit: number): void {
+  let timer: NodeJS.Timeout | undefined;
+  client.on('connect', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      // Whoever has answered is up, and may be loading its data.
+      if (client.status === 'connect' && !hasAnswered(client)) client.disconnect(true);
+    }, limit);
+    timer.unref();
+  });
+  for (const over of ['ready', 'close', 'end']) client.on(over, () => clearTimeout(timer));
+}
+
+function hasAnswered({ stream }: Partial<Redis>): boolean {
+  return stream !== undefined && stream.bytesRead > 0;
+}

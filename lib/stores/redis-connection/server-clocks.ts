@@ -1,0 +1,37 @@
+import { ServerClock } from './server-clock.js';
+
+/**
+ * The clocks of the servers that answer (R11): one, or one for each node of a Cluster. Nodes need not agree on the time,
+ * and what is reckoned for one by the clock of another would be wrong by the difference.
+ */
+export class ServerClocks {
+  private readonly clocks = new Map<string, ServerClock>();
+  private readonly unknown = new ServerClock();
+
+  /** @param onStep the clock of a server was set: by at least so many ms (negative: back) */
+  constructor(private readonly onStep: (step: number) => void) {}
+
+  /** The clock of the server at `address`; where it is not known who will answer, one that knows nothing. */
+  of(address: string | undefined): ServerClock {
+    if (address === undefined) {
+      this.unknown.reset();
+      return this.unknown;
+    }
+    let clock = this.clocks.get(address);
+    if (!clock) {
+      const made = new ServerClock((step) => {
+        // It may be another node that answered, while a slot moves: nothing is known until the next answer.
+        made.reset();
+        this.onStep(step);
+      });
+      clock = made;
+      this.clocks.set(address, clock);
+    }
+    return clock;
+  }
+
+  /** Another server may answer at `address` next, with another clock. */
+  forget(address: string): void {
+    this.clocks.delete(address);
+  }
+}
