@@ -1,0 +1,238 @@
+import { Cluster, type ClusterOptions, Redis } from 'ioredis';
+import { type RedisServerOptions } from '../../tools/redis-finder.mjs';
+import { freePort, startRedisServer, type RedisServer } from './redis.js';
+import { eventually } from './waiting.js';
+
+const HOST = '127.0.0.1';
+const SLOTS = 16_384;
+/** Nodes gossip once a second or so until all know of each other. */
+const MEETING = 30_000;
+/** How long a node may be silent before the others take it for failing, ms. */
+export const NODE_TIMEOUT = 1_000;
+/**
+ * From a node's silence to its replica's promotion, ms: the node timeout, half of it until a ping of everybody has
+ * gone out, up to a second of election delay, and the votes.
+ */
+export const FAILOVER = NODE_TIMEOUT * 1.5 + 1_500;
+
+type SlotRange = [from: number, to: number, master: [host: string, port: number, id: string]];
+
+/** One node of the Cluster. */
+export interface Node {
+  readonly server: RedisServer;
+  /** Where the nodes talk among themselves. */
+  readonly busPort: number;
+  readonly id: string;
+  readonly admin: Redis;
+}
+
+/** A Redis Cluster on loopback and free ports: so many masters, each with so many replicas. */
+export class RedisCluster {
+  private constructor(private readonly all: readonly Node[]) {}
+
+  static async start(
+    masters = 3,
+    replicas = 1,
+    config: NonNullable<RedisServerOptions['config']> = {},
+  ): Promise<RedisCluster> {
+    const nodes = await Promise.all(
+      Array.from({ length: masters * (1 + replicas) }, () => startNode(config)),
+    );
+    const cluster = new RedisCluster(nodes);
+    await cluster.assemble(masters);
+    return cluster;
+  }
+
+  /** Where a client may begin. */
+  get addresses(): { host: string; port: number }[] {
+    return this.all.map(({ server }) => ({ host: HOST, port: server.port }));
+  }
+
+  get nodes(): readonly Node[] {
+    return this.all;
+  }
+
+  /** A client of somebody who has no part in the lock. It is not connected before its first command. */
+  client(options: ClusterOptions = {}): Cluster {
+    const all = { lazyConnect: true, ...options } as ConstructorParameters<typeof Cluster>[1];
+    const client = new Cluster(this.addresses, all);
+    client.on('error', () => undefined);
+    return client;
+  }
+
+  /** The node that serves the slot of `key`, as the others see it. */
+  async masterOf(key: string): Promise<Node> {
+    const [witness] = this.running();
+    if (!witness) throw new Error('No node runs.');
+    const slot = await this.slotOf(key);
+    const table = (await witness.admin.cluster('SLOTS')) as unknown as SlotRange[];
+    const id = table.find(([from, to]) => from <= slot && slot <= to)?.[2][2];
+    return this.byId(id);
+  }
+
+  /** The replicas of a node, as they see themselves. */
+  async replicasOf({ id }: Node): Promise<Node[]> {
+    const [witness] = this.running();
+    const lines = ((await witness?.admin.cluster('REPLICAS', id)) ?? []) as string[];
+    return lines.map((line) => this.byId(line.split(' ')[0]));
+  }
+
+  /** Another master than `node`. */
+  async otherMaster(node: Node): Promise<Node> {
+    const roles = await Promise.all(this.running().map(async (one) => ({ one, role: await roleOf(one) })));
+    const found = roles.find(({ one, role }) => one !== node && role === 'master');
+    if (!found) throw new Error('There is no other master.');
+    return found.one;
+  }
+
+  slotOf(key: string): Promise<number> {
+    return this.running()[0]!.admin.cluster('KEYSLOT', key);
+  }
+
+  /** The slot of `key` is about to move to `target`: until it has, keys are here or there, and answers redirect. */
+  async beginMove(key: string, target: Node): Promise<void> {
+    const [source, slot] = [await this.masterOf(key), await this.slotOf(key)];
+    await target.admin.cluster('SETSLOT', slot, 'IMPORTING', source.id);
+    await source.admin.cluster('SETSLOT', slot, 'MIGRATING', target.id);
+  }
+
+  /** Moves up to `count` keys of that slot; the result tells how many it was. */
+  async moveKeys(key: string, target: Node, count = 100): Promise<number> {
+    const [source, slot] = [await this.masterOf(key), await this.slotOf(key)];
+    const keys = await source.admin.cluster('GETKEYSINSLOT', slot, count);
+    if (keys.length > 0) {
+      const { port } = target.server;
+      await source.admin.call('MIGRATE', HOST, String(port), '', '0', '5000', 'KEYS', ...keys);
+    }
+    return keys.length;
+  }
+
+  async endMove(key: string, target: Node): Promise<void> {
+    const slot = await this.slotOf(key);
+    const masters = (await this.roles()).filter(({ role }) => role === 'master').map(({ node }) => node);
+    // The target first, so that nobody sends it a question before it knows that it is the one to answer.
+    for (const node of [target, ...masters.filter((one) => one !== target)]) {
+      await node.admin.cluster('SETSLOT', slot, 'NODE', target.id);
+    }
+  }
+
+  /** Moves the slot of `key`, as `redis-cli --cluster reshard` does. */
+  async move(key: string, target: Node): Promise<void> {
+    await this.beginMove(key, target);
+    while ((await this.moveKeys(key, target)) > 0);
+    await this.endMove(key, target);
+  }
+
+  /** Resolves when all who run agree that the slot of `key` is served by another node than `former`. */
+  async promoted(key: string, former: Node): Promise<Node> {
+    let now: Node | undefined;
+    await eventually(
+      async () => {
+        now = await this.masterOf(key);
+        return now !== former && (await roleOf(now)) === 'master';
+      },
+      MEETING,
+      'a failover',
+    );
+    return now!;
+  }
+
+  /** Resolves when every node that runs finds the Cluster in order, and every master has its replicas. */
+  async whole(replicas = 1): Promise<void> {
+    const isWhole = async (): Promise<boolean> => {
+      const infos = await Promise.all(this.all.map(({ admin }) => admin.cluster('INFO').catch(() => '')));
+      if (!infos.every((info) => String(info).includes('cluster_state:ok'))) return false;
+      const roles = await this.roles();
+      const synced = roles.filter(({ role, link }) => role === 'slave' && link === 'connected');
+      const masters = roles.filter(({ role }) => role === 'master');
+      if (synced.length !== roles.length - masters.length) return false;
+      const views = await Promise.all(masters.map(({ node }) => this.replicasOf(node)));
+      return views.filter((view) => view.length >= replicas).length * (1 + replicas) >= this.all.length;
+    };
+    await eventually(isWhole, MEETING, 'the Cluster to be whole');
+  }
+
+  async stop(): Promise<void> {
+    for (const { admin } of this.all) admin.disconnect();
+    await Promise.all(this.all.map(({ server }) => server.kill('SIGCONT')));
+    await Promise.all(this.all.map(({ server }) => server.stop()));
+  }
+
+  private running(): Node[] {
+    return this.all.filter(({ admin }) => admin.status === 'ready');
+  }
+
+  private async roles(): Promise<{ node: Node; role: string; link: string }[]> {
+    return Promise.all(
+      this.running().map(async (node) => {
+        const [role, , , link] = (await node.admin.role()) as [string, unknown, unknown, string];
+        return { node, role, link };
+      }),
+    );
+  }
+
+  private byId(id: string | undefined): Node {
+    const node = this.all.find((one) => one.id === id);
+    if (!node) throw new Error(`No node of the Cluster is called ${id}.`);
+    return node;
+  }
+
+  private async assemble(masters: number): Promise<void> {
+    const [first] = this.all as [Node];
+    for (const [i, { admin }] of this.all.entries()) {
+      if (i >= masters) continue;
+      const [from, to] = [i, i + 1].map((part) => Math.floor((SLOTS * part) / masters)) as [number, number];
+      await admin.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to - 1));
+    }
+    for (const { server, busPort } of this.all) {
+      await first.admin.call('CLUSTER', 'MEET', HOST, String(server.port), String(busPort));
+    }
+    const known = `cluster_known_nodes:${this.all.length}`;
+    const met = async (): Promise<boolean> => {
+      const infos = await Promise.all(this.all.map(({ admin }) => admin.cluster('INFO')));
+      return infos.every((info) => String(info).includes(known));
+    };
+    await eventually(met, MEETING, 'the nodes to meet');
+    for (const [i, { admin }] of this.all.entries()) {
+      const master = this.all[i % masters];
+      if (i < masters || !master) continue;
+      // A node learns by gossip that the other is a master.
+      const follow = (): Promise<boolean> =>
+        admin.call('CLUSTER', 'REPLICATE', master.id).then(
+          () => true,
+          () => false,
+        );
+      await eventually(follow, MEETING, 'a replica to follow its master');
+    }
+    await this.whole(this.all.length / masters - 1);
+  }
+}
+
+async function startNode(config: NonNullable<RedisServerOptions['config']>): Promise<Node> {
+  // By itself it would be the port and 10,000, which need not be free, nor a port.
+  const busPort = await freePort();
+  const server = await startRedisServer({
+    config: {
+      'cluster-enabled': 'yes',
+      'cluster-node-timeout': NODE_TIMEOUT,
+      'cluster-port': busPort,
+      'cluster-replica-validity-factor': 0,
+      'repl-diskless-sync-delay': 0,
+      'repl-ping-replica-period': 1,
+      ...config,
+    },
+  });
+  const admin = new Redis(server.url, {
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    retryStrategy: () => 50,
+    lazyConnect: true,
+  });
+  admin.on('error', () => undefined); // nodes are killed on purpose
+  await admin.connect();
+  return { server, busPort, admin, id: await admin.cluster('MYID') };
+}
+
+async function roleOf({ admin }: Node): Promise<string> {
+  return ((await admin.role()) as [string])[0];
+}
