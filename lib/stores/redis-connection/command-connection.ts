@@ -202,12 +202,19 @@ export async function readRunId(client: Redis | Cluster): Promise<string | undef
 export async function closeClient(client: Redis | Cluster, limit: number): Promise<void> {
   if (client.status === 'end') return;
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
-  // Not after a successful quit: ioredis would then arm a timer for a socket that is closed already. A Cluster client would
-  // first connect to the nodes that it has no connection to.
-  if (client.status === 'ready' && !client.isCluster) client.quit().catch(() => client.disconnect());
+  // Not both: after a successful quit ioredis would arm a timer for a socket that is closed already.
+  if (client.status === 'ready' && isQuitClean(client)) client.quit().catch(() => client.disconnect());
   else client.disconnect();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, limit, 'late')));
   if ((await Promise.race([ended, late])) === 'late') client.disconnect();
   clearTimeout(timer);
+}
+
+/**
+ * A Cluster client, to quit, would first connect to the nodes that it has no connection to; one with sentinels would stay
+ * connected to these. Nothing is lost by cutting: every answer that matters has been awaited.
+ */
+function isQuitClean({ isCluster, options }: Redis | Cluster): boolean {
+  return !isCluster && !('sentinels' in options && options.sentinels);
 }
