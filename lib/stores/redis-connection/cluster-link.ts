@@ -17,6 +17,7 @@ type NetStream = Awaited<ReturnType<AbstractConnector['connect']>>;
 export function linkToAnyNode(cluster: Cluster): Redis {
   class ToAnyNode extends AbstractConnector {
     private wake: (() => void) | undefined;
+    private last: string | undefined;
 
     constructor() {
       super(DISCONNECT_TIMEOUT);
@@ -26,7 +27,7 @@ export function linkToAnyNode(cluster: Cluster): Redis {
     override async connect(): Promise<NetStream> {
       this.connecting = true;
       look(cluster);
-      let node = anyOf(cluster.nodes());
+      let node = anyOf(cluster.nodes(), this.last);
       while (!node) {
         if (!this.connecting || cluster.status === 'end') throw new Error('Connection is closed.');
         await new Promise<void>((resolve) => {
@@ -34,8 +35,9 @@ export function linkToAnyNode(cluster: Cluster): Redis {
           cluster.once('+node', resolve).once('end', resolve);
         });
         cluster.off('+node', this.wake!).off('end', this.wake!);
-        node = anyOf(cluster.nodes());
+        node = anyOf(cluster.nodes(), this.last);
       }
+      this.last = nameOf(node);
       return this.open(node.options);
     }
 
@@ -68,6 +70,13 @@ function look(cluster: Cluster): void {
   });
 }
 
-function anyOf(nodes: readonly Redis[]): Redis | undefined {
-  return nodes[Math.floor(Math.random() * nodes.length)];
+/** Another one than the last, if there is one: that may be silent for good. */
+function anyOf(nodes: readonly Redis[], last: string | undefined): Redis | undefined {
+  const others = nodes.filter((node) => nameOf(node) !== last);
+  const choice = others.length > 0 ? others : nodes;
+  return choice[Math.floor(Math.random() * choice.length)];
+}
+
+function nameOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
 }

@@ -6,10 +6,10 @@ export const CONNECT_TIMEOUT = 5_000;
 export const DISCONNECT_TIMEOUT = 200;
 /** How long a sentinel, or a node that is asked who serves what, may take to answer, ms. */
 const LOOK_UP_TIMEOUT = 1_000;
-/** How often a command is led on to another node before it fails. */
-const MAX_REDIRECTIONS = 8;
-/** Pause before a command is repeated whose keys are on the way from one node to another, ms. */
-const MOVING_PAUSE = 50;
+/** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
+const MAX_REDIRECTIONS = 5;
+/** Pause before ioredis repeats a command whose keys are on the way from one node to another, ms. */
+const MOVING_PAUSE = 20;
 
 /**
  * Options of every connection the lock makes: nothing is sent twice by the client library, nothing is kept for later,

@@ -67,7 +67,7 @@ export class RedisLockStore implements LockStore {
     this.clocks = new ServerClocks((step) => this.clockStepped(step));
     this.connection = new CommandConnection(commands, options.commandTimeout);
     this.subscriber = new Subscriber(subscriptions);
-    const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat);
+    const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat, !commands.client.isCluster);
     const where = `${hostname()}/${process.pid}`.replace(/\s/g, '_');
     const channels = `${this.keyPrefix}${options.keyPrefix}:client:`;
     const lineCommands = new LineCommands(

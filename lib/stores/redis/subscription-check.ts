@@ -14,6 +14,8 @@ export class SubscriptionCheck {
     private readonly subscriber: Subscriber,
     /** Most often a ping is sent, ms. */
     private readonly period: number,
+    /** Whether commands and subscriptions are on one server; on a Cluster each may be on another node. */
+    private readonly oneServer: boolean,
   ) {}
 
   /** Whether the heartbeat that is about to be sent should send this client a message; also judges the last one. */
@@ -39,6 +41,7 @@ export class SubscriptionCheck {
 
   /** So many connections listened to this client's channel when a command sent at `sentAt` ran; -1: not known. */
   heardBy(count: number, sentAt: number): void {
+    if (!this.oneServer) return;
     const upFor = this.subscriber.upFor;
     if (count === 0 && upFor !== undefined && performance.now() - upFor < sentAt) this.subscriber.rebuild();
   }
