@@ -28,6 +28,8 @@ export interface Node {
 
 /** A Redis Cluster on loopback and free ports: so many masters, each with so many replicas. */
 export class RedisCluster {
+  private readonly moving = new Set<number>();
+
   private constructor(private readonly all: readonly Node[]) {}
 
   static async start(
@@ -92,6 +94,7 @@ export class RedisCluster {
   /** The slot of `key` is about to move to `target`: until it has, keys are here or there, and answers redirect. */
   async beginMove(key: string, target: Node): Promise<void> {
     const [source, slot] = [await this.masterOf(key), await this.slotOf(key)];
+    this.moving.add(slot);
     await target.admin.cluster('SETSLOT', slot, 'IMPORTING', source.id);
     await source.admin.cluster('SETSLOT', slot, 'MIGRATING', target.id);
   }
@@ -114,6 +117,7 @@ export class RedisCluster {
     for (const node of [target, ...masters.filter((one) => one !== target)]) {
       await node.admin.cluster('SETSLOT', slot, 'NODE', target.id);
     }
+    this.moving.delete(slot);
   }
 
   /** Moves the slot of `key`, as `redis-cli --cluster reshard` does. */
@@ -150,6 +154,21 @@ export class RedisCluster {
       return views.filter((view) => view.length >= replicas).length * (1 + replicas) >= this.all.length;
     };
     await eventually(isWhole, MEETING, 'the Cluster to be whole');
+  }
+
+  /** Whoever was killed or frozen is back, no slot is on its way, and there is no key. */
+  async heal(): Promise<void> {
+    for (const { server } of this.all) {
+      await server.kill('SIGCONT');
+      if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
+    }
+    await this.whole();
+    for (const { node, role } of await this.roles()) {
+      if (role === 'master') await node.admin.flushall();
+      for (const slot of this.moving)
+        await node.admin.cluster('SETSLOT', slot, 'STABLE').catch(() => undefined);
+    }
+    this.moving.clear();
   }
 
   async stop(): Promise<void> {
@@ -227,6 +246,7 @@ async function startNode(config: NonNullable<RedisServerOptions['config']>): Pro
     enableOfflineQueue: false,
     retryStrategy: () => 50,
     lazyConnect: true,
+    disconnectTimeout: 50, // ioredis waits for so long also for what has been closed
   });
   admin.on('error', () => undefined); // nodes are killed on purpose
   await admin.connect();

@@ -13,7 +13,7 @@ import { History } from './history.js';
 import { judgeLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { usualTerms, type Terms } from './terms.js';
-import { WorkerProcess, type WorkerArguments } from './worker-process.js';
+import { WorkerProcess, type WorkerArguments, type WorkerRedis } from './worker-process.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** So many processes start side by side. */
@@ -47,7 +47,7 @@ export interface WorkerOptions {
   /** How many engines, each with connections of its own; default 1. */
   readonly clients?: number;
   /** Default: the lab's server; for example a proxy in front of it. */
-  readonly redis?: WorkerArguments['redisStore']['redis'];
+  readonly redis?: WorkerRedis;
   readonly store?: 'redis' | 'memory';
   readonly engine?: Partial<WorkerArguments['engine']>;
 }
@@ -63,15 +63,20 @@ export class Lab {
   onVerdict: ((report: Report) => void) | undefined;
   private canary: ChildProcess | undefined;
 
-  /** @param url of the Redis that workers use */
+  /** @param redis that workers use */
   constructor(
-    private readonly url: string,
+    private readonly redis: WorkerRedis,
     readonly times: LabTimes = USUAL_TIMES,
   ) {}
 
   /** Starts a worker process; resolves when its clients are connected. */
   async worker(options: WorkerOptions = {}): Promise<WorkerProcess> {
-    const { name = `w${this.workers.length + 1}`, clients = 1, redis = this.url, store = 'redis' } = options;
+    const {
+      name = `w${this.workers.length + 1}`,
+      clients = 1,
+      redis = this.redis,
+      store = 'redis',
+    } = options;
     const { lease, livenessWindow, commandTimeout } = this.times;
     const starting = WorkerProcess.spawn(this.history, {
       name,

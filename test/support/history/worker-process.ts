@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { RedisOptions } from 'ioredis';
 import { within } from '../waiting.js';
 import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
 import type { History } from './history.js';
@@ -14,6 +15,10 @@ const START_TIMEOUT = 30_000;
 /** Beyond the drain: closing connections, and what a worker still has open shows itself (see worker.mjs). */
 const CLOSE_TIMEOUT = 6_000;
 
+/** Where a worker finds Redis, as far as it can be told in JSON: a URL, ioredis options, or addresses of a Cluster. */
+export type WorkerRedis =
+  string | RedisOptions | { readonly cluster: readonly { host: string; port: number }[] };
+
 /** What a worker is told at its start. */
 export interface WorkerArguments {
   readonly name: string;
@@ -23,7 +28,7 @@ export interface WorkerArguments {
   /** How many engines, each with a store and connections of its own. */
   readonly clients: number;
   readonly redisStore: {
-    readonly redis: string | { host: string; port: number; connectionName?: string };
+    readonly redis: WorkerRedis;
     readonly keyPrefix: string;
     readonly lease: number;
     readonly livenessWindow: number;

@@ -8,6 +8,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { Cluster } from 'ioredis';
 import { Flows } from './worker-flows.mjs';
 import { runLoad } from './worker-load.mjs';
 import { Recorder } from './worker-recorder.mjs';
@@ -71,7 +72,9 @@ async function makeEngines() {
 
 async function redisStores(from) {
   const { RedisLockStore } = await from('stores/redis/redis-lock-store.js');
-  return () => new RedisLockStore({ ...options.redisStore, onWarning: () => undefined });
+  const { redis, ...others } = options.redisStore;
+  const source = redis.cluster ? new Cluster(redis.cluster, { lazyConnect: true }) : redis;
+  return () => new RedisLockStore({ redis: source, ...others, onWarning: () => undefined });
 }
 
 async function memoryStores(from) {

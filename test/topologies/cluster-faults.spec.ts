@@ -1,0 +1,232 @@
+import { NS_PER_MS, stamp } from '../support/history/events.js';
+import { Lab } from '../support/history/lab.js';
+import type { RemoteRequest } from '../support/history/remote-request.js';
+import { SLACK, type Gap } from '../support/history/terms.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { expectWithin } from '../support/bounds.js';
+import { FAILOVER, RedisCluster, type Node } from '../support/cluster.js';
+import { eventually, pause } from '../support/waiting.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, PATIENCE, serve, WINDOW } from '../faults/scene.js';
+
+type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+
+/** Longer than any failover here, so that a holder can go on. */
+const LONG_LEASE = 9_000;
+/** The longest pause before a refused command is repeated, ms. */
+const LONGEST_PAUSE = 500;
+/** An outage is what it is; after it, somebody has to find the new primary. */
+const terms = {
+  wakeUp: ({ from, to, faults, stalled }: Gap): number => {
+    const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
+    return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
+  },
+};
+/** From a promotion until a client has found the new primary: a command to the old one, and the pause behind it. */
+const FOUND = DEADLINE + LONGEST_PAUSE;
+
+describe('a Cluster in trouble', () => {
+  let cluster: RedisCluster;
+  let lab: Lab;
+  let workers: Workers;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start();
+  }, 60_000);
+  afterAll(() => cluster.stop());
+
+  beforeEach(async () => {
+    await cluster.whole();
+    lab = new Lab(
+      { cluster: cluster.addresses },
+      { lease: LONG_LEASE, livenessWindow: WINDOW, commandTimeout: DEADLINE },
+    );
+    await lab.watchStalls();
+    workers = (await lab.workersAlike(4)) as Workers;
+  });
+  afterEach(async () => {
+    await lab.close();
+    await cluster.heal();
+  });
+
+  /** The keys of the lock `name`, as they stand in Redis. */
+  const keyOf = (name: string): string => `${lab.prefix}:{${name}}`;
+
+  /** All of them released one after the other, in the order in which they asked. */
+  async function servedInOrder(first: RemoteRequest, line: RemoteRequest[], bound: number): Promise<void> {
+    const served = serve(line);
+    void first.release();
+    const { at } = await first.event('releaseSent');
+    await expectWithin(lab, at, await line[0]!.granted(PATIENCE), bound);
+    expect(await served).toEqual(line.map(({ name }) => name));
+  }
+
+  test('a waiting client says that it does not know who hears it: its subscription may be on another node', async () => {
+    const [holder, other] = workers;
+    const [first, next] = await holderAndLine('k', holder, other);
+    await pause(HEARTBEAT);
+    const { admin } = await cluster.masterOf(keyOf('k'));
+    const fields = await admin.hgetall(keyOf('k'));
+    const records = Object.entries(fields).filter(([name]) => name.startsWith('c:'));
+    expect(records.map(([, record]) => record.split(' ')[1])).toEqual(['-']);
+    await servedInOrder(first, [next!], 0);
+  });
+
+  test('a slot that moves to another node, back and forth, with a line in it: nothing is noticed', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others, holder);
+    const home = await cluster.masterOf(keyOf('k'));
+    const away = await cluster.otherMaster(home);
+    for (const target of [away, home, away]) {
+      await cluster.move(keyOf('k'), target);
+      await pause(HEARTBEAT);
+      expect(await isHeld(first)).toBe(true);
+    }
+    await servedInOrder(first, line, 0);
+    await cluster.move(keyOf('k'), home);
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a slot that is half moved: new requests are refused with a typed error, the holder and the line stay', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const home = await cluster.masterOf(keyOf('k'));
+    const away = await cluster.otherMaster(home);
+    await cluster.beginMove(keyOf('k'), away);
+    expect(await cluster.moveKeys(keyOf('k'), away, 1)).toBe(1);
+    const { heal } = lab.history.fault('serverDown');
+    const from = stamp();
+    const late = others[0]!.ask('k');
+    const refused = await late.event('error', PATIENCE);
+    expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expectWithin(lab, from, refused, DEADLINE);
+    expect(await isHeld(first)).toBe(true);
+    await cluster.move(keyOf('k'), away);
+    heal();
+    await pause(LONGEST_PAUSE);
+    await servedInOrder(first, line, 0);
+    await cluster.move(keyOf('k'), home);
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 1, excused: 0 });
+  });
+
+  test('a replica takes over by order: the holder goes on, and the line is kept', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await cluster.masterOf(keyOf('k'));
+    const [replica] = (await cluster.replicasOf(former)) as [Node];
+    const { heal } = lab.history.fault('serverDown');
+    await replica.admin.cluster('FAILOVER');
+    await cluster.promoted(keyOf('k'), former);
+    heal();
+    await pause(HEARTBEAT + LONGEST_PAUSE);
+    expect(await isHeld(first)).toBe(true);
+    await servedInOrder(first, line, 0);
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a primary is killed: its replica takes over, the holder goes on, and the line is kept', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await cluster.masterOf(keyOf('k'));
+    await pause(HEARTBEAT); // what was acknowledged has reached the replica
+    const { fault, heal } = lab.history.fault('serverDown');
+    await former.server.kill();
+    await cluster.promoted(keyOf('k'), former);
+    await expectWithin(lab, fault, stamp(), FAILOVER);
+    heal();
+    await pause(FOUND);
+    expect(await isHeld(first)).toBe(true);
+    await servedInOrder(first, line, 0);
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a release while nobody serves the slot is made good when somebody does', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await cluster.masterOf(keyOf('k'));
+    await pause(HEARTBEAT);
+    const { heal } = lab.history.fault('serverDown');
+    await former.server.kill();
+    void first.release();
+    await first.event('releaseSent');
+    await cluster.promoted(keyOf('k'), former);
+    heal();
+    const promoted = stamp();
+    const served = serve(line);
+    await expectWithin(lab, promoted, await line[0]!.granted(PATIENCE), FOUND);
+    expect(await served).toEqual(line.map(({ name }) => name));
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('a primary is frozen, replaced, and wakes up: no late grant of its counts', async () => {
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await cluster.masterOf(keyOf('k'));
+    await pause(HEARTBEAT);
+    const { heal } = lab.history.fault('serverDown');
+    await former.server.kill('SIGSTOP');
+    // These commands lie in the sockets of the frozen node, or in front of it.
+    const buffered = others[0]!.ask('k');
+    await buffered.event('error', PATIENCE);
+    await cluster.promoted(keyOf('k'), former);
+    await pause(FOUND);
+    heal();
+    expect(await isHeld(first)).toBe(true);
+    const served = serve(line);
+    void first.release();
+    await line[0]!.granted(PATIENCE);
+    await former.server.kill('SIGCONT');
+    expect(await served).toEqual(line.map(({ name }) => name));
+    const again = others[1]!.ask('k', { waitTime: 0 });
+    await again.granted(PATIENCE);
+    await again.release();
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
+  });
+
+  test.each([
+    { how: 'killed', signal: 'SIGKILL', noticed: 0 },
+    // A ping that rides on one heartbeat is missed at the next.
+    { how: 'frozen', signal: 'SIGSTOP', noticed: 2 * HEARTBEAT },
+  ] as const)(
+    'a node that carries subscriptions is $how: they are made anew on another',
+    async ({ signal, noticed }) => {
+      const carrier = await replicaThatCarries();
+      const all = workers.length + extra.length;
+      const [holder, ...others] = workers;
+      const [first, ...line] = await holderAndLine('k', holder, ...others, ...extra);
+      const from = stamp();
+      await carrier.server.kill(signal);
+      const elsewhere = cluster.nodes.filter((node) => node !== carrier);
+      const moved = async (): Promise<boolean> =>
+        (await Promise.all(elsewhere.map(subscriptions))).flat().length === all;
+      await eventually(moved, PATIENCE, 'all to listen to other nodes');
+      await expectWithin(lab, from, stamp(), noticed);
+      await servedInOrder(first, line, 0);
+      await lab.closeWorkers();
+      expect(lab.verify(terms)).toMatchObject({ lost: 0, errors: 0, excused: 0 });
+    },
+  );
+
+  let extra: WorkerProcess[] = [];
+
+  /** Each client listens to some node: there are as many as it takes until one listens to a replica. */
+  async function replicaThatCarries(): Promise<Node> {
+    extra = [];
+    const masters = await Promise.all(cluster.nodes.map(({ admin }) => admin.role()));
+    const replicas = cluster.nodes.filter((_, i) => masters[i]![0] === 'slave');
+    for (;;) {
+      for (const node of replicas) if ((await subscriptions(node)).length > 0) return node;
+      extra.push(await lab.worker());
+    }
+  }
+
+  /** The channels of this lab's clients that somebody listens to by this node. */
+  async function subscriptions({ admin }: Node): Promise<string[]> {
+    return (await admin.pubsub('CHANNELS', `${lab.prefix}:client:*`)) as string[];
+  }
+});
