@@ -96,7 +96,7 @@ describe('a Cluster in trouble', () => {
     expect(await cluster.moveKeys(keyOf('k'), away, 1)).toBe(1);
     const { heal } = lab.history.fault('serverDown');
     const from = stamp();
-    const late = others[0]!.ask('k');
+    const late = others[0].ask('k');
     const refused = await late.event('error', PATIENCE);
     expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await expectWithin(lab, from, refused, DEADLINE);
@@ -170,7 +170,7 @@ describe('a Cluster in trouble', () => {
     const { heal } = lab.history.fault('serverDown');
     await former.server.kill('SIGSTOP');
     // These commands lie in the sockets of the frozen node, or in front of it.
-    const buffered = others[0]!.ask('k');
+    const buffered = others[0].ask('k');
     await buffered.event('error', PATIENCE);
     await cluster.promoted(keyOf('k'), former);
     await pause(FOUND);
@@ -181,7 +181,7 @@ describe('a Cluster in trouble', () => {
     await line[0]!.granted(PATIENCE);
     await former.server.kill('SIGCONT');
     expect(await served).toEqual(line.map(({ name }) => name));
-    const again = others[1]!.ask('k', { waitTime: 0 });
+    const again = others[1].ask('k', { waitTime: 0 });
     await again.granted(PATIENCE);
     await again.release();
     await lab.closeWorkers();

@@ -1,0 +1,148 @@
+import { expectWithin } from '../support/bounds.js';
+import { NS_PER_MS, stamp } from '../support/history/events.js';
+import { Lab } from '../support/history/lab.js';
+import { SLACK, type Gap } from '../support/history/terms.js';
+import type { WorkerProcess } from '../support/history/worker-process.js';
+import { FAILOVER, SentinelSetup } from '../support/sentinel.js';
+import { pause } from '../support/waiting.js';
+import {
+  DEADLINE,
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  LEASE,
+  PATIENCE,
+  serve,
+  WINDOW,
+} from '../faults/scene.js';
+
+type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+
+/** Longer than any failover here, so that a holder can go on. */
+const LONG_LEASE = 9_000;
+/** The longest pause between two attempts to connect, with its jitter. */
+const LONGEST_BACKOFF = 1_200;
+/** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
+const FOUND = DEADLINE + LONGEST_BACKOFF;
+
+/** An outage is what it is; after it, somebody has to find the new primary. */
+const terms = {
+  wakeUp: ({ from, to, faults, stalled }: Gap): number => {
+    const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
+    return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
+  },
+};
+
+describe('a primary that sentinels replace', () => {
+  let setup: SentinelSetup;
+  let lab: Lab;
+  let workers: Workers;
+
+  beforeAll(async () => {
+    setup = await SentinelSetup.start();
+  }, 60_000);
+  afterAll(() => setup.stop());
+
+  const open = async (lease: number): Promise<void> => {
+    lab = new Lab(setup.options, { lease, livenessWindow: WINDOW, commandTimeout: DEADLINE });
+    await lab.watchStalls();
+    workers = (await lab.workersAlike(4)) as Workers;
+  };
+  beforeEach(() => setup.whole());
+  afterEach(async () => {
+    await lab.close();
+    await setup.heal();
+  });
+
+  test('by order: the holder goes on, and the line is kept', async () => {
+    await open(LONG_LEASE);
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await setup.primary();
+    await pause(HEARTBEAT);
+    const { heal } = lab.history.fault('serverDown');
+    await setup.failover();
+    await setup.promoted(former);
+    await pause(FOUND);
+    heal();
+    expect(await isHeld(first)).toBe(true);
+    const served = serve(line);
+    await first.release();
+    expect(await served).toEqual(line.map(({ name }) => name));
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('because it was killed: the holder goes on, and a release meanwhile is made good', async () => {
+    await open(LONG_LEASE);
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [kept] = await holderAndLine('l', holder);
+    const former = await setup.primary();
+    await pause(HEARTBEAT); // what was acknowledged has reached the replicas
+    const { fault, heal } = lab.history.fault('serverDown');
+    await former.server.kill();
+    void first.release();
+    await first.event('releaseSent');
+    await setup.promoted(former);
+    await expectWithin(lab, fault, stamp(), FAILOVER);
+    heal();
+    const promoted = stamp();
+    const served = serve(line);
+    await expectWithin(lab, promoted, await line[0]!.granted(PATIENCE), FOUND);
+    expect(await served).toEqual(line.map(({ name }) => name));
+    expect(await isHeld(kept)).toBe(true);
+    await kept.release();
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+  });
+
+  test('because it was frozen, and then wakes up: with both alive no late grant counts', async () => {
+    await open(LONG_LEASE);
+    const [holder, ...others] = workers;
+    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const former = await setup.primary();
+    await pause(HEARTBEAT);
+    const { fault, heal } = lab.history.fault('serverDown');
+    await former.server.kill('SIGSTOP');
+    // Its command lies in the socket of the frozen server.
+    const buffered = others[0].ask('free');
+    await buffered.event('error', PATIENCE);
+    await setup.promoted(former);
+    await expectWithin(lab, fault, stamp(), FAILOVER);
+    await pause(FOUND);
+    heal();
+    expect(await isHeld(first)).toBe(true);
+    // For some seconds the old primary takes itself for one.
+    await former.server.kill('SIGCONT');
+    expect((await former.admin.role())[0]).toBe('master');
+    const other = others[1].ask('free', { waitTime: 0 });
+    await other.granted(PATIENCE);
+    const served = serve(line);
+    void first.release();
+    expect(await served).toEqual(line.map(({ name }) => name));
+    expect(await former.admin.keys(`${lab.prefix}:{free}*`)).toEqual([]);
+    expect(await isHeld(other)).toBe(true);
+    await other.release();
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
+  });
+
+  test('while a client that has nothing to say is connected to it: that one is told, and does not go on there', async () => {
+    await open(LEASE);
+    const [idle, other] = workers;
+    const former = await setup.primary();
+    const { heal } = lab.history.fault('serverDown');
+    await former.server.kill('SIGSTOP');
+    await setup.promoted(former);
+    await pause(FOUND);
+    heal();
+    await former.server.kill('SIGCONT');
+    const [first] = await holderAndLine('k', other);
+    const second = idle.ask('k', { waitTime: 0 });
+    await second.event('timeout');
+    await first.release();
+    await lab.closeWorkers();
+    expect(lab.verify(terms)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
+  });
+});
