@@ -130,15 +130,17 @@ describe('a primary that sentinels replace', () => {
 
   test('while a client that has nothing to say is connected to it: that one is told, and does not go on there', async () => {
     await open(LEASE);
-    const [idle, other] = workers;
+    const [idle] = workers;
     const former = await setup.primary();
     const { heal } = lab.history.fault('serverDown');
     await former.server.kill('SIGSTOP');
     await setup.promoted(former);
-    await pause(FOUND);
+    // One that comes now is led to the new primary.
+    const other = await lab.worker();
+    const [first] = await holderAndLine('k', other);
     heal();
     await former.server.kill('SIGCONT');
-    const [first] = await holderAndLine('k', other);
+    expect((await former.admin.role())[0]).toBe('master');
     const second = idle.ask('k', { waitTime: 0 });
     await second.event('timeout');
     await first.release();
