@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
+import { describeLockStore } from '../contract/lock-store.contract.js';
+import { capabilities } from '../contract/redis.line.js';
+import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { makeCertificates, type Certificates } from '../support/tls.js';
+import { documentedAcl } from './documented-acl.js';
+
+const HOST = '127.0.0.1';
+
+/** A way to reach a Redis, and what must hold of that server afterwards. */
+interface Way {
+  readonly name: string;
+  open(): Promise<{ source: RedisSource; after?: () => Promise<void>; close(): Promise<void> }>;
+}
+
+/** A plain server, reached as the options say. */
+const plainly = (name: string, options: object): Way => ({
+  name,
+  open: async () => {
+    const server = await startRedisServer();
+    return { source: { host: HOST, port: server.port, ...options }, close: () => server.stop() };
+  },
+});
+
+const overTls: Way = {
+  name: 'over TLS with certificates on both sides',
+  open: async () => {
+    const certificates = await makeCertificates();
+    const [server, port] = await startTlsServer(certificates);
+    const source = { host: HOST, port, tls: certificates.texts };
+    const close = async (): Promise<void> => {
+      await server.stop();
+      await certificates.remove();
+    };
+    return { source, close };
+  },
+};
+
+const byUnixSocket: Way = {
+  name: 'by a Unix socket',
+  open: async () => {
+    const server = await startRedisServer({ config: { unixsocket: 'redis.sock', port: await freePort() } });
+    return { source: join(server.dir, 'redis.sock'), close: () => server.stop() };
+  },
+};
+
+const withMinimalRights: Way = {
+  name: 'as a user with the rights that the documentation gives, and none denied',
+  open: async () => {
+    const server = await startRedisServer();
+    const admin = new Redis(server.url);
+    await admin.call('ACL', ...documentedAcl().user);
+    const after = async (): Promise<void> => expect(await admin.call('ACL', 'LOG')).toEqual([]);
+    const close = async (): Promise<void> => {
+      admin.disconnect();
+      await server.stop();
+    };
+    return { source: server.url.replace('redis://', 'redis://lock:secret@'), after, close };
+  },
+};
+
+const fromIoredis5: Way = {
+  name: 'from an existing client of ioredis 5',
+  open: async () => {
+    const server = await startRedisServer();
+    const users = new Redis5(server.url);
+    const close = async (): Promise<void> => {
+      expect(await users.ping()).toBe('PONG');
+      users.disconnect();
+      await server.stop();
+    };
+    return { source: users as unknown as Redis, close };
+  },
+};
+
+describe.each([
+  overTls,
+  withMinimalRights,
+  byUnixSocket,
+  plainly('in another database', { db: 5 }),
+  plainly('with a key prefix of the client', { keyPrefix: 'shop:' }),
+  plainly('in RESP2', { protocol: 2 }),
+  plainly('in RESP3', { protocol: 3 }),
+  fromIoredis5,
+])('$name', ({ open }) => {
+  let way: Awaited<ReturnType<Way['open']>>;
+  beforeAll(async () => {
+    way = await open();
+  });
+  afterAll(async () => {
+    await way.after?.();
+    await way.close();
+  });
+  // The documented rule is for the default prefix; each way has a server of its own.
+  const keyPrefix = open === withMinimalRights.open ? 'fairlock' : uniquePrefix();
+
+  describeLockStore(
+    'redis',
+    () =>
+      new RedisLockStore({
+        redis: way.source,
+        keyPrefix,
+        lease: capabilities.lease,
+        livenessWindow: 2_000,
+        commandTimeout: 1_500,
+        onWarning: () => undefined,
+      }),
+    capabilities,
+  );
+});
+
+async function startTlsServer({ files }: Certificates): Promise<[RedisServer, number]> {
+  const port = await freePort();
+  const server = await startRedisServer({
+    config: {
+      port: 0,
+      'tls-port': port,
+      'tls-ca-cert-file': files.ca,
+      'tls-cert-file': files.cert,
+      'tls-key-file': files.key,
+    },
+  });
+  return [server, port];
+}
