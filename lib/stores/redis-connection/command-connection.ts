@@ -31,6 +31,7 @@ export class CommandConnection {
   private closed = false;
   private corked = false;
   private connections = 0;
+  private readySince = 0;
   /** The only server, where there is one. */
   private server: string | undefined;
 
@@ -127,6 +128,7 @@ export class CommandConnection {
         this.deadlines.answered(awaited);
         const failure = toCommandFailure(error);
         if (failure.retriable) this.nodes?.refresh();
+        if (failure.error.failure === 'read-only') this.leaveDemoted();
         reject(failure);
       };
       this.writeTogether();
@@ -170,8 +172,19 @@ export class CommandConnection {
     this.client.disconnect(true);
   }
 
+  /**
+   * The server has become a replica and did not close its connections: a new one leads to the primary, where a name or a
+   * sentinel tells which one that is. Not more often than commands time out, in case there is none.
+   */
+  private leaveDemoted(): void {
+    if ('stream' in this.client && this.ready && performance.now() - this.readySince > this.timeout) {
+      this.client.disconnect(true);
+    }
+  }
+
   private onReady(): void {
     this.suspected = false;
+    this.readySince = performance.now();
     const unnamed = `connection ${(this.connections += 1)}`;
     for (const done of this.readyWaiters) done();
     readRunId(this.client)

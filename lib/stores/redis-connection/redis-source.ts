@@ -47,6 +47,20 @@ export function openSubscription(source: RedisSource): RedisConnection {
   return { client: link, keyPrefix };
 }
 
+/**
+ * What an operator should know of a client that the user's own function made; undefined if nothing. Clients that the lock
+ * makes are always told by the sentinels.
+ */
+export function adviseOnClient({ client }: RedisConnection): string | undefined {
+  const { options } = client;
+  if (!('sentinels' in options) || !options.sentinels || options.failoverDetector) return undefined;
+  return (
+    'The Redis client for the lock, made by the function in `redis`, has sentinels but not failoverDetector: true. It ' +
+    'would not notice that a frozen primary was replaced, and could be served by the old one when that wakes up. ' +
+    'Set failoverDetector: true in its options.'
+  );
+}
+
 function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
   if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return source(role);

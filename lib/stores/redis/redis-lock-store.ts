@@ -7,7 +7,12 @@ import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-connection/command-connection.js';
 import { encodeName } from '../redis-connection/key-encoding.js';
 import { lookAtServer } from '../redis-connection/start-up-check.js';
-import { openConnection, openSubscription, type RedisSource } from '../redis-connection/redis-source.js';
+import {
+  adviseOnClient,
+  openConnection,
+  openSubscription,
+  type RedisSource,
+} from '../redis-connection/redis-source.js';
 import { toCommandFailure } from '../redis-connection/server-failure.js';
 import { Patience } from '../redis-connection/patience.js';
 import { ServerClocks } from '../redis-connection/server-clocks.js';
@@ -49,6 +54,7 @@ export class RedisLockStore implements LockStore {
   private readonly watchdog = new Watchdog();
   private readonly clientId = randomBytes(16).toString('hex');
   private readonly keyPrefix: string;
+  private readonly advice: string | undefined;
   private sequence = 0;
   private connecting = false;
   private closed: Promise<void> | undefined;
@@ -56,6 +62,7 @@ export class RedisLockStore implements LockStore {
   constructor(private readonly options: RedisLockStoreOptions) {
     const commands = openConnection(options.redis, 'commands');
     const subscriptions = openSubscription(options.redis);
+    this.advice = adviseOnClient(commands);
     this.keyPrefix = commands.keyPrefix;
     if (/[{}]/.test(this.keyPrefix + options.keyPrefix)) {
       throw new LockConfigurationError(
@@ -103,6 +110,7 @@ export class RedisLockStore implements LockStore {
 
   async start(): Promise<void> {
     const { commandTimeout } = this.timing;
+    if (this.advice !== undefined) this.options.onWarning(this.advice);
     this.connect();
     await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
     if (!this.connection.ready) {
@@ -218,6 +226,9 @@ export class RedisLockStore implements LockStore {
   private onConnected(): void {
     for (const line of this.lines.values()) line.keptBy(this.connection.serverOf(line.keys[0]));
     this.lookAtAll();
+    // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).
+    const [runId, heardBy] = [this.connection.serverRunId, this.subscriber.serverRunId];
+    if (runId !== undefined && heardBy !== undefined && runId !== heardBy) this.subscriber.rebuild();
   }
 
   private lookAtAll(): void {
