@@ -1,0 +1,200 @@
+import { Redis, type Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
+import { RedisCluster } from '../support/cluster.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { SentinelSetup } from '../support/sentinel.js';
+import { eventually } from '../support/waiting.js';
+
+const SOON = 5_000;
+
+let clients: InProcessClients;
+beforeEach(() => {
+  clients = new InProcessClients(uniquePrefix());
+});
+afterEach(() => clients.close());
+
+/** Two clients of the lock on `source`: one waits for the other, and is woken by a message, not by a heartbeat. */
+async function works(source: RedisSource): Promise<void> {
+  const [one, other] = [await clients.start(source), await clients.start(source)];
+  const first = await one.engine.open('k', {});
+  const second = other.engine.open('k', {});
+  const inLine = async (): Promise<boolean> => (await one.store.inspect('k')).queueLength === 1;
+  await eventually(inLine, SOON, 'the other to be in line');
+  const from = performance.now();
+  await first.release();
+  const lock = await second;
+  expect(performance.now() - from).toBeLessThan(clients.times.livenessWindow / 3);
+  expect(lock.token).toBeGreaterThan(first.token ?? NaN);
+  await lock.release();
+  await clients.close();
+}
+
+/** What of a client the lock could have touched. */
+function stateOf(client: Redis | Cluster): unknown {
+  const listeners = client.eventNames().map((name) => `${String(name)} ${client.listenerCount(name)}`);
+  return { status: client.status, options: { ...client.options }, listeners: listeners.sort() };
+}
+
+function redis(options: RedisOptions): Redis {
+  const client = new Redis(options as RedisOptions & { replyMapping: 'legacy' });
+  return client.on('error', () => undefined);
+}
+
+describe("the user's own client", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.stop());
+
+  const odd: [string, RedisOptions][] = [
+    ['with autopipelining', { enableAutoPipelining: true }],
+    ['without an offline queue', { enableOfflineQueue: false }],
+    ['that retries for ever', { maxRetriesPerRequest: null, retryStrategy: () => 1 }],
+    ['that never retries', { maxRetriesPerRequest: 0, retryStrategy: () => null }],
+    ['with limits of its own', { commandTimeout: 1, socketTimeout: 1, lazyConnect: true }],
+    ['with a key prefix', { keyPrefix: 'shop:' }],
+    ['that reads numbers as text', { stringNumbers: true }],
+    ['that subscribes once and checks nothing', { autoResubscribe: false, enableReadyCheck: false }],
+    ['that reconnects on any error and repeats', { reconnectOnError: () => 2 }],
+    ['that is meant for replicas', { readOnly: true, role: 'slave' }],
+    ['that nobody has connected', { lazyConnect: true }],
+  ];
+  test.each(odd)('%s: the lock works, and the client is what it was', async (_, options) => {
+    const users = redis({ host: '127.0.0.1', port: server.port, ...options });
+    const begun = options.lazyConnect ? 'wait' : 'ready';
+    await eventually(() => users.status === begun, SOON, 'the client to be as it shall be');
+    const before = stateOf(users);
+    await works(users);
+    expect(stateOf(users)).toEqual(before);
+    users.disconnect();
+  });
+
+  test('that listens to channels, or is in the middle of a blocking command: the lock does not wait for it', async () => {
+    const [listening, blocked] = [new Redis(server.url), new Redis(server.url)];
+    await listening.subscribe('news');
+    const popped = blocked.blpop('nothing', 0).catch(() => undefined);
+    await works(listening);
+    await works(blocked);
+    expect([listening.status, blocked.status]).toEqual(['ready', 'ready']);
+    for (const client of [listening, blocked]) client.disconnect();
+    await popped;
+  });
+
+  test('that has quit: the lock makes its own connections from it all the same', async () => {
+    const users = new Redis(server.url);
+    await users.quit();
+    await works(users);
+    expect(users.status).toBe('end');
+  });
+
+  test("from a function of the role: one for each, the lock's from then on", async () => {
+    const made: Redis[] = [];
+    const roles = new Set<string>();
+    await works((role) => {
+      roles.add(role);
+      const client = new Redis(server.url, { enableAutoPipelining: true });
+      made.push(client);
+      return client;
+    });
+    expect([...roles].sort()).toEqual(['commands', 'subscriber']);
+    expect(made.map(({ status }) => status)).toEqual(made.map(() => 'end'));
+  });
+});
+
+describe("the user's own client of sentinels", () => {
+  let setup: SentinelSetup;
+  beforeAll(async () => {
+    setup = await SentinelSetup.start(1);
+  }, 60_000);
+  afterAll(() => setup.stop());
+
+  test('as options, or as a client that reads from replicas: the lock goes to the primary', async () => {
+    await works(setup.options);
+    const reader = redis({ ...setup.options, role: 'slave' });
+    await eventually(() => reader.status === 'ready', SOON, 'the client to connect');
+    await works(reader);
+    expect(reader.status).toBe('ready');
+    reader.disconnect();
+  });
+
+  test('from a function, without a way to be told of a failover: a warning at start says so', async () => {
+    const told = await clients.start(() => redis({ ...setup.options, failoverDetector: true }));
+    expect(told.warnings).toEqual([]);
+    const untold = await clients.start(() => redis(setup.options));
+    expect(untold.warnings).toEqual([expect.stringContaining('failoverDetector: true')]);
+  });
+
+  test('after a failover by order, its subscription is with the new primary again', async () => {
+    const client = await clients.start(() => redis(setup.options));
+    const former = await setup.primary();
+    await setup.failover();
+    const now = await setup.promoted(former);
+    const there = async (): Promise<boolean> =>
+      ((await now.admin.pubsub('CHANNELS', '*:client:*')) as string[]).length === 1;
+    await eventually(there, 15_000, 'the subscription to follow');
+    const lock = await client.engine.open('k', {});
+    await lock.release();
+  });
+});
+
+describe("the user's own client of a Cluster", () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await RedisCluster.start(3, 0);
+  }, 60_000);
+  afterAll(() => cluster.stop());
+
+  const odd: [string, ClusterOptions][] = [
+    ['with autopipelining', { enableAutoPipelining: true }],
+    ['that follows no redirection and repeats nothing', { maxRedirections: 1, retryDelayOnFailover: 0 }],
+    [
+      'that repeats what it likes',
+      { retryDelayOnFailover: 1, retryDelayOnClusterDown: 1, scaleReads: 'all' },
+    ],
+    ['with a key prefix', { keyPrefix: 'shop:' }],
+    ['with a key prefix for its nodes', { redisOptions: { keyPrefix: 'shop:', stringNumbers: true } }],
+    ['that listens to sharded channels', { shardedSubscribers: true }],
+    ['that nobody has connected', { lazyConnect: true }],
+  ];
+  test.each(odd)('%s: the lock works, and the client is what it was', async (_, options) => {
+    const users = cluster.client({ lazyConnect: false, ...options });
+    const begun = options.lazyConnect ? 'wait' : 'ready';
+    await eventually(() => users.status === begun, SOON, 'the client to be as it shall be');
+    const before = stateOf(users);
+    await works(users);
+    expect(stateOf(users)).toEqual(before);
+    users.disconnect();
+  });
+
+  test("from a function of the role: the lock's from then on", async () => {
+    const made: Cluster[] = [];
+    await works(() => {
+      const client = cluster.client({ redisOptions: { keyPrefix: 'shop:' } });
+      made.push(client);
+      return client;
+    });
+    // ioredis calls a Cluster client closed once more when the last of its nodes has ended.
+    for (const { status } of made) expect(['close', 'end']).toContain(status);
+  });
+
+  test('several keys in several slots are locked in one order by all, so that nobody waits for ever', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const slots = new Set(await Promise.all(names.map((name) => cluster.slotOf(`x:{${name}}`))));
+    expect(slots.size).toBe(names.length);
+    const one = await clients.start(cluster.client());
+    const other = await clients.start(cluster.client());
+    let inside = 0;
+    const round = ({ engine }: typeof one, keys: string[]): Promise<void> =>
+      engine.withLock(keys, async (lock) => {
+        expect((inside += 1)).toBe(1);
+        await new Promise(setImmediate);
+        lock.assertHeld();
+        inside -= 1;
+      });
+    const work: Promise<void>[] = [];
+    for (let i = 0; i < 40; i += 1) work.push(round(one, names), round(other, [...names].reverse()));
+    await Promise.all(work);
+  });
+});
