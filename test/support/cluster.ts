@@ -150,19 +150,24 @@ export class RedisCluster {
       const synced = roles.filter(({ role, link }) => role === 'slave' && link === 'connected');
       const masters = roles.filter(({ role }) => role === 'master');
       if (synced.length !== roles.length - masters.length) return false;
-      const views = await Promise.all(masters.map(({ node }) => this.replicasOf(node)));
+      const views = await Promise.all(masters.map(({ node }) => this.replicasOf(node).catch(() => [])));
       return views.filter((view) => view.length >= replicas).length * (1 + replicas) >= this.all.length;
     };
     await eventually(isWhole, MEETING, 'the Cluster to be whole');
   }
 
-  /** Whoever was killed or frozen is back, no slot is on its way, and there is no key. */
-  async heal(): Promise<void> {
-    for (const { server } of this.all) {
+  /** Those that were killed or frozen are back; resolves when the Cluster is whole again. */
+  async revive(...nodes: readonly Node[]): Promise<void> {
+    for (const { server } of nodes) {
       await server.kill('SIGCONT');
       if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
     }
     await this.whole();
+  }
+
+  /** Whoever was killed or frozen is back, no slot is on its way, and there is no key. */
+  async heal(): Promise<void> {
+    await this.revive(...this.all);
     for (const { node, role } of await this.roles()) {
       if (role === 'master') await node.admin.flushall();
       for (const slot of this.moving)

@@ -4,7 +4,8 @@ import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, pause } from '../support/waiting.js';
+import { documentedAcl } from './documented-acl.js';
 
 const SOON = 5_000;
 
@@ -177,6 +178,27 @@ describe("the user's own client of a Cluster", () => {
     });
     // ioredis calls a Cluster client closed once more when the last of its nodes has ended.
     for (const { status } of made) expect(['close', 'end']).toContain(status);
+  });
+
+  test('as a user with the rights that the documentation gives: none is denied, also while a slot moves', async () => {
+    const { user, onCluster } = documentedAcl();
+    for (const { admin } of cluster.nodes) {
+      await admin.call('ACL', ...user);
+      await admin.call('ACL', ...onCluster);
+    }
+    clients = new InProcessClients('fairlock');
+    const users = cluster.client({ redisOptions: { username: 'lock', password: 'secret' } });
+    await works(users);
+    const { engine } = await clients.start(users);
+    const lock = await engine.open('k', {});
+    const target = await cluster.otherMaster(await cluster.masterOf('fairlock:{k}'));
+    await cluster.beginMove('fairlock:{k}', target);
+    while ((await cluster.moveKeys('fairlock:{k}', target)) > 0);
+    await pause(clients.times.livenessWindow / 2); // renewals are led to the other node by ASK
+    lock.assertHeld();
+    await cluster.endMove('fairlock:{k}', target);
+    await lock.release();
+    for (const { admin } of cluster.nodes) expect(await admin.call('ACL', 'LOG')).toEqual([]);
   });
 
   test('several keys in several slots are locked in one order by all, so that nobody waits for ever', async () => {
