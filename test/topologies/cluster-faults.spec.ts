@@ -14,6 +14,9 @@ type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 const LONG_LEASE = 9_000;
 /** The longest pause before a refused command is repeated, ms. */
 const LONGEST_PAUSE = 500;
+/** Half a minute each for three failovers, for three returns, and for the load itself: on a busy machine nodes are slow to agree. */
+const LOAD_PATIENCE = 210_000;
+
 /** An outage is what it is; after it, somebody has to find the new primary. */
 const terms = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
@@ -212,44 +215,48 @@ describe('a Cluster in trouble', () => {
     },
   );
 
-  test('under load, while slots move and primaries change in every way: one holder at a time, in order, nothing is left', async () => {
-    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-    const locks = 6;
-    const shares = { timeoutShare: 0.05, abortShare: 0.05, nestedShare: 0.1 };
-    const load = {
-      requests: 700,
-      concurrency: 6,
-      keyPrefix: 'n',
-      locks,
-      longestHold: 60,
-      waitTime: 30_000,
-      ...shares,
-    };
-    const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...load }, 90_000));
-    for (let i = 0; i < locks; i += 1) {
-      const home = await cluster.masterOf(keyOf(`n${i}`));
-      await cluster.move(keyOf(`n${i}`), await cluster.otherMaster(home));
-    }
-    const [busy] = lab.history.events.filter(({ type }) => type === 'granted');
-    expect(busy).toBeDefined();
-    for (const [i, change] of [replaceByOrder, kill, freeze].entries()) {
-      const former = await cluster.masterOf(keyOf(`n${i}`));
-      // What the former primary had acknowledged last may not have reached its replica.
-      const { heal } = lab.history.fault('dataLost');
-      await change(former);
-      await cluster.promoted(keyOf(`n${i}`), former);
-      await pause(FOUND);
-      heal();
-      await cluster.revive(former);
-    }
-    await Promise.all(loads);
-    await lab.closeWorkers();
-    // A release that meets a slot on its way is repeated after a pause.
-    const report = lab.verify({ wakeUp: (gap) => terms.wakeUp(gap) + LONGEST_PAUSE });
-    process.stderr.write(`SEED=${seed} ${JSON.stringify({ ...report, highestTokens: undefined })}\n`);
-    expect(report.grants).toBeGreaterThan(1_000);
-    expect(await keysWithoutTtl()).toEqual([]);
-  }, 120_000);
+  test(
+    'under load, while slots move and primaries change in every way: one holder at a time, in order, nothing is left',
+    async () => {
+      const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      const locks = 6;
+      const shares = { timeoutShare: 0.05, abortShare: 0.05, nestedShare: 0.1 };
+      const load = {
+        requests: 700,
+        concurrency: 6,
+        keyPrefix: 'n',
+        locks,
+        longestHold: 60,
+        waitTime: 30_000,
+        ...shares,
+      };
+      const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...load }, LOAD_PATIENCE));
+      for (let i = 0; i < locks; i += 1) {
+        const home = await cluster.masterOf(keyOf(`n${i}`));
+        await cluster.move(keyOf(`n${i}`), await cluster.otherMaster(home));
+      }
+      const [busy] = lab.history.events.filter(({ type }) => type === 'granted');
+      expect(busy).toBeDefined();
+      for (const [i, change] of [replaceByOrder, kill, freeze].entries()) {
+        const former = await cluster.masterOf(keyOf(`n${i}`));
+        // What the former primary had acknowledged last may not have reached its replica.
+        const { heal } = lab.history.fault('dataLost');
+        await change(former);
+        await cluster.promoted(keyOf(`n${i}`), former);
+        await pause(FOUND);
+        heal();
+        await cluster.revive(former);
+      }
+      await Promise.all(loads);
+      await lab.closeWorkers();
+      // A release that meets a slot on its way is repeated after a pause.
+      const report = lab.verify({ wakeUp: (gap) => terms.wakeUp(gap) + LONGEST_PAUSE });
+      process.stderr.write(`SEED=${seed} ${JSON.stringify({ ...report, highestTokens: undefined })}\n`);
+      expect(report.grants).toBeGreaterThan(1_000);
+      expect(await keysWithoutTtl()).toEqual([]);
+    },
+    LOAD_PATIENCE + 30_000,
+  );
 
   async function replaceByOrder(former: Node): Promise<void> {
     const [replica] = await cluster.replicasOf(former);
