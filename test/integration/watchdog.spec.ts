@@ -74,6 +74,23 @@ describe('the watchdog', () => {
     await lock.release();
   });
 
+  test('also while a renewal is under way whose answer may still come', async () => {
+    // A command may take longer here than what is left of the lease when it is sent.
+    const times = { lease: 1_200, livenessWindow: 1_200, commandTimeout: 1_150 };
+    const slow = new InProcessClients(prefix, times);
+    try {
+      const [holder, observer] = [await slow.start(proxy.url), await slow.start(server.url)];
+      const lock = await holder.engine.acquire('slow');
+      const heal = proxy.disturb({ blackHole: true }, { direction: 'toServer', role: 'commands' });
+      await lost(lock);
+      expect(await leaseLeft(observer, 'slow')).toBeGreaterThan(0);
+      heal();
+      await lock.release();
+    } finally {
+      await slow.close();
+    }
+  });
+
   test('and so it does when only the answers are swallowed', async () => {
     const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
     const lock = await holder.engine.acquire('one-way');

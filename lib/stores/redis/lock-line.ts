@@ -130,8 +130,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     const { run, late } = this.grant;
     const time = performance.now();
     const waiting = this.requests.size > 0 || this.owed;
-    let due = waiting ? this.wakeAt : Infinity;
-    if (waiting || late || run?.wantsRenewal) {
+    let due = waiting && !this.beating ? this.wakeAt : Infinity;
+    if (!this.beating && (waiting || late || run?.wantsRenewal)) {
       if (this.nextBeat === 0) this.nextBeat = time + timing.heartbeat;
       // The first lease is by the settings of whoever passed the lock on, which may be shorter than this client's.
       if (run?.wantsRenewal && run.current?.lease.renewable)
@@ -153,13 +153,12 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   onDue(): void {
     const lost = this.grant.run?.current?.lease.state === 'lost';
     const time = performance.now();
-    if (!lost && (time >= this.nextBeat || time >= this.wakeAt)) void this.beat();
+    if (!lost && !this.beating && (time >= this.nextBeat || time >= this.wakeAt)) void this.beat();
     else this.schedule();
   }
 
   /** All that this client says of a lock in a heartbeat period, whatever it holds and however many wait. Never rejects. */
   private async beat(): Promise<void> {
-    if (this.beating) return;
     this.beating = true;
     const { timing } = this.context;
     this.nextBeat = performance.now() + timing.heartbeat;
@@ -167,14 +166,17 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.owed = false;
     const { run } = this.grant;
     await this.busy(async () => {
+      const spoken = this.speak();
+      // A lease that runs out meanwhile is lost then, not when the answer fails to come.
+      this.schedule();
       try {
-        await this.speak();
+        await spoken;
       } catch {
         run?.current?.lease.doubt();
         this.nextBeat = performance.now() + RETRY_PAUSE;
       }
+      this.beating = false;
     });
-    this.beating = false;
     this.schedule();
   }
 
