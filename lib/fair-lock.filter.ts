@@ -18,6 +18,7 @@ const PUBLIC_MESSAGES: { readonly [Code in FairLockErrorCode]?: string } = {
   WAIT_TIMEOUT: 'Somebody else is at work on this. Try again in a moment.',
   QUEUE_FULL: 'Too many requests wait for this already. Try again in a moment.',
   SHUTTING_DOWN: 'This instance is shutting down. Try again.',
+  NOT_REPLICATED: 'This cannot be locked at the moment. Try again in a moment.',
   STORE_UNAVAILABLE: 'This cannot be locked at the moment. Try again in a moment.',
 };
 
@@ -28,6 +29,7 @@ const LOGGED: ReadonlySet<FairLockErrorCode> = new Set<FairLockErrorCode>([
   'DEADLOCK',
   'KEY',
   'STORE_UNAVAILABLE',
+  'NOT_REPLICATED',
   'CONFIGURATION',
 ]);
 

@@ -33,6 +33,12 @@ export interface FairLockModuleOptions {
   livenessWindow?: number | undefined;
   /** Within which time Redis must answer a command. Default 1,000. */
   commandTimeout?: number | undefined;
+  /**
+   * Only for `redis`: a grant or a renewal counts only when `min` replicas have it, for which they have `timeout` ms
+   * (default `commandTimeout`); else the request fails with LockNotReplicatedError, and a held lock becomes uncertain.
+   * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/replication.md.
+   */
+  replicas?: { readonly min: number; readonly timeout?: number | undefined } | false | undefined;
   /** How many requests may wait for one lock before a new one is refused with 503. Default `Infinity`. */
   maxQueue?: number | undefined;
   /**
@@ -81,6 +87,7 @@ const DEFAULTS = {
   watchdogTimeout: 30_000,
   livenessWindow: 10_000,
   commandTimeout: 1_000,
+  replicas: false,
   maxQueue: Infinity,
   maxHold: Infinity,
   onLost: 'signal',
@@ -128,6 +135,7 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   watchdogTimeout: milliseconds(1, false),
   livenessWindow: milliseconds(1, false),
   commandTimeout: milliseconds(1, false),
+  replicas: checkReplicas,
   maxQueue: count(true),
   maxHold: milliseconds(1, true),
   onLost: oneOf('signal', 'reject'),
@@ -200,6 +208,7 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
       );
     }
   }
+  refuseReplicas(options);
   for (const name of ['fairLockWaitTimeout', 'lockWatchdogTimeout'] as const) {
     if (given[name] !== undefined && options.store !== 'redisson') {
       refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
@@ -212,6 +221,36 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   }
   if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
     refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');
+  }
+}
+
+function checkReplicas(value: unknown): string | undefined {
+  const expected =
+    'false, or { min: how many replicas must have a grant (1 or more), timeout: a number of milliseconds from 1 }';
+  if (value === false) return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
+  const { min, timeout, ...others } = value as { min?: unknown; timeout?: unknown };
+  const fits =
+    Number.isInteger(min) &&
+    (min as number) >= 1 &&
+    (timeout === undefined || milliseconds(1, false)(timeout) === undefined) &&
+    Object.keys(others).length === 0;
+  return fits ? undefined : expected;
+}
+
+function refuseReplicas({ replicas, store, commandTimeout, ...options }: ResolvedFairLockOptions): void {
+  if (!replicas) return;
+  if (store !== 'redis') {
+    refuse(`The option replicas is only for store: 'redis'; the store is '${store}'.`);
+  }
+  const { timeout = commandTimeout } = replicas;
+  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
+    if (timeout >= options[window]) {
+      refuse(
+        `replicas.timeout (${timeout} ms) must be below ${window} (${options[window]} ms), ` +
+          'else a lease would be over before it is confirmed.',
+      );
+    }
   }
 }
 

@@ -23,6 +23,9 @@ export function createStore(
         lease: options.watchdogTimeout,
         livenessWindow: options.livenessWindow,
         commandTimeout: options.commandTimeout,
+        replicas: options.replicas
+          ? { min: options.replicas.min, timeout: options.replicas.timeout ?? options.commandTimeout }
+          : undefined,
         onWarning,
       });
     case 'redisson':

@@ -31,6 +31,7 @@ export {
   LockKeyError,
   LockLostError,
   LockNotHeldError,
+  LockNotReplicatedError,
   LockQueueFullError,
   LockShuttingDownError,
   LockStoreUnavailableError,

@@ -8,6 +8,7 @@ export type FairLockErrorCode =
   | 'DEADLOCK'
   | 'KEY'
   | 'STORE_UNAVAILABLE'
+  | 'NOT_REPLICATED'
   | 'CONFIGURATION'
   | 'SHUTTING_DOWN';
 
@@ -167,6 +168,32 @@ export class LockStoreUnavailableError extends FairLockError {
     cause?: unknown,
   ) {
     super(message, { status: 503, expose: false, retryAfter: 1, cause });
+  }
+}
+
+/**
+ * Too few replicas confirmed the grant in time, so a failover could have given the lock to another as well. It was given
+ * back and the caller does not own it; asking again makes sense.
+ */
+export class LockNotReplicatedError extends FairLockError {
+  readonly code = 'NOT_REPLICATED';
+  constructor(
+    readonly key: string,
+    /** How many replicas confirmed; undefined: there was no answer. */
+    readonly replicas: number | undefined,
+    /** How many are demanded (`replicas.min`). */
+    readonly min: number,
+    /** Milliseconds that they had (`replicas.timeout`). */
+    readonly timeout: number,
+  ) {
+    super(
+      `The lock ${quote(key)} was given back: ` +
+        (replicas === undefined
+          ? `no answer told how many replicas have it`
+          : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
+        '. The lock was not taken. Check the replicas, or lower replicas.min.',
+      { status: 503, expose: false, retryAfter: 1 },
+    );
   }
 }
 

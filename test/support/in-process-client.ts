@@ -1,7 +1,7 @@
 import type { EngineDefaults } from '../../lib/core/acquire-options.js';
 import { LockEngine } from '../../lib/core/lock-engine.js';
 import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
+import { RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
 import { USUAL_TIMES, type LabTimes } from './history/lab.js';
 
 /** A client of the native store in this very process, on the sources. */
@@ -20,13 +20,21 @@ export class InProcessClients {
   constructor(
     private readonly keyPrefix: string,
     readonly times: LabTimes = USUAL_TIMES,
+    /** What else the store is told. */
+    private readonly more: Partial<RedisLockStoreOptions> = {},
   ) {}
 
   /** Resolves when it has connected, or found that it cannot. */
   async start(redis: RedisSource, defaults: Partial<EngineDefaults> = {}): Promise<InProcessClient> {
     const warnings: string[] = [];
     const onWarning = (message: string): void => void warnings.push(message);
-    const store = new RedisLockStore({ redis, keyPrefix: this.keyPrefix, ...this.times, onWarning });
+    const store = new RedisLockStore({
+      redis,
+      keyPrefix: this.keyPrefix,
+      ...this.times,
+      ...this.more,
+      onWarning,
+    });
     const engine = new LockEngine(store, {
       waitTime: 30_000,
       maxQueue: Infinity,

@@ -2,6 +2,7 @@ import type { Watchdog } from '../../core/watchdog.js';
 import type { Patience } from '../redis-connection/patience.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import type { LineCommands } from './line-commands.js';
+import type { Replication } from './replication.js';
 import type { SubscriptionCheck } from './subscription-check.js';
 import type { Timing } from './timing.js';
 
@@ -15,6 +16,8 @@ export interface ClientContext {
   readonly subscriber: Subscriber;
   readonly subscriptionCheck: SubscriptionCheck;
   readonly watchdog: Watchdog;
+  /** Where a grant counts only when replicas have it; undefined: at once. */
+  readonly replication: Replication | undefined;
   readonly timing: Timing;
   /** host/pid */
   readonly where: string;

@@ -2,6 +2,7 @@ import type { ClientContext } from './client-context.js';
 import { HeldRun } from './held-run.js';
 import type { Answer, Finished, LineKeys, PresentGrant } from './line-commands.js';
 import type { RequestsInLine } from './requests-in-line.js';
+import type { Replicated, Replication, ScriptRunner } from './replication.js';
 import type { Waiter } from './waiter.js';
 
 /** What the grant needs of the line it belongs to. */
@@ -10,6 +11,8 @@ export interface LineOfGrant {
   readonly requests: RequestsInLine;
   /** What an answer tells about the lock. */
   take(answer: Answer): void;
+  /** A heartbeat that renews `run`. */
+  renew(run: HeldRun, via: ScriptRunner): Promise<Answer>;
   /** Something changed that the next heartbeat depends on. */
   schedule(): void;
   /** A heartbeat is due at once. */
@@ -27,6 +30,8 @@ export class GrantOfLine {
   /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
   late: PresentGrant | undefined;
 
+  /** A grant that not enough replicas are known to have yet: nobody is inside. */
+  private confirming: HeldRun | undefined;
   /** A grant that was lost while its section still runs, until the server, too, must have ended it (monotonic ms). */
   private lapsing: { run: HeldRun; until: number } | undefined;
   /** Grants up to this first token are over for this client (M8). */
@@ -39,6 +44,11 @@ export class GrantOfLine {
     private readonly line: LineOfGrant,
     private readonly context: ClientContext,
   ) {}
+
+  /** Whether it is its turn in a grant that the waiter waits for. */
+  has(waiter: Waiter): boolean {
+    return (this.run ?? this.confirming)?.has(waiter) === true;
+  }
 
   /** An answer says that this client holds the lock. */
   answered(grant: PresentGrant, order: number): void {
@@ -58,6 +68,7 @@ export class GrantOfLine {
   /** Redis says that this grant was taken away. */
   revoked(first: number): void {
     if (this.run?.first === first) this.lose(this.run, 'it was released by force');
+    if (this.confirming?.first === first) void this.over(this.confirming);
   }
 
   /** The answer to a heartbeat that was sent while `run` was the present one; it touches no other (M2). */
@@ -86,7 +97,7 @@ export class GrantOfLine {
 
   /** Gives back what is held: the client closes. */
   async close(): Promise<void> {
-    const { run } = this;
+    const run = this.run ?? this.confirming;
     if (!run) return;
     run.current?.lease.end();
     await this.over(run);
@@ -107,8 +118,20 @@ export class GrantOfLine {
       if (grant.first <= this.run.first) return;
       this.lose(this.run, 'Redis gave the lock to another request before this one was released');
     }
+    if (this.confirming) {
+      const { first } = this.confirming;
+      // R10, before it is even confirmed.
+      const unwanted = grant.first === first && this.confirming.unserved().length === 0;
+      if (grant.first > first || unwanted) void this.over(this.confirming);
+      if (grant.first <= first) return;
+    }
     const members = grant.run.map((sequence) => this.line.requests.get(sequence));
     const run = new HeldRun(grant, members, this.context.timing.lease);
+    const { replication } = this.context;
+    if (run.unserved().length > 0 && replication) {
+      void this.enterOnceReplicated(run, replication);
+      return;
+    }
     if (run.unserved().length > 0 && run.remaining() <= 0) {
       // Nothing left beyond the margin: a heartbeat renews it, and its answer comes here again (M1).
       if (this.late?.first !== grant.first) this.line.beatNow();
@@ -118,6 +141,40 @@ export class GrantOfLine {
     this.late = undefined;
     this.run = run;
     void this.enterNext(run);
+  }
+
+  /**
+   * Lets the run in when enough replicas have it, whatever told of it: the renewal that they confirm came after it
+   * (docs/replication.md). If they do not, its first request is refused, and the others go back to their places.
+   */
+  private async enterOnceReplicated(run: HeldRun, replication: Replication): Promise<void> {
+    this.confirming = run;
+    const outcome = await this.line.busy(() => this.replicate(run, replication));
+    if (this.confirming !== run) return;
+    this.confirming = undefined;
+    const { status, grant } = outcome?.answer ?? {};
+    if (outcome?.enough && status === 'RENEWED' && grant) {
+      this.run = run;
+      run.renewed(grant.since, grant.left);
+      void this.enterNext(run);
+      return;
+    }
+    const refused = status === 'GONE' ? undefined : run.passOver();
+    if (refused) this.line.requests.refuse(refused, replication.failureOf(refused.request.key, outcome));
+    void this.over(run);
+  }
+
+  /** Undefined: no answer in time. Never rejects. */
+  private async replicate(run: HeldRun, replication: Replication): Promise<Replicated<Answer> | undefined> {
+    const deadline = performance.now() + replication.patienceWithGrants;
+    const say = (via: ScriptRunner): Promise<Answer> => this.line.renew(run, via);
+    const hear = (answer: Answer): void => this.line.take(answer);
+    for (;;) {
+      const outcome = await replication.confirm(say, deadline, hear).catch(() => undefined);
+      // The server's clock was set: now it is known (R2).
+      const again = outcome?.answer.status === 'EXPIRED' && this.confirming === run;
+      if (!again || performance.now() >= deadline) return outcome;
+    }
   }
 
   /** Lets the next of the run in; gives the lock back when nobody is left (R10). Resolves when that is acknowledged. */
@@ -176,6 +233,7 @@ export class GrantOfLine {
    */
   private over(run: HeldRun): Promise<void> {
     this.run = undefined;
+    this.confirming = undefined;
     this.finished = Math.max(this.finished, run.first);
     const unserved = run.unserved();
     const released = this.sendRelease(run.finished);

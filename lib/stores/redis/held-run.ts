@@ -48,6 +48,11 @@ export class HeldRun {
     return this.next > 0 ? this.headSequence : 0;
   }
 
+  /** Of who is inside, or comes next. */
+  get label(): string {
+    return (this.current?.waiter ?? this.unserved()[0])?.label ?? '';
+  }
+
   /** Milliseconds for which this client may act on the grant. */
   remaining(): number {
     return this.left - elapsedSince(this.since);
@@ -73,6 +78,13 @@ export class HeldRun {
       return { waiter, lease, token: this.first + index };
     }
     return undefined;
+  }
+
+  /** Takes the next member that still waits out without letting it in; undefined if there is none. */
+  passOver(): Waiter | undefined {
+    const [waiter] = this.unserved();
+    if (waiter) this.next = this.members.indexOf(waiter) + 1;
+    return waiter;
   }
 
   /** Members that still wait for their turn. */

@@ -3,6 +3,7 @@ import type { CommandConnection } from '../redis-connection/command-connection.j
 import type { Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
+import type { ScriptRunner } from './replication.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import type { Timing } from './timing.js';
@@ -78,6 +79,14 @@ export interface Finished {
   readonly unserved: readonly number[];
 }
 
+/** What a heartbeat renews. */
+export interface Renewal {
+  /** First token of the grant; 0 renews nothing. */
+  readonly first: number;
+  readonly leaseTime: number | undefined;
+  readonly label: string;
+}
+
 /** Says the protocol's commands and understands the answers; knows no line. */
 export class LineCommands {
   private order = 0;
@@ -137,15 +146,16 @@ export class LineCommands {
     ]);
   }
 
-  /** @param renewal the grant to renew: `first` 0 renews nothing */
+  /** @param via which connection says it */
   heartbeat(
     keys: LineKeys,
-    renewal: { first: number; leaseTime: number | undefined; label: string },
+    renewal: Renewal,
     waiting: { readonly oldest: Asking | undefined } | undefined,
     ping: boolean,
     deadline: number,
+    via: ScriptRunner = this.commands,
   ): Promise<Answer> {
-    return this.say(heartbeat, keys, [
+    const args = [
       this.clientId,
       this.clockOf(keys).atMost(deadline),
       renewal.first,
@@ -157,7 +167,8 @@ export class LineCommands {
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
       this.terms(),
-    ]);
+    ];
+    return this.say(heartbeat, keys, args, undefined, via);
   }
 
   leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
@@ -203,10 +214,11 @@ export class LineCommands {
     keys: LineKeys,
     args: (string | number)[],
     wanted?: Wanted,
+    via: ScriptRunner = this.commands,
   ): Promise<Answer> {
     const order = ++this.order;
     const sentAt = now();
-    const reply = (await this.commands.run(script, keys, args)) as string | FullAnswer;
+    const reply = (await via.run(script, keys, args)) as string | FullAnswer;
     const answer =
       typeof reply === 'string'
         ? understandShort(reply, order, sentAt, wanted)

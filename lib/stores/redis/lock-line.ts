@@ -2,7 +2,9 @@ import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watched } from '../../core/watchdog.js';
 import type { ClientContext } from './client-context.js';
 import { GrantOfLine, type LineOfGrant } from './grant-of-line.js';
-import type { Answer, LineKeys, PresentGrant } from './line-commands.js';
+import type { HeldRun } from './held-run.js';
+import type { Answer, LineKeys, PresentGrant, Renewal } from './line-commands.js';
+import type { ScriptRunner } from './replication.js';
 import { RequestsInLine, type LineOfRequests } from './requests-in-line.js';
 import type { Waiter } from './waiter.js';
 
@@ -70,7 +72,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   }
 
   isGranted(waiter: Waiter): boolean {
-    return this.grant.run?.has(waiter) === true;
+    return this.grant.has(waiter);
   }
 
   /** It is (or may be) this server process that keeps the lock from now on; another one may not know who waits (M6). */
@@ -125,6 +127,10 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.schedule();
   }
 
+  renew({ first, leaseTime, label }: HeldRun, via: ScriptRunner): Promise<Answer> {
+    return this.heartbeat({ first, leaseTime, label }, false, via);
+  }
+
   schedule(): void {
     const { watchdog, timing } = this.context;
     const { run, late } = this.grant;
@@ -166,12 +172,10 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.owed = false;
     const { run } = this.grant;
     await this.busy(async () => {
-      const spoken = this.speak();
+      const spoken = this.speak().catch(() => false);
       // A lease that runs out meanwhile is lost then, not when the answer fails to come.
       this.schedule();
-      try {
-        await spoken;
-      } catch {
+      if (!(await spoken)) {
         run?.current?.lease.doubt();
         this.nextBeat = performance.now() + RETRY_PAUSE;
       }
@@ -180,26 +184,44 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.schedule();
   }
 
-  private async speak(): Promise<void> {
-    const { commands, timing, subscriptionCheck } = this.context;
+  /** False: what it had to renew is written, but not known to be replicated. */
+  private async speak(): Promise<boolean> {
+    const { subscriptionCheck, replication } = this.context;
     const { run, late } = this.grant;
     const renewing = run?.wantsRenewal && run.current?.lease.renewable ? run : undefined;
     const renewal = {
       first: renewing?.first ?? late?.first ?? 0,
       leaseTime: renewing ? renewing.leaseTime : this.requests.get(late?.run[0] ?? 0)?.leaseTime,
-      label: run?.current?.waiter.label ?? '',
+      label: run?.label ?? '',
     };
-    const deadline = performance.now() + timing.commandTimeout;
     const ping = subscriptionCheck.wantsPing();
+    const say = (via?: ScriptRunner): Promise<Answer> => this.heartbeat(renewal, ping, via);
+    const hear = (answer: Answer, counts: boolean): void => {
+      subscriptionCheck.heardBy(Number(answer.details[0]), answer.sentAt.monotonic);
+      // The server's clock was set: now it is known, and asking again works (R2).
+      if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
+      else if (run && (counts || answer.status === 'GONE')) this.grant.heardOf(run, answer);
+      this.take(answer);
+      if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
+    };
+    if (!renewing || !replication) {
+      hear(await say(), true);
+      return true;
+    }
+    // Once: a heartbeat that failed is tried again by the next.
+    const outcome = await replication.confirm(say, performance.now(), (answer) => hear(answer, false));
+    if (outcome.answer.status !== 'RENEWED') return true;
+    if (outcome.enough) this.grant.heardOf(renewing, outcome.answer);
+    return outcome.enough;
+  }
+
+  private async heartbeat(renewal: Renewal, ping: boolean, via: ScriptRunner | undefined): Promise<Answer> {
+    const { commands, timing } = this.context;
     const waiting = this.requests.size > 0 ? { oldest: this.requests.oldest() } : undefined;
-    const answer = await commands.heartbeat(this.keys, renewal, waiting, ping, deadline);
-    subscriptionCheck.heardBy(Number(answer.details[0]), answer.sentAt.monotonic);
-    // The server's clock was set: now it is known, and asking again works (R2).
-    if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
-    else if (run) this.grant.heardOf(run, answer);
+    const deadline = performance.now() + timing.commandTimeout;
+    const answer = await commands.heartbeat(this.keys, renewal, waiting, ping, deadline, via);
     if (answer.status !== 'EXPIRED' && waiting)
       this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
-    this.take(answer);
-    if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
+    return answer;
   }
 }

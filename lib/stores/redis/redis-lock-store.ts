@@ -23,6 +23,7 @@ import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
+import { openReplication, type Replication } from './replication.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
 
@@ -36,6 +37,8 @@ export interface RedisLockStoreOptions {
   readonly livenessWindow: number;
   /** Milliseconds within which a command must be answered. */
   readonly commandTimeout: number;
+  /** How many replicas must have a grant or a renewal before it counts, and how long they may take (ms). */
+  readonly replicas?: { readonly min: number; readonly timeout: number } | undefined;
   /** Hears what an operator should know; never contains credentials. */
   readonly onWarning: (message: string) => void;
 }
@@ -49,6 +52,7 @@ export class RedisLockStore implements LockStore {
   private readonly timing: Timing;
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
+  private readonly replication: Replication | undefined;
   private readonly context: ClientContext;
   private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
@@ -85,8 +89,10 @@ export class RedisLockStore implements LockStore {
       this.timing,
       where,
     );
+    this.replication = options.replicas && openReplication(options, options.replicas);
     this.context = {
       commands: lineCommands,
+      replication: this.replication,
       patience: new Patience(this.connection),
       subscriber: this.subscriber,
       subscriptionCheck: check,
@@ -112,7 +118,11 @@ export class RedisLockStore implements LockStore {
     const { commandTimeout } = this.timing;
     if (this.advice !== undefined) this.options.onWarning(this.advice);
     this.connect();
-    await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
+    await Promise.all([
+      this.connection.whenReady(commandTimeout),
+      this.subscriber.settled(commandTimeout),
+      this.replication?.start(commandTimeout),
+    ]);
     if (!this.connection.ready) {
       this.options.onWarning(
         `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
@@ -137,6 +147,8 @@ export class RedisLockStore implements LockStore {
   acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
     if (!this.connecting) this.connect();
+    const refused = this.replication?.refused;
+    if (refused) return Promise.reject(refused);
     this.sequence += 1;
     return this.line(encodeName(request.key)).join(request, this.sequence);
   }
@@ -172,7 +184,11 @@ export class RedisLockStore implements LockStore {
     this.context.patience.close();
     this.watchdog.stop();
     this.lines.clear();
-    await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
+    await Promise.all([
+      this.connection.close(commandTimeout),
+      this.subscriber.close(commandTimeout),
+      this.replication?.close(commandTimeout),
+    ]);
   }
 
   private line(name: string): LockLine {
@@ -197,6 +213,7 @@ export class RedisLockStore implements LockStore {
     this.connecting = true;
     this.connection.connect();
     this.subscriber.connect();
+    this.replication?.connect();
   }
 
   private async say<T>(command: () => Promise<T>): Promise<T> {

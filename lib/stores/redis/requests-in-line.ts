@@ -84,6 +84,12 @@ export class RequestsInLine {
     return waiter.promise;
   }
 
+  /** Its turn came, but it cannot have the lock. */
+  refuse(waiter: Waiter, error: FairLockError): void {
+    this.reject(waiter, error);
+    this.takeOutLateCopies(waiter);
+  }
+
   /** Redis dropped one of this client's waiters, or may have: each asks whether it is the one (M5). */
   heardGeneration(generation: number): void {
     if (generation === this.generation || generation < 0) return;

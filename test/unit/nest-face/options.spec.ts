@@ -30,6 +30,7 @@ describe('the options', () => {
       watchdogTimeout: 30_000,
       livenessWindow: 10_000,
       commandTimeout: 1_000,
+      replicas: false,
       maxQueue: Infinity,
       maxHold: Infinity,
       onLost: 'signal',
@@ -84,6 +85,21 @@ describe('the options', () => {
     ['watchdogTimeout', [0, -1, NaN, Infinity, '30s', null]],
     ['livenessWindow', [0, NaN, Infinity, true]],
     ['commandTimeout', [0, NaN, Infinity, {}]],
+    [
+      'replicas',
+      [
+        true,
+        1,
+        null,
+        [],
+        {},
+        { min: 0 },
+        { min: 1.5 },
+        { min: '1' },
+        { min: 1, timeout: 0 },
+        { min: 1, max: 2 },
+      ],
+    ],
     ['maxQueue', [-1, 1.5, NaN, '1']],
     ['maxHold', [0, NaN, -5]],
     ['onLost', ['throw', true, null]],
@@ -134,6 +150,21 @@ describe('the options', () => {
     );
     expect(refusal({ commandTimeout: 3_000, livenessWindow: 2_000 })).toContain(
       'must be below livenessWindow',
+    );
+  });
+
+  test('replicas are for the native store, and must confirm before a lease could be over', () => {
+    const replicas = { min: 1 };
+    expect(resolve({ replicas }).replicas).toEqual(replicas);
+    expect(refusal({ replicas, store: 'redisson' })).toContain(
+      "only for store: 'redis'; the store is 'redisson'",
+    );
+    expect(refusal({ replicas, store: 'memory' })).toContain(
+      "only for store: 'redis'; the store is 'memory'",
+    );
+    expect(refusal({ replicas: { min: 1, timeout: 10_000 } })).toContain('must be below livenessWindow');
+    expect(refusal({ replicas: { min: 1, timeout: 5_000 }, watchdogTimeout: 5_000 })).toContain(
+      'must be below watchdogTimeout',
     );
   });
 

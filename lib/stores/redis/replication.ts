@@ -1,0 +1,293 @@
+import { LockConfigurationError, LockNotReplicatedError, type FairLockError } from '../../core/errors.js';
+import { CommandConnection, type Script } from '../redis-connection/command-connection.js';
+import { Patience } from '../redis-connection/patience.js';
+import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+
+/** Runs scripts. */
+export interface ScriptRunner {
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+}
+
+/** What became of a command that was to be replicated. */
+export interface Replicated<T> {
+  readonly answer: T;
+  /** How many replicas have what the command wrote. */
+  readonly replicas: number;
+  /** At least as many as are demanded. */
+  readonly enough: boolean;
+  /** Why that cannot be known on this server. */
+  readonly refusal: LockConfigurationError | undefined;
+}
+
+export interface ReplicationOptions {
+  /** How many replicas must have a write before it counts. */
+  readonly min: number;
+  /** Milliseconds that a WAIT may take. */
+  readonly timeout: number;
+  /** Milliseconds within which any other command must be answered. */
+  readonly commandTimeout: number;
+  readonly onWarning: (message: string) => void;
+}
+
+/** One command of a batch. */
+interface Item {
+  /** Sends it now. Resolves when it was answered or has failed; never rejects. */
+  send(runner: ScriptRunner): Promise<void>;
+  /** The batch is over: so many replicas have what was written before its WAIT; undefined: nobody knows. */
+  done(replicas: number | undefined): void;
+}
+
+/** The server has forgotten the script, so it did not run. */
+class UnknownScript extends Error {}
+
+/**
+ * Commands that count only when enough replicas have what they wrote (docs/replication.md).
+ *
+ * WAIT waits for what its own connection wrote, and blocks it. So this connection carries nothing else, and while one
+ * WAIT is under way all further commands are gathered, to go out together with one WAIT behind them.
+ */
+export class Replication {
+  private readonly patience: Patience;
+  private gathered: Item[] = [];
+  private busy = false;
+  /** Counts connections: an answer to a WAIT counts only on the one that carried the writes. */
+  private epoch = 0;
+  /** Scripts that this connection has brought to its server. */
+  private readonly known = new Set<string>();
+  private refusal: LockConfigurationError | undefined;
+  private short = false;
+  private readonly firstProbe: Promise<void>;
+
+  constructor(
+    private readonly connection: CommandConnection,
+    private readonly options: ReplicationOptions,
+  ) {
+    this.patience = new Patience(connection);
+    this.firstProbe = new Promise((resolve) => {
+      connection.onConnected = () => void this.probe().then(resolve);
+    });
+    connection.onClosed = () => {
+      this.epoch += 1;
+      this.known.clear();
+    };
+  }
+
+  /** Milliseconds after which a grant that is not confirmed is given up. */
+  get patienceWithGrants(): number {
+    return this.options.timeout + this.options.commandTimeout;
+  }
+
+  /** What a request is told whose grant could not be confirmed; `outcome` undefined: there was no answer. */
+  failureOf(key: string, outcome: Replicated<unknown> | undefined): FairLockError {
+    const { min, timeout } = this.options;
+    return outcome?.refusal ?? new LockNotReplicatedError(key, outcome?.replicas, min, timeout);
+  }
+
+  /** Why no grant can be confirmed on this server; undefined where nothing is known against it. */
+  get refused(): LockConfigurationError | undefined {
+    return this.refusal;
+  }
+
+  connect(): void {
+    this.connection.connect();
+  }
+
+  /** Resolves when it is known, and warned of, whether this server can do what is demanded; after `limit` ms at the latest. */
+  async start(limit: number): Promise<void> {
+    await this.patience.atMost(this.firstProbe, limit);
+  }
+
+  /**
+   * Says a command and waits for the replicas. It is repeated until it was answered and WAIT, too, or `deadline`
+   * (monotonic) has passed; it must be idempotent.
+   *
+   * @param onAnswer hears the answer at once, before replicas have it
+   * @throws CommandFailure when it was not answered in time
+   */
+  confirm<T>(
+    say: (runner: ScriptRunner) => Promise<T>,
+    deadline: number,
+    onAnswer?: (answer: T) => void,
+  ): Promise<Replicated<T>> {
+    return this.patience.insist(() => this.once(say, onAnswer), deadline);
+  }
+
+  async close(limit: number): Promise<void> {
+    this.patience.close();
+    await this.connection.close(limit);
+  }
+
+  private once<T>(
+    say: (runner: ScriptRunner) => Promise<T>,
+    onAnswer: ((answer: T) => void) | undefined,
+  ): Promise<Replicated<T>> {
+    return new Promise((resolve, reject) => {
+      let outcome: { answer: T } | { failure: unknown } | undefined;
+      const item: Item = {
+        send: (runner) => {
+          outcome = undefined;
+          return say(runner)
+            .then((answer) => {
+              outcome = { answer };
+              onAnswer?.(answer);
+            })
+            .catch((failure: unknown) => void (outcome = { failure }));
+        },
+        done: (replicas) => {
+          if (!outcome) return reject(commandTimeout(this.options.commandTimeout));
+          if ('answer' in outcome && replicas !== undefined) {
+            const enough = replicas >= this.options.min && !this.refusal;
+            resolve({ answer: outcome.answer, replicas, enough, refusal: this.refusal });
+          } else if ('failure' in outcome && outcome.failure instanceof UnknownScript) {
+            this.gather(item);
+          } else {
+            reject('failure' in outcome ? toCommandFailure(outcome.failure) : unconfirmed(this.options));
+          }
+        },
+      };
+      this.gather(item);
+    });
+  }
+
+  private gather(item: Item): void {
+    this.gathered.push(item);
+    // Not at once: what is learnt in the same turn of the event loop goes out together.
+    if (!this.busy) {
+      this.busy = true;
+      setImmediate(() => void this.work());
+    }
+  }
+
+  /** Never rejects. */
+  private async work(): Promise<void> {
+    while (this.gathered.length > 0) {
+      const batch = this.gathered;
+      this.gathered = [];
+      const replicas = await this.send(batch);
+      for (const item of batch) item.done(replicas);
+      // Those whose promises have just settled may have more to say.
+      await new Promise(setImmediate);
+    }
+    this.busy = false;
+  }
+
+  /** Sends a batch and its WAIT; how many replicas have all of it, or undefined if that is not known. */
+  private async send(batch: readonly Item[]): Promise<number | undefined> {
+    const { epoch } = this;
+    const { min, timeout, commandTimeout: slack } = this.options;
+    const said = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
+    // Replies come in the order of the commands; what is still to come then is only that they are heard.
+    const waited = this.wait(min, timeout).then((replicas) => said.then(() => replicas));
+    const replicas = await this.patience.atMost(waited, timeout + slack);
+    if (replicas === undefined && epoch === this.epoch) this.rebuild();
+    // On another connection WAIT says nothing about these writes.
+    if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;
+    if (!this.refusal) this.judge(replicas);
+    return replicas;
+  }
+
+  /** In step with the WAIT behind it: nothing is sent after an answer. */
+  private async run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    const { client, ready } = this.connection;
+    if (!ready) throw toCommandFailure(new Error("Stream isn't writeable"));
+    const known = this.known.has(script.sha1);
+    this.known.add(script.sha1);
+    try {
+      if (known) return await client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
+      return await client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('NOSCRIPT')) throw toCommandFailure(error);
+      this.known.clear();
+      throw new UnknownScript();
+    }
+  }
+
+  /** Never rejects. */
+  private async wait(min: number, timeout: number): Promise<number | 'failed'> {
+    if (!this.connection.ready) return 'failed';
+    try {
+      return Number(await this.connection.client.call('WAIT', min, Math.ceil(timeout)));
+    } catch (error) {
+      this.waitFailed(error);
+      return this.refusal ? 0 : 'failed';
+    }
+  }
+
+  /** Whether this server knows WAIT, and has enough replicas that keep up. */
+  private probe(): Promise<void> {
+    const before = this.refusal;
+    this.refusal = undefined;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        const { refused } = this;
+        if (refused && !before) this.options.onWarning(`${refused.message} Until then no lock is given.`);
+        resolve();
+      };
+      this.gather({ send: () => Promise.resolve(), done });
+    });
+  }
+
+  private judge(replicas: number): void {
+    const short = replicas < this.options.min;
+    if (short && !this.short) {
+      this.options.onWarning(
+        `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
+          `replicas demands ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
+          'there are enough. Check the replicas and their links, or lower replicas.min.',
+      );
+    }
+    this.short = short;
+  }
+
+  private waitFailed(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    // A replica refuses WAIT; as the primary it will not.
+    if (/replica instances|slave instances/i.test(message)) return;
+    if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
+      return;
+    this.refusal = new LockConfigurationError(
+      'The option replicas needs the command WAIT, which this Redis refuses ' +
+        `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
+    );
+  }
+
+  /** No answer for longer than WAIT can take: the socket may be dead without knowing it. */
+  private rebuild(): void {
+    this.epoch += 1;
+    this.known.clear();
+    const { client } = this.connection;
+    if (!client.isCluster && this.connection.ready) client.disconnect(true);
+  }
+}
+
+/** @throws LockConfigurationError for a Cluster, whose client does not say which node a WAIT goes to */
+export function openReplication(
+  source: {
+    readonly redis: RedisSource;
+    readonly commandTimeout: number;
+    readonly onWarning: (message: string) => void;
+  },
+  { min, timeout }: { readonly min: number; readonly timeout: number },
+): Replication {
+  const opened = openConnection(source.redis, 'replication');
+  if (opened.client.isCluster) {
+    opened.client.disconnect();
+    throw new LockConfigurationError(
+      'The option replicas does not work on a Redis Cluster: WAIT must follow a write on one connection to one node. ' +
+        'Remove the option, or use a primary with replicas (Sentinel).',
+    );
+  }
+  const { commandTimeout, onWarning } = source;
+  const connection = new CommandConnection(opened, commandTimeout);
+  return new Replication(connection, { min, timeout, commandTimeout, onWarning });
+}
+
+/** Answered, but nobody knows whether it is replicated: the connection broke, or WAIT was not answered. */
+function unconfirmed({ timeout, commandTimeout: slack }: ReplicationOptions): CommandFailure {
+  return commandTimeout(timeout + slack);
+}

@@ -1,0 +1,368 @@
+import { Redis } from 'ioredis';
+import { LockConfigurationError, LockNotReplicatedError } from '../../lib/core/errors.js';
+import type { FairLock } from '../../lib/core/fair-lock.js';
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { uniquePrefix, type RedisServer } from '../support/redis.js';
+import { Replicas } from '../support/replicas.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, eventually, pause, within } from '../support/waiting.js';
+
+const { lease, livenessWindow, commandTimeout } = USUAL_TIMES;
+const HEARTBEAT = livenessWindow / 3;
+/** `replicas.timeout`, ms: long against a round trip on a busy machine, short against a lease. */
+const TIMEOUT = 400;
+/** Far beyond all bounds. */
+const PATIENCE = 10_000;
+
+/** The outcome of a request that is to fail. */
+async function refusal(request: Promise<unknown>): Promise<unknown> {
+  const outcome = await within(
+    request.then(
+      () => 'was granted',
+      (error: unknown) => error,
+    ),
+    PATIENCE,
+    'the refusal',
+  );
+  return outcome;
+}
+
+/** In line, when this resolves; in an object, or awaiting would wait for the lock. */
+async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
+  const queued = deferred<number>();
+  const granted = client.engine.acquire(key, { onQueued: queued.resolve });
+  granted.catch(() => undefined); // some are refused before anybody looks
+  await within(queued.promise, PATIENCE, 'the place in line');
+  return { granted };
+}
+
+describe('replicas: a grant counts only when they have it', () => {
+  let servers: Replicas;
+  let one: RedisServer;
+  let other: RedisServer;
+  let opened: InProcessClients[];
+
+  beforeEach(async () => {
+    servers = await Replicas.start(2);
+    [one, other] = servers.replicas as [RedisServer, RedisServer];
+    opened = [];
+  });
+  afterEach(async () => {
+    await servers.thaw(one, other);
+    await Promise.all(opened.map((clients) => clients.close()));
+    await servers.close();
+  });
+
+  /** Makes clients of one prefix that demand so many replicas. */
+  const clientsWith = (min: number): InProcessClients => {
+    const clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, {
+      replicas: { min, timeout: TIMEOUT },
+    });
+    opened.push(clients);
+    return clients;
+  };
+
+  test('locks pass from client to client in order, and tokens rise', async () => {
+    const clients = clientsWith(2);
+    const all = [
+      await clients.start(servers.source),
+      await clients.start(servers.source),
+      await clients.start(servers.source),
+    ];
+    const [first, ...others] = all as [InProcessClient, InProcessClient, InProcessClient];
+    const lock = await first.engine.acquire('k');
+    const line = [];
+    for (const client of [...others, ...others]) line.push(await inLine(client, 'k'));
+    const tokens = [lock.token ?? NaN];
+    await lock.release();
+    for (const { granted } of line) {
+      const next = await within(granted, PATIENCE, 'the turn');
+      expect(next.state).toBe('held');
+      tokens.push(next.token ?? NaN);
+      await next.release();
+    }
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    expect(all.flatMap(({ warnings }) => warnings)).toEqual([]);
+  });
+
+  test('a replica that stands still: a new request fails with a typed error that says how many confirmed, and the lock is free', async () => {
+    const client = await clientsWith(2).start(servers.source);
+    await servers.freeze(one);
+    const error = await refusal(client.engine.acquire('k'));
+    expect(error).toBeInstanceOf(LockNotReplicatedError);
+    expect(error).toMatchObject({
+      code: 'NOT_REPLICATED',
+      status: 503,
+      key: 'k',
+      replicas: 1,
+      min: 2,
+      timeout: TIMEOUT,
+    });
+    await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+    await servers.thaw(one);
+    const lock = await client.engine.acquire('k');
+    expect(lock.state).toBe('held');
+    await lock.release();
+  });
+
+  test('a grant that came by a message is not entered while a replica stands still; the next in line is served when it goes on', async () => {
+    const clients = clientsWith(2);
+    const [holder, head, behind] = [
+      await clients.start(servers.source),
+      await clients.start(servers.source),
+      await clients.start(servers.source),
+    ];
+    const lock = await holder.engine.acquire('k');
+    const second = await inLine(head, 'k');
+    const third = await inLine(behind, 'k');
+    await servers.freeze(one);
+    await lock.release();
+    expect(await refusal(second.granted)).toBeInstanceOf(LockNotReplicatedError);
+    await servers.thaw(one);
+    const next = await within(third.granted, PATIENCE, 'the turn');
+    expect(next.token).toBeGreaterThan(lock.token ?? NaN);
+    await next.release();
+  });
+
+  test('of a run only the first is refused: the others keep their places', async () => {
+    const clients = clientsWith(2);
+    const [holder, waiter] = [await clients.start(servers.source), await clients.start(servers.source)];
+    const lock = await holder.engine.acquire('k');
+    const [head, ...rest] = [
+      await inLine(waiter, 'k'),
+      await inLine(waiter, 'k'),
+      await inLine(waiter, 'k'),
+    ] as const;
+    const last = await inLine(holder, 'k');
+    await servers.freeze(one);
+    await lock.release();
+    expect(await refusal(head.granted)).toBeInstanceOf(LockNotReplicatedError);
+    await servers.thaw(one);
+    const served: number[] = [];
+    await Promise.all(
+      [...rest, last].map(async ({ granted }, index) => {
+        const turn = await within(granted, PATIENCE, 'the turn');
+        served.push(index);
+        await turn.release();
+      }),
+    );
+    expect(served).toEqual([0, 1, 2]);
+  });
+
+  test('renewals that are not replicated: uncertain, and lost before Redis could give the lock to another', async () => {
+    const clients = clientsWith(1);
+    const holder = await clients.start(servers.source);
+    const observer = await clients.start(servers.source);
+    const lock = await holder.engine.acquire('k');
+    const lost = deferred();
+    lock.signal.addEventListener('abort', () => lost.resolve());
+    await servers.freeze(one, other);
+    const frozen = performance.now();
+    await eventually(() => lock.state === 'uncertain', HEARTBEAT + TIMEOUT + 1_000, 'the doubt');
+    lock.assertHeld();
+    await within(lost.promise, lease, 'the loss');
+    // The last renewal that was replicated was sent before they stood still.
+    expect(performance.now() - frozen).toBeLessThan(lease);
+    const { holder: onServer } = await observer.store.inspect('k');
+    expect(onServer).toMatchObject({ token: lock.token });
+    expect(onServer?.leaseLeft).toBeGreaterThan(0);
+    await lock.release();
+  });
+
+  test('a replica that goes on in time: held again', async () => {
+    const client = await clientsWith(2).start(servers.source);
+    const lock = await client.engine.acquire('k');
+    await servers.freeze(other);
+    await eventually(() => lock.state === 'uncertain', HEARTBEAT + TIMEOUT + 1_000, 'the doubt');
+    await servers.thaw(other);
+    await eventually(() => lock.state === 'held', HEARTBEAT + 2 * TIMEOUT + 1_000, 'the renewal');
+    // Longer than a lease from the last renewal before they stood still.
+    await pause(lease);
+    lock.assertHeld();
+    await lock.release();
+  });
+
+  test('one WAIT serves many grants and many renewals', async () => {
+    const client = await clientsWith(2).start(servers.source);
+    await servers.resetCounts(servers.primary);
+    const many = 300;
+    const locks = await Promise.all(Array.from({ length: many }, (_, i) => client.engine.acquire(`k${i}`)));
+    // Each is renewed at least twice.
+    await pause(2.5 * HEARTBEAT);
+    for (const lock of locks) expect(lock.state).toBe('held');
+    const waits = await servers.calls(servers.primary, 'wait');
+    expect(waits).toBeGreaterThan(0);
+    expect(waits).toBeLessThan(many / 3);
+    await Promise.all(locks.map((lock) => lock.release()));
+  });
+
+  test('after a failover the replica that confirmed still knows the holder, who goes on there', async () => {
+    const clients = clientsWith(1);
+    const [holder, observer] = [await clients.start(servers.source), await clients.start(servers.source)];
+    await servers.freeze(other);
+    const lock = await holder.engine.acquire('k');
+    // Its old primary is gone for good; the other replica follows the new one.
+    await servers.primary.kill('SIGKILL');
+    await servers.promote(one);
+    await servers.thaw(other);
+    await servers.admin(other).replicaof('127.0.0.1', one.port);
+    servers.lead(one);
+    await eventually(
+      async () => (await observer.store.inspect('k').catch(() => undefined))?.holder?.token === lock.token,
+      lease,
+      'the holder on the new primary',
+    );
+    await servers.followed(1);
+    // Longer than a lease: without renewals there it would be lost.
+    await pause(lease + HEARTBEAT);
+    expect(lock.state).toBe('held');
+    expect(await observer.engine.tryAcquire('k')).toBeUndefined();
+    await lock.release();
+    const next = await observer.engine.acquire('k');
+    expect(next.token).toBeGreaterThan(lock.token ?? NaN);
+    await next.release();
+  });
+
+  test('fewer replicas than demanded are warned of at boot, and nothing is granted', async () => {
+    const client = await clientsWith(3).start(servers.source);
+    expect(client.warnings).toEqual([expect.stringMatching(/^Redis has 2 replicas .* demands 3/)]);
+    expect(await refusal(client.engine.acquire('k'))).toMatchObject({ code: 'NOT_REPLICATED', replicas: 2 });
+  });
+
+  test('a user who may not WAIT is told at boot, and nothing is granted, until that is mended', async () => {
+    const admin = servers.admin(servers.primary);
+    await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-wait');
+    const url = servers.primary.url.replace('redis://', 'redis://locker:secret@');
+    const client = await clientsWith(1).start(url);
+    expect(client.warnings).toEqual([expect.stringMatching(/needs the command WAIT, which .*NOPERM/)]);
+    expect(client.warnings.join()).not.toContain('secret');
+    const error = await refusal(client.engine.acquire('k'));
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(await client.engine.isLocked('k')).toBe(false);
+    await admin.call('ACL', 'SETUSER', 'locker', '+wait');
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await eventually(
+      async () => {
+        const lock = await client.engine.acquire('k').catch(() => undefined);
+        await lock?.release();
+        return lock !== undefined;
+      },
+      PATIENCE,
+      'a grant',
+    );
+  });
+
+  test('a right to WAIT that is taken away later costs the grant that it should have confirmed', async () => {
+    const admin = servers.admin(servers.primary);
+    await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all');
+    const url = servers.primary.url.replace('redis://', 'redis://locker:secret@');
+    const client = await clientsWith(1).start(url);
+    await (await client.engine.acquire('k')).release();
+    await admin.call('ACL', 'SETUSER', 'locker', '-wait');
+    expect(await refusal(client.engine.acquire('k'))).toBeInstanceOf(LockConfigurationError);
+    await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+  });
+
+  describe('behind a faulty front', () => {
+    let proxy: TcpProxy;
+    beforeEach(async () => (proxy = await TcpProxy.start(servers.primary.url)));
+    afterEach(() => proxy.close());
+
+    test('a WAIT that a client library sends again on the next connection, where it answers at once, confirms nothing', async () => {
+      // ioredis as it comes: what was not answered is sent again after a reconnect.
+      const client = await clientsWith(1).start(() => new Redis(proxy.url, { lazyConnect: true }));
+      await (await client.engine.acquire('warm-up')).release();
+      await servers.freeze(one, other);
+      const cut = proxy.rule({
+        match: ({ name }) => name === 'wait',
+        execute: false,
+        reply: 'cut',
+      });
+      const again = proxy.rule({ match: ({ name }) => name === 'wait', times: Infinity });
+      expect(await refusal(client.engine.acquire('k'))).toBeInstanceOf(LockNotReplicatedError);
+      expect(cut.hits).toHaveLength(1);
+      expect(again.hits.length).toBeGreaterThan(0);
+    });
+
+    test.each([
+      { what: 'the renewal', name: 'evalsha', reply: 'lost' },
+      { what: 'the reply to WAIT', name: 'wait', reply: 'lost' },
+      { what: 'the connection after the renewal', name: 'evalsha', reply: 'cut' },
+      { what: 'the connection after WAIT', name: 'wait', reply: 'cut' },
+    ] as const)('$what is lost: the grant is confirmed anew, or given back', async ({ name, reply }) => {
+      const client = await clientsWith(1).start(proxy.url);
+      await (await client.engine.acquire('warm-up')).release();
+      const connections = new Set<number>();
+      const heal = proxy.listenTo((command) => {
+        if (command.name === 'wait') connections.add(command.connection);
+      });
+      await (await client.engine.acquire('warm-up')).release();
+      const rule = proxy.rule({
+        match: (command) => command.name === name && connections.has(command.connection),
+        reply,
+      });
+      const outcome: unknown = await within(
+        client.engine.acquire('k').catch((error: unknown) => error),
+        PATIENCE,
+        'an outcome',
+      );
+      expect(rule.hits).toHaveLength(1);
+      heal();
+      if (outcome instanceof Error) {
+        expect(outcome).toMatchObject({ code: 'NOT_REPLICATED', replicas: undefined });
+        await eventually(async () => !(await client.engine.isLocked('k')), lease, 'the free lock');
+      } else {
+        expect((outcome as FairLock).state).toBe('held');
+        await (outcome as FairLock).release();
+      }
+      await (await client.engine.acquire('k')).release();
+    });
+
+    test('the whole connection is silent: typed error in time, and the lock is free', async () => {
+      const client = await clientsWith(1).start(proxy.url);
+      await (await client.engine.acquire('warm-up')).release();
+      const silent = proxy.rule({ match: ({ name }) => name === 'wait', times: Infinity, reply: 'lost' });
+      const asked = performance.now();
+      expect(await refusal(client.engine.acquire('k'))).toMatchObject({
+        code: 'NOT_REPLICATED',
+        replicas: undefined,
+      });
+      // The attempt that is under way when the patience ends is awaited: twice timeout and commandTimeout, and a reconnect.
+      expect(performance.now() - asked).toBeLessThan(2 * (TIMEOUT + commandTimeout) + 1_000);
+      silent.remove();
+      await eventually(async () => !(await client.engine.isLocked('k')), lease, 'the free lock');
+    });
+  });
+
+  test('scripts that are flushed all the time are not noticed', async () => {
+    const client = await clientsWith(2).start(servers.source);
+    const admin = servers.admin(servers.primary);
+    let flushing = true;
+    const flush = (async () => {
+      while (flushing) {
+        await admin.script('FLUSH');
+        await pause(1);
+      }
+    })();
+    try {
+      for (let i = 0; i < 30; i += 1) await (await client.engine.acquire('k')).release();
+    } finally {
+      flushing = false;
+      await flush;
+    }
+  });
+
+  test('whoever gives up while the grant is being confirmed does not get it, and the lock moves on', async () => {
+    const client = await clientsWith(2).start(servers.source);
+    await servers.freeze(one);
+    const leaving = new AbortController();
+    const request = client.engine.acquire('k', { signal: leaving.signal });
+    await eventually(async () => client.engine.isLocked('k'), PATIENCE, 'the grant on the server');
+    leaving.abort();
+    expect(await refusal(request)).toMatchObject({ code: 'ABORTED' });
+    await servers.thaw(one);
+    const lock = await within(client.engine.acquire('k'), PATIENCE, 'the lock');
+    await lock.release();
+  });
+});
