@@ -39,6 +39,15 @@ export interface FairLockModuleOptions {
    * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/replication.md.
    */
   replicas?: { readonly min: number; readonly timeout?: number | undefined } | false | undefined;
+  /**
+   * Only for `redis`: a server that has just become the primary, or lost its data, gives no lock before `maxLease` has
+   * passed, so that a holder whom it does not know runs out first. All clients of a `keyPrefix` must be strict, or none:
+   * others are refused. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
+   * false. See docs/replication.md.
+   */
+  strict?: boolean | undefined;
+  /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is refused. Default `watchdogTimeout`. */
+  maxLease?: number | undefined;
   /** How many requests may wait for one lock before a new one is refused with 503. Default `Infinity`. */
   maxQueue?: number | undefined;
   /**
@@ -88,6 +97,7 @@ const DEFAULTS = {
   livenessWindow: 10_000,
   commandTimeout: 1_000,
   replicas: false,
+  strict: false,
   maxQueue: Infinity,
   maxHold: Infinity,
   onLost: 'signal',
@@ -136,6 +146,8 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   livenessWindow: milliseconds(1, false),
   commandTimeout: milliseconds(1, false),
   replicas: checkReplicas,
+  strict: oneOf(true, false),
+  maxLease: milliseconds(1, false),
   maxQueue: count(true),
   maxHold: milliseconds(1, true),
   onLost: oneOf('signal', 'reject'),
@@ -159,6 +171,7 @@ export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOp
   const options: ResolvedFairLockOptions = {
     redis: process.env['REDIS_URL'] || 'redis://localhost:6379',
     ...DEFAULTS,
+    maxLease: lockWatchdogTimeout,
     ...chosen,
     watchdogTimeout: lockWatchdogTimeout,
     lockWatchdogTimeout,
@@ -209,6 +222,7 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
     }
   }
   refuseReplicas(options);
+  refuseStrict(options, given);
   for (const name of ['fairLockWaitTimeout', 'lockWatchdogTimeout'] as const) {
     if (given[name] !== undefined && options.store !== 'redisson') {
       refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
@@ -251,6 +265,22 @@ function refuseReplicas({ replicas, store, commandTimeout, ...options }: Resolve
           'else a lease would be over before it is confirmed.',
       );
     }
+  }
+}
+
+function refuseStrict(
+  { strict, store, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
+  given: FairLockModuleOptions,
+): void {
+  if (strict && store !== 'redis') {
+    refuse(`The option strict is only for store: 'redis'; the store is '${store}'.`);
+  }
+  if (!strict && given.maxLease !== undefined) refuse('The option maxLease is only for strict: true.');
+  if (strict && watchdogTimeout > maxLease) {
+    refuse(
+      `maxLease (${maxLease} ms) must not be below watchdogTimeout (${watchdogTimeout} ms): ` +
+        'a new primary takes every lease for over after maxLease.',
+    );
   }
 }
 

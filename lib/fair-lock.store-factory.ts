@@ -26,6 +26,7 @@ export function createStore(
         replicas: options.replicas
           ? { min: options.replicas.min, timeout: options.replicas.timeout ?? options.commandTimeout }
           : undefined,
+        maxLease: options.strict ? options.maxLease : undefined,
         onWarning,
       });
     case 'redisson':

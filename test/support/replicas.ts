@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
 import { startRedisServer, type RedisServer } from './redis.js';
 import { eventually } from './waiting.js';
 
@@ -61,7 +60,7 @@ export class Replicas {
   }
 
   /** Makes connections to whoever is the leader, which follow it to the next (`lead`). */
-  readonly source: RedisSource = () => {
+  readonly source = (): Redis => {
     const client = new Redis({
       ...address(this.leader),
       lazyConnect: true,

@@ -94,6 +94,7 @@ export class LineCommands {
   /** The parts of `terms` that never change. */
   private readonly firstLease: string;
   private readonly settings: string;
+  private readonly guard: readonly string[];
 
   constructor(
     readonly clientId: string,
@@ -103,7 +104,10 @@ export class LineCommands {
     private readonly timing: Timing,
     /** host/pid, without white space */
     where: string,
+    /** What strict mode adds to every script that grants or passes on. */
+    guard: string | undefined,
   ) {
+    this.guard = guard === undefined ? [] : [guard];
     const { window, lease, grace, maxRun, rest } = timing;
     // A waiter that died just before its turn blocks for a window at most; its first renewal makes the lease whole.
     const first = Math.round(Math.min(window, lease));
@@ -125,13 +129,22 @@ export class LineCommands {
       `${lease} ${asking.label}`,
       lease + RETENTION,
       `${seen} ${wishOf(asking)} ${this.terms()}`,
+      ...this.guard,
     ];
     return this.say(acquire, keys, args, { sequence: asking.sequence, lease });
   }
 
   /** @param first sequence of the first of `count` requests without a gap */
   join(keys: LineKeys, first: number, count: number, deadline: number): Promise<Answer> {
-    const args = [this.clientId, first, count, this.clock.atMost(deadline), this.highestToken, this.terms()];
+    const args = [
+      this.clientId,
+      first,
+      count,
+      this.clock.atMost(deadline),
+      this.highestToken,
+      this.terms(),
+      ...this.guard,
+    ];
     return this.say(join, keys, args);
   }
 
@@ -143,6 +156,7 @@ export class LineCommands {
       first,
       this.timing.rest,
       `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms()}`,
+      ...this.guard,
     ]);
   }
 
@@ -167,6 +181,7 @@ export class LineCommands {
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
       this.terms(),
+      ...this.guard,
     ];
     return this.say(heartbeat, keys, args, undefined, via);
   }
@@ -177,11 +192,12 @@ export class LineCommands {
       this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
       this.terms(),
+      ...this.guard,
     ]);
   }
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
-    return this.say(forceRelease, keys, [this.clientId, first, this.terms()]);
+    return this.say(forceRelease, keys, [this.clientId, first, this.terms(), ...this.guard]);
   }
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {

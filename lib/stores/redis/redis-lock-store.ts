@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import { LockConfigurationError, LockShuttingDownError, quote } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-connection/command-connection.js';
@@ -23,6 +23,7 @@ import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
+import { PrimaryMarker } from './primary-marker.js';
 import { openReplication, type Replication } from './replication.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
@@ -39,6 +40,11 @@ export interface RedisLockStoreOptions {
   readonly commandTimeout: number;
   /** How many replicas must have a grant or a renewal before it counts, and how long they may take (ms). */
   readonly replicas?: { readonly min: number; readonly timeout: number } | undefined;
+  /**
+   * Strict mode: no lease is longer than so many ms, and a server that is new as primary gives none before that time has
+   * passed. Undefined: off. All clients of a key prefix must agree.
+   */
+  readonly maxLease?: number | undefined;
   /** Hears what an operator should know; never contains credentials. */
   readonly onWarning: (message: string) => void;
 }
@@ -53,6 +59,7 @@ export class RedisLockStore implements LockStore {
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
   private readonly replication: Replication | undefined;
+  private readonly marker: PrimaryMarker;
   private readonly context: ClientContext;
   private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
@@ -74,6 +81,12 @@ export class RedisLockStore implements LockStore {
           'Braces mark the part of a key that a Redis Cluster hashes, so they would tear the keys of a lock apart: remove them.',
       );
     }
+    if (options.maxLease !== undefined && commands.client.isCluster) {
+      throw new LockConfigurationError(
+        'The option strict does not work on a Redis Cluster: each of its masters can be replaced, and a script can look at ' +
+          'the keys of one slot only. Remove the option, or use a primary with replicas (Sentinel).',
+      );
+    }
     this.timing = timing(options.lease, options.livenessWindow, options.commandTimeout);
     this.clocks = new ServerClocks((step) => this.clockStepped(step));
     this.connection = new CommandConnection(commands, options.commandTimeout);
@@ -81,6 +94,18 @@ export class RedisLockStore implements LockStore {
     const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat, !commands.client.isCluster);
     const where = `${hostname()}/${process.pid}`.replace(/\s/g, '_');
     const channels = `${this.keyPrefix}${options.keyPrefix}:client:`;
+    const markerKey = `${options.keyPrefix}:primary`;
+    this.marker = new PrimaryMarker(
+      this.connection,
+      this.watchdog,
+      markerKey,
+      this.keyPrefix + markerKey,
+      options.maxLease,
+      options.onWarning,
+    );
+    this.marker.onRefused = (error) => {
+      for (const line of this.lines.values()) void line.requests.close(error);
+    };
     const lineCommands = new LineCommands(
       this.clientId,
       this.connection,
@@ -88,6 +113,7 @@ export class RedisLockStore implements LockStore {
       this.clocks,
       this.timing,
       where,
+      this.marker.guard,
     );
     this.replication = options.replicas && openReplication(options, options.replicas);
     this.context = {
@@ -122,6 +148,7 @@ export class RedisLockStore implements LockStore {
       this.connection.whenReady(commandTimeout),
       this.subscriber.settled(commandTimeout),
       this.replication?.start(commandTimeout),
+      this.context.patience.atMost(this.marker.settled(), commandTimeout),
     ]);
     if (!this.connection.ready) {
       this.options.onWarning(
@@ -147,7 +174,7 @@ export class RedisLockStore implements LockStore {
   acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
     if (!this.connecting) this.connect();
-    const refused = this.replication?.refused;
+    const refused = this.refusal(request);
     if (refused) return Promise.reject(refused);
     this.sequence += 1;
     return this.line(encodeName(request.key)).join(request, this.sequence);
@@ -161,6 +188,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async forceRelease(key: string): Promise<boolean> {
+    if (this.marker.refused) throw this.marker.refused;
     const keys = this.keysOf(encodeName(key));
     // The grant is named, so that a repeated command does not end the next one too.
     const { holder } = await this.inspect(key);
@@ -240,7 +268,20 @@ export class RedisLockStore implements LockStore {
     line.notified({ run: message.run, first: message.first, left, since: now() });
   }
 
+  /** Why this client must not ask for that. */
+  private refusal({ key, leaseTime = 0 }: LockRequest): LockConfigurationError | undefined {
+    const { maxLease = Infinity } = this.marker;
+    if (leaseTime > maxLease) {
+      return new LockConfigurationError(
+        `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms), after which a new ` +
+          'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
+      );
+    }
+    return this.marker.refused ?? this.replication?.refused;
+  }
+
   private onConnected(): void {
+    this.marker.connected();
     for (const line of this.lines.values()) line.keptBy(this.connection.serverOf(line.keys[0]));
     this.lookAtAll();
     // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).

@@ -109,10 +109,10 @@ export class RequestsInLine {
     void this.ask(waiter);
   }
 
-  /** Everybody out: the client closes. Resolves when the line knows. */
-  async close(): Promise<void> {
+  /** Everybody out, since the client closes or for another reason. Resolves when the line knows. */
+  async close(why?: FairLockError): Promise<void> {
     const leaving = [...this.waiters.values()].map((waiter) => {
-      this.reject(waiter, new LockShuttingDownError(waiter.request.key));
+      this.reject(waiter, why ?? new LockShuttingDownError(waiter.request.key));
       return this.leave(waiter);
     });
     await Promise.all(leaving);

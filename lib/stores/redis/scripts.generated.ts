@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'ef400c35b4bc0ce97cd9dfe481863fac20720c99',
+  sha1: '75653a812ce778022681c03d8c3f6e713e0d013b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -13,7 +13,8 @@ local kept = redis.call('HGET', hash, 'grant')
 local me = ARGV[1]
 local expired = now > tonumber(ARGV[2])
 local waiting = redis.call('ZCARD', queue)
-if waiting == 0 and not expired and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+local guard = ARGV[6]
+if waiting == 0 and not expired and not guard and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
 local last, done = '', '-'
 if kept then
 last, done = string.match(kept, '^F(%d+) (.*)$')
@@ -138,7 +139,39 @@ local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%
 seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
 local raised = seen > token
 token = math.max(token, seen)
-if free and waiting == 0 and not string.find(run, ',', 1, true) then
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
+end
+end
+if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
 if held() then
 redis.call('HDEL', hash, 'c:' .. holder)
 end
@@ -417,6 +450,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
@@ -530,7 +567,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '36219fcacbb2d632c7bdb4f47ef3d6f0bed2833a',
+  sha1: 'fdb91817bd265f50fb3b247eb7a05ed72f2bfaf5',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -636,7 +673,7 @@ return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd 
 end
 return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local terms = ARGV[3]
+local terms, guard = ARGV[3], ARGV[4]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
@@ -718,6 +755,38 @@ end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
 end
 end
 local SWEEP = 1000
@@ -872,6 +941,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
@@ -972,7 +1045,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'dae42a9db134c22655bfdc35935889537549278f',
+  sha1: '266d03b1640f76fbd13d559aee39e8c8deceae2a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1081,7 +1154,7 @@ end
 if now > tonumber(ARGV[2]) then
 return answer('EXPIRED')
 end
-local terms = ARGV[11]
+local terms, guard = ARGV[11], ARGV[12]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
@@ -1163,6 +1236,38 @@ end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
 end
 end
 local SWEEP = 1000
@@ -1317,6 +1422,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
@@ -1558,7 +1667,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '94ccc6e0e24fb9461b4d9a08784120e865a43c9f',
+  sha1: '1bae1ce169e5378e96fd8d83dda545541ee8f6e6',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1668,7 +1777,7 @@ local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
 if now > tonumber(ARGV[4]) then
 return answer('EXPIRED')
 end
-local terms = ARGV[6]
+local terms, guard = ARGV[6], ARGV[7]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
@@ -1750,6 +1859,38 @@ end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HGET', marker, 'id')
+grantableAt = math.huge
+if not id or type(known) == 'table' then
+trouble = not id and info or known
+return false
+end
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
+since = now
+end
+if known ~= id or longest ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
 end
 end
 local SWEEP = 1000
@@ -1904,6 +2045,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
@@ -2021,7 +2166,7 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '18ae0f1ad07188655a2934b97b85de08b0f8219a',
+  sha1: 'e88af8fbc39b8a2e598aef3603cba0975a2677bb',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2127,7 +2272,7 @@ return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd 
 end
 return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local terms = ARGV[4]
+local terms, guard = ARGV[4], ARGV[5]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
@@ -2209,6 +2354,38 @@ end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
 end
 end
 local SWEEP = 1000
@@ -2363,6 +2540,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then
@@ -2458,10 +2639,60 @@ end
 return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 } as const;
 
+export const primary = {
+  name: 'primary',
+  numberOfKeys: 1,
+  sha1: '0bf7b15707f955d16abacab668633876a1962943',
+  lua: `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[1] == '' then
+return { redis.call('HGET', KEYS[1], 'id') and 'STRICT' or 'FREE', now }
+end
+local guard = ARGV[1]
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
+end
+end
+local may = mayGrant()
+if trouble then
+return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
+end
+redis.call('PEXPIRE', KEYS[1], math.max(MARKER_LIFE, 10 * tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
+} as const;
+
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'a81879f0b6f375020e4caeb797bf67fb4e867ef8',
+  sha1: '9d72e86502695df7ce89b25f9858cac6245c84b3',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2478,7 +2709,7 @@ redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
 return 'RELEASED ' .. stamp .. ' -1'
 end
 local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
-if usual and waiting > 1 and lease then
+if usual and waiting > 1 and lease and not ARGV[5] then
 local members = redis.call('ZRANGE', queue, '0', '1')
 local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
 if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
@@ -2602,6 +2833,7 @@ end
 done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
+local guard = ARGV[5]
 if waiting == 0 and unserved == '-' then
 ttl = rest(ARGV[3])
 return answer('RELEASED')
@@ -2687,6 +2919,38 @@ end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
 redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+end
+end
+local MARKER_LIFE = 3600000
+local mayGrant, grantableAt, trouble
+if guard then
+mayGrant = function()
+if not grantableAt then
+local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local info = redis.pcall('INFO', 'server')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+local since = known[2]
+grantableAt = math.huge
+if not id or known.err then
+trouble = not id and info or known
+return false
+end
+if known[1] ~= id then
+since = now
+end
+if known[1] ~= id or known[3] ~= tostring(lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+end
+grantableAt = since + lease
+end
+return now >= grantableAt
 end
 end
 local SWEEP = 1000
@@ -2841,6 +3105,10 @@ end
 askAgainAt = now
 end
 local function pass()
+if guard and not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
+return
+end
 local doubted, spoke
 walk(function(seen, rank, member, behind)
 if seen.verdict == DOUBTFUL then

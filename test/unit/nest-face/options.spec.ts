@@ -31,6 +31,8 @@ describe('the options', () => {
       livenessWindow: 10_000,
       commandTimeout: 1_000,
       replicas: false,
+      strict: false,
+      maxLease: 30_000,
       maxQueue: Infinity,
       maxHold: Infinity,
       onLost: 'signal',
@@ -100,6 +102,8 @@ describe('the options', () => {
         { min: 1, max: 2 },
       ],
     ],
+    ['strict', ['yes', 1, null]],
+    ['maxLease', [0, NaN, Infinity, '30s']],
     ['maxQueue', [-1, 1.5, NaN, '1']],
     ['maxHold', [0, NaN, -5]],
     ['onLost', ['throw', true, null]],
@@ -165,6 +169,21 @@ describe('the options', () => {
     expect(refusal({ replicas: { min: 1, timeout: 10_000 } })).toContain('must be below livenessWindow');
     expect(refusal({ replicas: { min: 1, timeout: 5_000 }, watchdogTimeout: 5_000 })).toContain(
       'must be below watchdogTimeout',
+    );
+  });
+
+  test('strict is for the native store, and no lease is longer than maxLease', () => {
+    expect(resolve({ strict: true, watchdogTimeout: 20_000 }).maxLease).toBe(20_000);
+    expect(resolve({ strict: true, maxLease: 40_000 }).maxLease).toBe(40_000);
+    expect(refusal({ strict: true, store: 'redisson' })).toContain(
+      "only for store: 'redis'; the store is 'redisson'",
+    );
+    expect(refusal({ strict: true, store: 'memory' })).toContain(
+      "only for store: 'redis'; the store is 'memory'",
+    );
+    expect(refusal({ maxLease: 40_000 })).toContain('only for strict: true');
+    expect(refusal({ strict: true, maxLease: 20_000 })).toContain(
+      'must not be below watchdogTimeout (30000 ms)',
     );
   });
 

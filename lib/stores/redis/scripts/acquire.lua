@@ -4,7 +4,7 @@
 -- ARGV  [1] 'client:sequence' of the request  [2] deadline in Redis ms (R2)  [3] 'lease label': ms of a grant at once, who asks
 --       [4] that lease and the retention, ms
 --       [5] 'seen fixed ticket mode maxQueue terms': highest token the client has seen, in 16 digits; fixed lease in ms or
---       '-'; ticket to take back or 0; 'try' or 'wait'; most waiters allowed or -1; terms
+--       '-'; ticket to take back or 0; 'try' or 'wait'; most waiters allowed or -1; terms  [6] guard
 -- Returns the text 'GRANTED time' where nobody waits, the time in µs being the token, else answer(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       GRANTED  the request is in the present grant, now or already (idempotent)
@@ -17,10 +17,11 @@
 local me = ARGV[1]
 local expired = now > tonumber(ARGV[2])
 local waiting = redis.call('ZCARD', queue)
+local guard = ARGV[6]
 
 -- The usual case, in as few steps as can be: free, nobody waits, and the clock is ahead of every token. Tokens and times in
 -- µs have 16 digits each until the year 2286, so they can be compared as text.
-if waiting == 0 and not expired and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+if waiting == 0 and not expired and not guard and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
   local last, done = '', '-'
   if kept then
     last, done = string.match(kept, '^F(%d+) (.*)$')
@@ -50,8 +51,9 @@ seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQue
 local raised = seen > token
 token = math.max(token, seen)
 
+--- include: primary
 -- A run whose lease ended may have members to put back: then there is somebody, and the long way finds him.
-if free and waiting == 0 and not string.find(run, ',', 1, true) then
+if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
   if held() then
     -- Its lease had ended: a new generation (M5).
     redis.call('HDEL', hash, 'c:' .. holder)

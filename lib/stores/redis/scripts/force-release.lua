@@ -1,10 +1,10 @@
 -- Ends a grant, whoever has it, tells its holder, and passes the lock on. Idempotent: it names the grant that it ends.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] first token of the grant  [3] terms
+-- ARGV  [1] client  [2] first token of the grant  [3] terms  [4] guard
 -- Returns answer(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
 --- include: state
-local terms = ARGV[3]
+local terms, guard = ARGV[3], ARGV[4]
 --- include: line
 local status = 'FREE'
 if done == ARGV[2] .. ':forced' then

@@ -5,6 +5,7 @@
 --       [4] 'rolling': the lease ends [5] ms from now; 'fixed': it ends [5] ms after the grant; never earlier than before
 --       [6] label of the holder  [7] 'waiting' or 'idle'  [8] sequence of the request that waits longest, or ''
 --       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] terms
+--       [12] guard
 -- Returns answer(status, a):
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
@@ -15,7 +16,7 @@ if now > tonumber(ARGV[2]) then
   return answer('EXPIRED')
 end
 
-local terms = ARGV[11]
+local terms, guard = ARGV[11], ARGV[12]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
 wrote = true

@@ -3,7 +3,7 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] client  [2] sequence of the first; the others follow without a gap  [3] how many  [4] deadline in Redis ms (R2)
---       [5] highest token the client has seen  [6] terms
+--       [5] highest token the client has seen  [6] terms  [7] guard
 -- Returns answer(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
@@ -15,7 +15,7 @@ if now > tonumber(ARGV[4]) then
   return answer('EXPIRED')
 end
 
-local terms = ARGV[6]
+local terms, guard = ARGV[6], ARGV[7]
 --- include: line
 local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now

@@ -5,6 +5,7 @@
 --       [3] ms to remember a released lock that nobody waits for
 --       [4] 'unserved mode terms': sequences of the run that had no turn, ',1,2,', which go back to their places (M7), or
 --       '-'; 'waiting': the caller waits itself, and this marks it alive, or 'idle': it does not, or has just spoken; terms
+--       [5] guard
 -- Returns the text 'RELEASED time wake' in the usual cases; wake: ms left of the lease of whoever has the lock now, -1 if
 --       nobody has; else answer(status); a grant to the same client comes with it, also when the release is repeated:
 --       RELEASED  it is over, now or already
@@ -26,7 +27,7 @@ end
 -- The usual handoff: the head of the line is a single request of another client, which is in touch and surely alive. What
 -- is not usual in any way takes the long way, which would do the same here.
 local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
-if usual and waiting > 1 and lease then
+if usual and waiting > 1 and lease and not ARGV[5] then
   local members = redis.call('ZRANGE', queue, '0', '1')
   local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
   if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
@@ -54,6 +55,7 @@ end
 done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
+local guard = ARGV[5]
 if waiting == 0 and unserved == '-' then
   ttl = rest(ARGV[3])
   return answer('RELEASED')

@@ -1,5 +1,9 @@
 -- The line: who is live, who is next, and the handing over (settle, pass; R5 to R8).
+--
+-- The script that includes this sets, before it is included:
+-- guard: of a strict client, else nil (see primary.lua)
 --- include: records
+--- include: primary
 
 -- R8: at most so many entries are looked at in one call.
 local SWEEP = 1000
@@ -177,6 +181,10 @@ end
 
 -- Gives the free lock to the lowest ticket whose client is live (R6).
 local function pass()
+  if guard and not mayGrant() then
+    askAgainAt = math.min(grantableAt, now + WINDOW)
+    return
+  end
   local doubted, spoke
   walk(function(seen, rank, member, behind)
     if seen.verdict == DOUBTFUL then

@@ -1,0 +1,105 @@
+import { LockConfigurationError } from '../../core/errors.js';
+import type { Watched, Watchdog } from '../../core/watchdog.js';
+import type { CommandConnection } from '../redis-connection/command-connection.js';
+import { toCommandFailure } from '../redis-connection/server-failure.js';
+import { primary } from './scripts.generated.js';
+
+/** How often a strict client looks at the marker, ms: several times within the shortest life of it (scripts/includes/primary.lua). */
+const REFRESH = 600_000;
+/** Pause before a look that failed is repeated, ms. */
+const RETRY_PAUSE = 1_000;
+
+type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
+
+/**
+ * The marker of strict mode (docs/replication.md): which server may grant, and since when. Scripts of a strict client
+ * look at it themselves, wherever they run; this class looks at each connect, so that the wait on a new primary begins
+ * then, that people are told, and that strict and other clients do not share a prefix.
+ */
+export class PrimaryMarker implements Watched {
+  /** What scripts of a strict client are told; undefined where the client is not strict. */
+  readonly guard: string | undefined;
+  private refusal: LockConfigurationError | undefined;
+  private looked!: () => void;
+  private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
+
+  /** Called when the look at a new connection found that nothing must be asked for here. */
+  onRefused: ((error: LockConfigurationError) => void) | undefined;
+
+  constructor(
+    private readonly connection: CommandConnection,
+    private readonly watchdog: Watchdog,
+    /** Without ioredis' key prefix. */
+    private readonly key: string,
+    /** With it. */
+    private readonly fullKey: string,
+    /** The longest lease of a strict client, ms; undefined: not strict. */
+    readonly maxLease: number | undefined,
+    private readonly onWarning: (message: string) => void,
+  ) {
+    if (maxLease !== undefined) this.guard = `${Math.ceil(maxLease)} ${fullKey}`;
+  }
+
+  /** Why no lock may be asked for here. */
+  get refused(): LockConfigurationError | undefined {
+    return this.refusal;
+  }
+
+  /** Resolves when the marker was looked at for the first time. */
+  settled(): Promise<void> {
+    return this.firstLook;
+  }
+
+  /** A new connection. */
+  connected(): void {
+    void this.look(true);
+  }
+
+  onDue(): void {
+    void this.look(false);
+  }
+
+  /** Never rejects. */
+  private async look(tell: boolean): Promise<void> {
+    // A Cluster has many primaries: strict clients are refused there.
+    if (this.connection.client.isCluster) return this.looked();
+    try {
+      const reply = await this.connection.run(primary, [this.key], [this.guard ?? '']);
+      const [status, , wait] = reply as [Status, number, number?];
+      this.understand(status);
+      if (tell && status === 'WAITS') this.tellOfWait(wait ?? 0);
+      if (this.guard !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
+    } catch (error) {
+      const { retriable, error: trouble } = toCommandFailure(error);
+      const lasting = !retriable && trouble.failure !== 'out-of-memory';
+      if (lasting && this.guard !== undefined) this.understand('UNKNOWN');
+      // Whoever comes back by another connection looks then.
+      if (this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
+    }
+    this.looked();
+  }
+
+  private understand(status: Status): void {
+    const why = {
+      STRICT:
+        `This client is not strict, but others of the same keyPrefix are (the key ${JSON.stringify(this.fullKey)} says so). ` +
+        'It could be given a lock that somebody still holds. Set strict: true for all clients of the prefix, or another ' +
+        'keyPrefix; when no strict client is left, delete that key or let it expire.',
+      UNKNOWN:
+        'The option strict needs to know which server it speaks to, and to keep the key ' +
+        `${JSON.stringify(this.fullKey)}: permit INFO and that key to this user, or remove the option.`,
+    }[status as string];
+    const before = this.refusal;
+    this.refusal = why === undefined ? undefined : new LockConfigurationError(why);
+    if (!this.refusal) return;
+    if (!before) this.onWarning(`${this.refusal.message} Until then no lock is given.`);
+    this.onRefused?.(this.refusal);
+  }
+
+  private tellOfWait(wait: number): void {
+    this.onWarning(
+      `Strict mode: this Redis is new as primary, or was never used by strict clients. It may not know of every holder, so ` +
+        `no lock is given for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
+    );
+  }
+}

@@ -1,0 +1,41 @@
+-- Strict mode (docs/replication.md): whether this very server may grant and pass on yet.
+--
+-- The script that includes this sets `guard` before: 'maxLease marker' of a strict client (ms, key), nil of any other.
+-- The marker is a hash: id (run id of the server that may grant), since (its ms), lease (the largest maxLease of all).
+
+-- How long the marker lives at least, ms: strict clients renew it.
+local MARKER_LIFE = 3600000
+
+-- Whether this server may grant; from when on (ms, math.huge: nobody can tell); what went wrong in looking.
+local mayGrant, grantableAt, trouble
+if guard then
+  mayGrant = function()
+    if not grantableAt then
+      local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+      local info = redis.pcall('INFO', 'server')
+      local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+      local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
+      local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
+      local since = known[2]
+      grantableAt = math.huge
+      if not id or known.err then
+        trouble = not id and info or known
+        return false
+      end
+      if known[1] ~= id then
+        -- A new primary, or one that lost its data: it may not know who holds.
+        since = now
+      end
+      if known[1] ~= id or known[3] ~= tostring(lease) then
+        local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+        if type(written) == 'table' then
+          trouble = written
+          return false
+        end
+        redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+      end
+      grantableAt = since + lease
+    end
+    return now >= grantableAt
+  end
+end

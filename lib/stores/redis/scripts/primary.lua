@@ -1,0 +1,24 @@
+-- Looks at the marker of strict mode, as every client does when it has connected (docs/replication.md).
+--
+-- KEYS  [1] marker
+-- ARGV  [1] guard of a strict client, '' of any other
+-- Returns { status, time in ms, a }:
+--       FREE     no strict client was here: to clients that are not strict
+--       STRICT   there was one: to the same
+--       GRANTS   this server may grant: to strict clients
+--       WAITS    it may not yet: a = for how many ms
+--       UNKNOWN  it cannot tell which server it is: it grants nothing to strict clients
+-- Errors what a strict client's writing of the marker met: until it is kept, nothing is granted
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[1] == '' then
+  return { redis.call('HGET', KEYS[1], 'id') and 'STRICT' or 'FREE', now }
+end
+local guard = ARGV[1]
+--- include: primary
+local may = mayGrant()
+if trouble then
+  return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
+end
+redis.call('PEXPIRE', KEYS[1], math.max(MARKER_LIFE, 10 * tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }

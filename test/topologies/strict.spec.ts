@@ -1,0 +1,316 @@
+import { Redis } from 'ioredis';
+import { LockConfigurationError } from '../../lib/core/errors.js';
+import type { FairLock } from '../../lib/core/fair-lock.js';
+import type { RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { Replicas } from '../support/replicas.js';
+import { deferred, pause, within } from '../support/waiting.js';
+
+/** Short, since many tests wait for a whole lease; ms. */
+const TIMES = { lease: 1_500, livenessWindow: 1_000, commandTimeout: 500 };
+const MAX_LEASE = 2_000;
+/** Far beyond all bounds. */
+const PATIENCE = 15_000;
+const DOES_NOT_MATTER = { waitTime: PATIENCE };
+
+async function refusal(request: Promise<unknown>): Promise<unknown> {
+  return await within(
+    request.then(
+      () => 'was granted',
+      (error: unknown) => error,
+    ),
+    PATIENCE,
+    'the refusal',
+  );
+}
+
+/** In line, when this resolves; in an object, or awaiting would wait for the lock. */
+async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
+  const queued = deferred<number>();
+  const granted = client.engine.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
+  granted.catch(() => undefined); // some are refused before anybody looks
+  await within(queued.promise, PATIENCE, 'the place in line');
+  return { granted };
+}
+
+describe('strict mode', () => {
+  let prefix: string;
+  let opened: InProcessClients[];
+  beforeEach(() => {
+    prefix = uniquePrefix();
+    opened = [];
+  });
+  afterEach(() => Promise.all(opened.map((clients) => clients.close())));
+
+  const clientsWith = (more: Partial<RedisLockStoreOptions>): InProcessClients => {
+    const clients = new InProcessClients(prefix, TIMES, more);
+    opened.push(clients);
+    return clients;
+  };
+  const strict = (more: Partial<RedisLockStoreOptions> = {}): InProcessClients =>
+    clientsWith({ maxLease: MAX_LEASE, ...more });
+  const marker = (): string => `${prefix}:primary`;
+
+  /** Clients of a server whose first wait is over. */
+  const settled = async (
+    redis: RedisLockStoreOptions['redis'],
+    many: number,
+    more: Partial<RedisLockStoreOptions> = {},
+  ): Promise<InProcessClient[]> => {
+    const clients = strict(more);
+    const all = [];
+    for (let i = 0; i < many; i += 1) all.push(await clients.start(redis));
+    const [first] = all;
+    await (await first?.engine.acquire('first start', DOES_NOT_MATTER))?.release();
+    return all;
+  };
+
+  describe('on one server', () => {
+    let server: RedisServer;
+    let admin: Redis;
+    beforeEach(async () => {
+      server = await startRedisServer({ config: { appendonly: 'yes', appendfsync: 'always' } });
+      admin = new Redis(server.url, { maxRetriesPerRequest: null });
+      admin.on('error', () => undefined);
+    });
+    afterEach(async () => {
+      admin.disconnect();
+      await server.stop();
+    });
+
+    test('the first start waits for maxLease once, and says so; whoever comes later does not wait', async () => {
+      const clients = strict();
+      const started = performance.now();
+      const first = await clients.start(server.url);
+      expect(first.warnings).toEqual([expect.stringMatching(/no lock is given for the next \d+ ms/)]);
+      expect(await first.engine.tryAcquire('k')).toBeUndefined();
+      const lock = await first.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now() - started).toBeGreaterThan(MAX_LEASE - TIMES.commandTimeout);
+      await lock.release();
+      const second = await clients.start(server.url);
+      expect(second.warnings).toEqual([]);
+      for (const client of [first, second]) await (await client.engine.tryAcquire('k'))?.release();
+      expect((await second.engine.tryAcquire('k'))?.state).toBe('held');
+    });
+
+    test('the marker is kept with a life of its own, and its time does not move while the server stays', async () => {
+      const [client] = (await settled(server.url, 1)) as [InProcessClient];
+      const before = await admin.hgetall(marker());
+      expect(before).toMatchObject({
+        id: /run_id:(\w+)/.exec(await admin.info('server'))?.[1],
+        lease: String(MAX_LEASE),
+      });
+      expect(await admin.pttl(marker())).toBeGreaterThan(10 * MAX_LEASE);
+      for (let i = 0; i < 5; i += 1) await (await client.engine.acquire('k')).release();
+      await strict().start(server.url);
+      expect(await admin.hgetall(marker())).toEqual(before);
+    });
+
+    test('locks pass in order from client to client', async () => {
+      const all = (await settled(server.url, 3)) as [InProcessClient, InProcessClient, InProcessClient];
+      const lock = await all[0].engine.acquire('k');
+      const line = [];
+      for (const client of [all[1], all[2], all[1], all[1], all[0]]) line.push(await inLine(client, 'k'));
+      await lock.release();
+      const tokens = [];
+      for (const { granted } of line) {
+        const next = await within(granted, PATIENCE, 'the turn');
+        tokens.push(next.token);
+        await next.release();
+      }
+      expect(tokens).toEqual(tokens.toSorted((a, b) => Number(a) - Number(b)));
+    });
+
+    test('data that is lost: nothing is granted before maxLease has passed', async () => {
+      const [holder, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
+      const lock = await holder.engine.acquire('k');
+      await admin.flushall();
+      const flushed = performance.now();
+      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now() - flushed).toBeGreaterThan(MAX_LEASE - 1);
+      expect(lock.state).toBe('lost');
+      expect(next.token).toBeGreaterThan(lock.token ?? NaN);
+    });
+
+    test('a restart of the server with its data is a new primary, too: who holds goes on, who waits waits for maxLease', async () => {
+      const [holder, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
+      const lock = await holder.engine.acquire('k');
+      const { granted } = await inLine(other, 'k');
+      await server.restart();
+      const back = performance.now();
+      await pause(TIMES.lease / 2);
+      lock.assertHeld();
+      await lock.release();
+      const next = await within(granted, PATIENCE, 'the turn');
+      expect(performance.now() - back).toBeGreaterThan(MAX_LEASE - 1);
+      await next.release();
+    });
+
+    test('a fixed lease longer than maxLease is refused', async () => {
+      const [client] = (await settled(server.url, 1)) as [InProcessClient];
+      const error = await refusal(client.engine.acquire('k', { leaseTime: MAX_LEASE + 1 }));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(String(error)).toMatch(/longer than maxLease \(2000 ms\)/);
+      await (await client.engine.acquire('k', { leaseTime: MAX_LEASE })).release();
+    });
+
+    test('of clients with different maxLease the longest counts', async () => {
+      await settled(server.url, 1);
+      const longer = await strict({ maxLease: 2 * MAX_LEASE }).start(server.url);
+      expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
+      await (await longer.engine.acquire('k', DOES_NOT_MATTER)).release();
+      await strict().start(server.url);
+      expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
+    });
+
+    test('a client of the same prefix that is not strict is refused with what to do', async () => {
+      await settled(server.url, 1);
+      const other = await clientsWith({}).start(server.url);
+      const error = await refusal(other.engine.acquire('k'));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(String(error)).toMatch(/Set strict: true for all clients/);
+      expect(await refusal(other.engine.tryAcquire('k'))).toBeInstanceOf(LockConfigurationError);
+    });
+
+    test('one that was there before is refused when it connects again, in line as well', async () => {
+      const early = await clientsWith({}).start(server.url);
+      const held = await early.engine.acquire('k');
+      const { granted } = await inLine(early, 'k');
+      await settled(server.url, 1);
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      expect(await refusal(granted)).toBeInstanceOf(LockConfigurationError);
+      expect(await refusal(early.engine.acquire('other'))).toBeInstanceOf(LockConfigurationError);
+      // What it holds it may finish.
+      held.assertHeld();
+      await held.release();
+    });
+
+    test('clients of another prefix are not concerned', async () => {
+      await settled(server.url, 1);
+      const others = new InProcessClients(uniquePrefix(), TIMES);
+      opened.push(others);
+      await (await (await others.start(server.url)).engine.acquire('k')).release();
+    });
+
+    test('where INFO is not permitted nothing is granted, and requests fail with what to do', async () => {
+      await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
+      const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
+      const error = await refusal(client.engine.acquire('k'));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(String(error)).toMatch(/permit INFO/);
+      expect(client.warnings.join()).toMatch(/permit INFO/);
+    });
+  });
+
+  describe('when a replica takes over', () => {
+    let servers: Replicas;
+    let replica: RedisServer;
+    beforeEach(async () => {
+      servers = await Replicas.start(1);
+      [replica] = servers.replicas as [RedisServer];
+    });
+    afterEach(async () => {
+      await Promise.all(opened.map((clients) => clients.close()));
+      await servers.close();
+    });
+
+    /** The primary's clients stay with it; `source` leads to the replica, which never heard of `key`. */
+    const failoverWithout = async (
+      key: string,
+    ): Promise<{ holder: InProcessClient; lock: FairLock; lostAt: () => number }> => {
+      const [holder] = (await settled(servers.primary.url, 1)) as [InProcessClient];
+      await servers.followed(1);
+      await servers.promote(replica);
+      const lock = await holder.engine.acquire(key);
+      let lostAt = Infinity;
+      lock.signal.addEventListener('abort', () => (lostAt = performance.now()));
+      await servers.freeze(servers.primary);
+      servers.lead(replica);
+      return { holder, lock, lostAt: () => lostAt };
+    };
+
+    afterEach(() => servers.thaw(servers.primary));
+
+    test('that never heard of a grant, it gives the lock to nobody before its holder knows that it is lost', async () => {
+      const { lock, lostAt } = await failoverWithout('k');
+      const other = await strict().start(servers.source);
+      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now()).toBeGreaterThan(lostAt());
+      expect(lock.state).toBe('lost');
+      expect(next.state).toBe('held');
+      await next.release();
+    });
+
+    test('nor to a client that was started after the failover', async () => {
+      const { lock, lostAt } = await failoverWithout('k');
+      await pause(MAX_LEASE / 2);
+      const late = await strict().start(servers.source);
+      expect(late.warnings.join()).toMatch(/no lock is given for the next/);
+      const next = await late.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now()).toBeGreaterThan(lostAt());
+      expect(lock.state).toBe('lost');
+      await next.release();
+    });
+
+    test('under a connection that stood all the time, as well', async () => {
+      const [holder] = (await settled(servers.primary.url, 1)) as [InProcessClient];
+      await servers.followed(1);
+      servers.lead(replica);
+      const closed: string[] = [];
+      const early = await strict().start((role) => {
+        const client = servers.source();
+        client.on('close', () => closed.push(role));
+        return client;
+      });
+      // A replica refuses it.
+      expect(await refusal(early.engine.acquire('k', DOES_NOT_MATTER))).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+      });
+      await servers.promote(replica);
+      const promoted = performance.now();
+      const lock = await holder.engine.acquire('k');
+      const next = await early.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
+      expect(closed).toEqual([]);
+      await next.release();
+      await lock.release();
+    });
+
+    test('a holder whom it knows goes on, and gives the lock back; the next is served when the wait is over', async () => {
+      const [holder, other] = (await settled(servers.source, 2)) as [InProcessClient, InProcessClient];
+      const lock = await holder.engine.acquire('k');
+      await servers.followed(1);
+      await servers.primary.kill('SIGKILL');
+      await servers.promote(replica);
+      servers.lead(replica);
+      const promoted = performance.now();
+      const { granted } = await inLine(other, 'k');
+      // Longer than a lease: it is renewed.
+      await pause(TIMES.lease + 100);
+      lock.assertHeld();
+      await lock.release();
+      const next = await within(granted, PATIENCE, 'the turn');
+      expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
+      await next.release();
+      await (await holder.engine.acquire('k')).release();
+    });
+
+    test('with replicas demanded, an old primary that is cut off confirms nothing more, and its holder is lost first', async () => {
+      const demanding = { replicas: { min: 1, timeout: 300 } };
+      const [holder] = (await settled(servers.primary.url, 1, demanding)) as [InProcessClient];
+      const lock = await holder.engine.acquire('k');
+      let lostAt = Infinity;
+      lock.signal.addEventListener('abort', () => (lostAt = performance.now()));
+      // The old primary is alive, and goes on renewing; its replica has left it.
+      await servers.promote(replica);
+      servers.lead(replica);
+      const other = await strict().start(servers.source);
+      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now()).toBeGreaterThan(lostAt);
+      expect(lock.state).toBe('lost');
+      expect(await refusal(holder.engine.acquire('other'))).toMatchObject({ code: 'NOT_REPLICATED' });
+      await next.release();
+    });
+  });
+});
