@@ -1,6 +1,7 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { LockConfigurationError, LockNotReplicatedError } from '../../lib/core/errors.js';
 import type { FairLock } from '../../lib/core/fair-lock.js';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { uniquePrefix, type RedisServer } from '../support/redis.js';
@@ -357,6 +358,67 @@ describe('replicas: a grant counts only when they have it', () => {
       flushing = false;
       await flush;
     }
+  });
+
+  test('under load, with replicas that stand still again and again: one holder at a time, rising tokens, and everybody comes to an end', async () => {
+    const clients = clientsWith(2);
+    const all = await Promise.all([1, 2, 3].map(() => clients.start(servers.source)));
+    const inside = new Map<string, number>();
+    const tokens = new Map<string, number>();
+    const seen = { overlaps: 0, regressions: 0, served: 0, refused: 0, lost: 0 };
+    let loading = true;
+    const load = async ({ engine }: InProcessClient, key: string): Promise<void> => {
+      while (loading) {
+        const lock = await engine.acquire(key, { waitTime: PATIENCE }).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'NOT_REPLICATED' });
+          seen.refused += 1;
+        });
+        if (!lock) continue;
+        const token = lock.token ?? NaN;
+        if (inside.has(key)) seen.overlaps += 1;
+        if (token <= (tokens.get(key) ?? 0)) seen.regressions += 1;
+        inside.set(key, token);
+        tokens.set(key, token);
+        await pause(Math.random() * 10);
+        if (lock.state === 'lost') seen.lost += 1;
+        inside.delete(key);
+        await lock.release();
+        seen.served += 1;
+      }
+    };
+    const loads = all.flatMap((client) =>
+      ['a', 'b'].flatMap((key) => [load(client, key), load(client, key), load(client, key)]),
+    );
+    for (let i = 0; i < 6; i += 1) {
+      const victim = i % 2 === 0 ? one : other;
+      await pause(400);
+      await servers.freeze(victim);
+      await pause(i < 3 ? TIMEOUT / 2 : 2 * TIMEOUT);
+      await servers.thaw(victim);
+    }
+    await pause(400);
+    loading = false;
+    await within(Promise.all(loads), PATIENCE, 'the end of all requests');
+    expect(seen).toMatchObject({ overlaps: 0, regressions: 0, lost: 0 });
+    expect(seen.refused).toBeGreaterThan(0);
+    expect(seen.served).toBeGreaterThan(50);
+    for (const key of ['a', 'b']) {
+      await eventually(async () => !(await all[0]?.engine.isLocked(key)), lease, 'the free lock');
+    }
+  });
+
+  test('a Cluster is refused, since its client does not say which node a WAIT goes to', () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: servers.primary.port }], { lazyConnect: true });
+    const open = (): unknown =>
+      new RedisLockStore({
+        redis: cluster,
+        keyPrefix: uniquePrefix(),
+        ...USUAL_TIMES,
+        replicas: { min: 1, timeout: TIMEOUT },
+        onWarning: () => undefined,
+      });
+    expect(open).toThrow(LockConfigurationError);
+    expect(open).toThrow(/replicas does not work on a Redis Cluster/);
   });
 
   test('whoever gives up while the grant is being confirmed does not get it, and the lock moves on', async () => {

@@ -1,7 +1,7 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { LockConfigurationError } from '../../lib/core/errors.js';
 import type { FairLock } from '../../lib/core/fair-lock.js';
-import type { RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
+import { RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
@@ -201,6 +201,20 @@ describe('strict mode', () => {
       expect(String(error)).toMatch(/permit INFO/);
       expect(client.warnings.join()).toMatch(/permit INFO/);
     });
+  });
+
+  test('a Cluster is refused: a marker in one slot says nothing about the other masters', () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+    const open = (): unknown =>
+      new RedisLockStore({
+        redis: cluster,
+        keyPrefix: prefix,
+        ...TIMES,
+        maxLease: MAX_LEASE,
+        onWarning: () => undefined,
+      });
+    expect(open).toThrow(LockConfigurationError);
+    expect(open).toThrow(/strict does not work on a Redis Cluster/);
   });
 
   describe('when a replica takes over', () => {

@@ -74,7 +74,7 @@ export class PrimaryMarker implements Watched {
       const lasting = !retriable && trouble.failure !== 'out-of-memory';
       if (lasting && this.guard !== undefined) this.understand('UNKNOWN');
       // Whoever comes back by another connection looks then.
-      if (this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
+      if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
     }
     this.looked();
   }
