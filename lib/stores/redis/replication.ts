@@ -3,6 +3,7 @@ import { CommandConnection, type Script } from '../redis-connection/command-conn
 import { Patience } from '../redis-connection/patience.js';
 import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+import { WaitCommand, type WaitOptions } from './wait-command.js';
 
 /** Runs scripts. */
 export interface ScriptRunner {
@@ -20,14 +21,9 @@ export interface Replicated<T> {
   readonly refusal: LockConfigurationError | undefined;
 }
 
-export interface ReplicationOptions {
-  /** How many replicas must have a write before it counts. */
-  readonly min: number;
-  /** Milliseconds that a WAIT may take. */
-  readonly timeout: number;
+export interface ReplicationOptions extends WaitOptions {
   /** Milliseconds within which any other command must be answered. */
   readonly commandTimeout: number;
-  readonly onWarning: (message: string) => void;
 }
 
 /** One command of a batch. */
@@ -55,8 +51,7 @@ export class Replication {
   private epoch = 0;
   /** Scripts that this connection has brought to its server. */
   private readonly known = new Set<string>();
-  private refusal: LockConfigurationError | undefined;
-  private short = false;
+  private readonly wait: WaitCommand;
   private readonly firstProbe: Promise<void>;
 
   constructor(
@@ -64,6 +59,7 @@ export class Replication {
     private readonly options: ReplicationOptions,
   ) {
     this.patience = new Patience(connection);
+    this.wait = new WaitCommand(connection, options);
     this.firstProbe = new Promise((resolve) => {
       connection.onConnected = () => void this.probe().then(resolve);
     });
@@ -86,7 +82,7 @@ export class Replication {
 
   /** Why no grant can be confirmed on this server; undefined where nothing is known against it. */
   get refused(): LockConfigurationError | undefined {
-    return this.refusal;
+    return this.wait.refused;
   }
 
   connect(): void {
@@ -137,8 +133,9 @@ export class Replication {
         done: (replicas) => {
           if (!outcome) return reject(commandTimeout(this.options.commandTimeout));
           if ('answer' in outcome && replicas !== undefined) {
-            const enough = replicas >= this.options.min && !this.refusal;
-            resolve({ answer: outcome.answer, replicas, enough, refusal: this.refusal });
+            const { refused: refusal } = this.wait;
+            const enough = replicas >= this.options.min && !refusal;
+            resolve({ answer: outcome.answer, replicas, enough, refusal });
           } else if ('failure' in outcome && outcome.failure instanceof UnknownScript) {
             this.gather(item);
           } else {
@@ -175,15 +172,14 @@ export class Replication {
   /** Sends a batch and its WAIT; how many replicas have all of it, or undefined if that is not known. */
   private async send(batch: readonly Item[]): Promise<number | undefined> {
     const { epoch } = this;
-    const { min, timeout, commandTimeout: slack } = this.options;
+    const { timeout, commandTimeout: slack } = this.options;
     const said = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
     // Replies come in the order of the commands; what is still to come then is only that they are heard.
-    const waited = this.wait(min, timeout).then((replicas) => said.then(() => replicas));
+    const waited = this.wait.send().then((replicas) => said.then(() => replicas));
     const replicas = await this.patience.atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
     // On another connection WAIT says nothing about these writes.
     if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;
-    if (!this.refusal) this.judge(replicas);
     return replicas;
   }
 
@@ -207,53 +203,10 @@ export class Replication {
     }
   }
 
-  /** Never rejects. */
-  private async wait(min: number, timeout: number): Promise<number | 'failed'> {
-    if (!this.connection.ready) return 'failed';
-    try {
-      return Number(await this.connection.client.call('WAIT', min, Math.ceil(timeout)));
-    } catch (error) {
-      this.waitFailed(error);
-      return this.refusal ? 0 : 'failed';
-    }
-  }
-
-  /** Whether this server knows WAIT, and has enough replicas that keep up. */
+  /** Whether this server knows WAIT, and has enough replicas that keep up: it warns if not. */
   private probe(): Promise<void> {
-    const before = this.refusal;
-    this.refusal = undefined;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        const { refused } = this;
-        if (refused && !before) this.options.onWarning(`${refused.message} Until then no lock is given.`);
-        resolve();
-      };
-      this.gather({ send: () => Promise.resolve(), done });
-    });
-  }
-
-  private judge(replicas: number): void {
-    const short = replicas < this.options.min;
-    if (short && !this.short) {
-      this.options.onWarning(
-        `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
-          `replicas demands ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
-          'there are enough. Check the replicas and their links, or lower replicas.min.',
-      );
-    }
-    this.short = short;
-  }
-
-  private waitFailed(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    // A replica refuses WAIT; as the primary it will not.
-    if (/replica instances|slave instances/i.test(message)) return;
-    if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
-      return;
-    this.refusal = new LockConfigurationError(
-      'The option replicas needs the command WAIT, which this Redis refuses ' +
-        `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
-    );
+    this.wait.forget();
+    return new Promise((done) => this.gather({ send: () => Promise.resolve(), done: () => done() }));
   }
 
   /** No answer for longer than WAIT can take: the socket may be dead without knowing it. */

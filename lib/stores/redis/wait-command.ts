@@ -1,0 +1,74 @@
+import { LockConfigurationError } from '../../core/errors.js';
+import type { CommandConnection } from '../redis-connection/command-connection.js';
+
+export interface WaitOptions {
+  /** How many replicas must have a write before it counts. */
+  readonly min: number;
+  /** Milliseconds that a WAIT may take. */
+  readonly timeout: number;
+  readonly onWarning: (message: string) => void;
+}
+
+/** WAIT on one connection, and what an operator is told of it. */
+export class WaitCommand {
+  private refusal: LockConfigurationError | undefined;
+  /** What was warned of is not repeated before it was well again. */
+  private toldOfRefusal = false;
+  private toldOfShortage = false;
+
+  constructor(
+    private readonly connection: CommandConnection,
+    private readonly options: WaitOptions,
+  ) {}
+
+  /** Why this server cannot tell about replicas; undefined where nothing is known against it. */
+  get refused(): LockConfigurationError | undefined {
+    return this.refusal;
+  }
+
+  /** Another server may answer now. */
+  forget(): void {
+    this.refusal = undefined;
+  }
+
+  /** How many replicas have what this connection wrote, 0 if the server refuses to tell. Never rejects. */
+  async send(): Promise<number | 'failed'> {
+    if (!this.connection.ready) return 'failed';
+    const { min, timeout } = this.options;
+    try {
+      const replicas = Number(await this.connection.client.call('WAIT', min, Math.ceil(timeout)));
+      this.forget();
+      this.toldOfRefusal = false;
+      this.judge(replicas);
+      return replicas;
+    } catch (error) {
+      return this.understand(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private judge(replicas: number): void {
+    const short = replicas < this.options.min;
+    if (short && !this.toldOfShortage) {
+      this.options.onWarning(
+        `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
+          `replicas demands ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
+          'there are enough. Check the replicas and their links, or lower replicas.min.',
+      );
+    }
+    this.toldOfShortage = short;
+  }
+
+  private understand(message: string): 0 | 'failed' {
+    // A replica refuses WAIT; as the primary it will not.
+    if (/replica instances|slave instances/i.test(message)) return 'failed';
+    if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
+      return 'failed';
+    this.refusal = new LockConfigurationError(
+      'The option replicas needs the command WAIT, which this Redis refuses ' +
+        `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
+    );
+    if (!this.toldOfRefusal) this.options.onWarning(`${this.refusal.message} Until then no lock is given.`);
+    this.toldOfRefusal = true;
+    return 0;
+  }
+}
