@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '75653a812ce778022681c03d8c3f6e713e0d013b',
+  sha1: 'db412848949e2002f0647e57bac45caf43ac76dc',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -147,18 +147,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
@@ -567,7 +567,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'fdb91817bd265f50fb3b247eb7a05ed72f2bfaf5',
+  sha1: '3e843c6aa5a70504214e693f5dd56d065cf1a448',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -765,18 +765,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
@@ -1045,7 +1045,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '266d03b1640f76fbd13d559aee39e8c8deceae2a',
+  sha1: 'b8ad81170b00dea54a229dbc941413d52acb3a68',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1246,18 +1246,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
@@ -2166,7 +2166,7 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'e88af8fbc39b8a2e598aef3603cba0975a2677bb',
+  sha1: '3f139058aef876b6d83c6119b224a79f3d950cb1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2364,18 +2364,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
@@ -2642,7 +2642,7 @@ return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 export const primary = {
   name: 'primary',
   numberOfKeys: 1,
-  sha1: '0bf7b15707f955d16abacab668633876a1962943',
+  sha1: '0edc4e50ec91a7612f49e65228b46fd0b4869835',
   lua: `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[1] == '' then
@@ -2657,18 +2657,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
@@ -2692,7 +2692,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '9d72e86502695df7ce89b25f9858cac6245c84b3',
+  sha1: 'a45d61269aa3744f8ac9ba167510cf1f9793a3b2',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2929,18 +2929,18 @@ if not grantableAt then
 local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-local since = known[2]
+local known = redis.pcall('HGET', marker, 'id')
 grantableAt = math.huge
-if not id or known.err then
+if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
-if known[1] ~= id then
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+if known ~= id then
 since = now
 end
-if known[1] ~= id or known[3] ~= tostring(lease) then
+if known ~= id or longest ~= tostring(lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written

@@ -14,19 +14,19 @@ if guard then
       local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
       local info = redis.pcall('INFO', 'server')
       local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-      local known = redis.pcall('HMGET', marker, 'id', 'since', 'lease')
-      local lease = math.max(tonumber(maxLease), tonumber(known[3] or 0))
-      local since = known[2]
+      local known = redis.pcall('HGET', marker, 'id')
       grantableAt = math.huge
-      if not id or known.err then
+      if not id or type(known) == 'table' then
         trouble = not id and info or known
         return false
       end
-      if known[1] ~= id then
+      local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+      local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
+      if known ~= id then
         -- A new primary, or one that lost its data: it may not know who holds.
         since = now
       end
-      if known[1] ~= id or known[3] ~= tostring(lease) then
+      if known ~= id or longest ~= tostring(lease) then
         local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
         if type(written) == 'table' then
           trouble = written
