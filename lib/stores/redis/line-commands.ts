@@ -140,7 +140,7 @@ export class LineCommands {
       this.clientId,
       first,
       count,
-      this.clock.atMost(deadline),
+      this.clockOf(keys).atMost(deadline),
       this.highestToken,
       this.terms(),
       ...this.guard,
