@@ -62,11 +62,11 @@ describe('the wire format of Redisson', () => {
   const state = (): Promise<RawLock> => readLock(redis, NAME);
   const deadlineOf = async (id: string): Promise<number> => Number((await state()).deadlines[id]);
 
-  /** Listens to everything that is published; the result tells what was. */
+  /** Listens to every channel of Redisson's; the result tells what was published. */
   async function listen(): Promise<() => Promise<string[]>> {
     const messages: string[] = [];
     const listener = redis.duplicate();
-    await listener.psubscribe('*');
+    await listener.psubscribe('redisson*', 'end');
     listener.on('pmessage', (_, channel: string, message: string) => messages.push(`${channel} ${message}`));
     return async () => {
       await redis.publish('end', '');
