@@ -94,6 +94,21 @@ describe('strict mode', () => {
       expect((await second.engine.tryAcquire('k'))?.state).toBe('held');
     });
 
+    test('requests of one moment, which queue up together, wait as well, and are served in their order', async () => {
+      const client = await strict().start(server.url);
+      const started = performance.now();
+      const served: number[] = [];
+      await Promise.all(
+        [0, 1, 2].map(async (index) => {
+          const lock = await client.engine.acquire('k', DOES_NOT_MATTER);
+          served.push(index);
+          await lock.release();
+        }),
+      );
+      expect(performance.now() - started).toBeGreaterThan(MAX_LEASE - TIMES.commandTimeout);
+      expect(served).toEqual([0, 1, 2]);
+    });
+
     test('the marker is kept with a life of its own, and its time does not move while the server stays', async () => {
       const [client] = (await settled(server.url, 1)) as [InProcessClient];
       const before = await admin.hgetall(marker());
