@@ -1,0 +1,257 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import org.redisson.Redisson;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+/**
+ * Redisson's fair lock as a worker of the benchmarks: what workers/workload.mjs does, with threads for askers.
+ *
+ * <p>Arguments: the address of Redis, how many clients. Each line of input is {@code id verb name=value…}, each line of
+ * output {@code id {json}}. Stamps are ms of the host's monotonic clock.
+ */
+public final class Bench {
+    private static final List<RedissonClient> CLIENTS = new ArrayList<>();
+    private static final ExecutorService THREADS = Executors.newCachedThreadPool();
+    /** Redisson's owner of a lock is a thread: the same one has to release. */
+    private static final Map<String, ExecutorService> HOLDERS = new ConcurrentHashMap<>();
+    private static final Map<String, Line> LINES = new ConcurrentHashMap<>();
+
+    private Bench() {}
+
+    private static final class Line {
+        final List<Integer> granted = new ArrayList<>();
+        final CountDownLatch left;
+        double firstAt;
+        double lastAt;
+
+        Line(int count) {
+            left = new CountDownLatch(count);
+        }
+    }
+
+    private static final class Args extends HashMap<String, String> {
+        int number(String name) {
+            return Integer.parseInt(get(name));
+        }
+
+        boolean flag(String name) {
+            return Boolean.parseBoolean(get(name));
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        for (int i = 0; i < Integer.parseInt(arguments[1]); i++) {
+            Config config = new Config();
+            config.useSingleServer().setAddress(arguments[0]);
+            CLIENTS.add(Redisson.create(config));
+        }
+        say("0", "{}");
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            String[] words = line.split(" ");
+            Args args = new Args();
+            for (int i = 2; i < words.length; i++) {
+                String[] pair = words[i].split("=", 2);
+                args.put(pair[0], pair[1]);
+            }
+            THREADS.execute(() -> perform(words[0], words[1], args));
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void perform(String id, String verb, Args args) {
+        try {
+            say(id, run(verb, args));
+        } catch (Exception e) {
+            say(id, "{\"error\":\"" + String.valueOf(e).replaceAll("[\"\\\\\\n]", "'") + "\"}");
+        }
+    }
+
+    private static String run(String verb, Args args) throws Exception {
+        switch (verb) {
+            case "cycles":
+                return cycles(args);
+            case "hot":
+                return hot(args);
+            case "loop":
+                return loop(args);
+            case "hold":
+                return hold(args);
+            case "release":
+                return "{\"at\":" + release(args.get("key")) + "}";
+            case "enqueue":
+                return enqueue(args);
+            case "drained":
+                return drained(args.get("key"), Double.NaN);
+            case "drain":
+                return drained(args.get("key"), release(args.get("key")));
+            case "close":
+                CLIENTS.forEach(RedissonClient::shutdown);
+                return "{}";
+            default:
+                throw new IllegalArgumentException(verb);
+        }
+    }
+
+    private static String cycles(Args args) throws Exception {
+        int concurrency = args.number("concurrency");
+        int each = (args.number("count") + concurrency - 1) / concurrency;
+        boolean fresh = args.flag("fresh");
+        String prefix = args.get("prefix");
+        CountDownLatch ready = new CountDownLatch(concurrency);
+        CountDownLatch start = new CountDownLatch(1);
+        CountDownLatch done = new CountDownLatch(concurrency);
+        for (int i = 0; i < concurrency; i++) {
+            int asker = i;
+            THREADS.execute(() -> {
+                ready.countDown();
+                await(start);
+                for (int n = 0; n < each; n++) {
+                    RLock lock = lock(asker, fresh ? prefix + "-" + asker + "-" + n : prefix + "-" + asker);
+                    lock.lock();
+                    lock.unlock();
+                }
+                done.countDown();
+            });
+        }
+        ready.await();
+        double from = stamp();
+        start.countDown();
+        done.await();
+        return "{\"ms\":" + (stamp() - from) + ",\"cycles\":" + each * concurrency + "}";
+    }
+
+    private static String hot(Args args) throws Exception {
+        String key = args.get("key");
+        AtomicLong cycles = new AtomicLong();
+        AtomicLong longest = new AtomicLong();
+        double begin = stamp() + args.number("warmUp");
+        double end = begin + args.number("ms");
+        for (int i = 0; i < args.number("askers"); i++) {
+            RLock lock = lock(i, key);
+            THREADS.execute(() -> {
+                for (double asked = stamp(); asked < end; asked = stamp()) {
+                    lock.lock();
+                    double granted = stamp();
+                    if (granted >= begin && granted < end) {
+                        cycles.incrementAndGet();
+                        longest.accumulateAndGet((long) (1e6 * (granted - asked)), Math::max);
+                    }
+                    lock.unlock();
+                }
+            });
+        }
+        Thread.sleep(args.number("warmUp") + args.number("ms"));
+        return "{\"cycles\":" + cycles.get() + ",\"longestWait\":" + longest.get() / 1e6 + "}";
+    }
+
+    private static String loop(Args args) throws Exception {
+        RLock lock = lock(0, args.get("key"));
+        List<double[]> records = new ArrayList<>();
+        for (double end = stamp() + args.number("ms"); stamp() < end; ) {
+            double asked = stamp();
+            lock.lock();
+            double granted = stamp();
+            Thread.sleep(args.number("hold"));
+            double released = stamp();
+            lock.unlock();
+            records.add(new double[] {asked, granted, released});
+        }
+        return "{\"records\":[" + records.stream()
+                .map(record -> "[" + record[0] + "," + record[1] + "," + record[2] + "]")
+                .collect(Collectors.joining(",")) + "]}";
+    }
+
+    private static String hold(Args args) throws Exception {
+        String key = args.get("key");
+        ExecutorService holder = Executors.newSingleThreadExecutor();
+        HOLDERS.put(key, holder);
+        holder.submit(() -> lock(0, key).lock()).get();
+        return "{}";
+    }
+
+    /** Resolves to the stamp of its beginning. */
+    private static double release(String key) throws Exception {
+        ExecutorService holder = HOLDERS.remove(key);
+        double[] at = new double[1];
+        holder.submit(() -> {
+            at[0] = stamp();
+            lock(0, key).unlock();
+        }).get();
+        holder.shutdown();
+        return at[0];
+    }
+
+    private static String enqueue(Args args) throws Exception {
+        String key = args.get("key");
+        int count = args.number("count");
+        int perClient = (count + CLIENTS.size() - 1) / CLIENTS.size();
+        IntFunction<Integer> clientOf = args.flag("blocks") ? i -> i / perClient : i -> i % CLIENTS.size();
+        Line line = new Line(count);
+        LINES.put(key, line);
+        for (int i = 0; i < count; i++) {
+            int number = i;
+            RLock lock = lock(clientOf.apply(i), key);
+            int before = queued(key);
+            THREADS.execute(() -> {
+                lock.lock();
+                synchronized (line) {
+                    line.lastAt = stamp();
+                    if (line.firstAt == 0) line.firstAt = line.lastAt;
+                    line.granted.add(number);
+                }
+                lock.unlock();
+                line.left.countDown();
+            });
+            while (queued(key) == before) Thread.sleep(0, 200_000);
+        }
+        return "{}";
+    }
+
+    private static String drained(String key, double from) throws Exception {
+        Line line = LINES.remove(key);
+        line.left.await();
+        return "{\"ms\":" + (Double.isNaN(from) ? 0 : line.lastAt - from) + ",\"firstAt\":" + line.firstAt + ",\"lastAt\":"
+                + line.lastAt + ",\"order\":" + line.granted + "}";
+    }
+
+    private static RLock lock(int asker, String key) {
+        return CLIENTS.get(asker % CLIENTS.size()).getFairLock(key);
+    }
+
+    private static int queued(String key) {
+        return CLIENTS.get(0).getList("redisson_lock_queue:{" + key + "}", StringCodec.INSTANCE).size();
+    }
+
+    private static double stamp() {
+        return System.nanoTime() / 1e6;
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static synchronized void say(String id, String json) {
+        System.out.println(id + " " + json);
+        System.out.flush();
+    }
+}

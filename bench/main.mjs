@@ -1,0 +1,105 @@
+/**
+ * npm run bench [-- --quick] [--json] [--only drain,idle]
+ *
+ * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json and the plots.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { parseArgs, promisify } from 'node:util';
+import { buildPackage, installPeers } from './environment/installed.mjs';
+import { Progress } from './report/progress.mjs';
+
+const RESULTS = new URL('results/', import.meta.url);
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
+});
+const progress = new Progress(process.stderr);
+const say = (text) => progress.say(text);
+
+await installPeers(say);
+await buildPackage(say);
+
+// These need the libraries.
+const { Lab } = await import('./environment/lab.mjs');
+const { results } = await import('./report/results.mjs');
+const { show } = await import('./report/show.mjs');
+const { plots } = await import('./report/plots.mjs');
+const { SCENARIOS } = await import('./scenarios/index.mjs');
+
+const scenarios = chosen();
+const lab = new Lab({ quick: options.quick, say });
+lab.onRound = (round) => progress.round(round);
+let interrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, async () => {
+    interrupted = true;
+    await lab.close();
+    process.exit(130);
+  });
+}
+
+const ran = {};
+const begun = performance.now();
+try {
+  say('starting Redis, building the Java worker …');
+  await lab.open();
+  for (const [i, scenario] of scenarios.entries()) {
+    progress.scenario(i, scenarios.length, scenario.title);
+    ran[scenario.name] = await scenario.run(lab).then(
+      (measured) => ({ measured }),
+      (error) => ({ failed: String(error?.stack ?? error) }),
+    );
+    if (interrupted) await new Promise(() => {});
+    await lab.clear();
+  }
+} finally {
+  if (!interrupted) await lab.close();
+}
+progress.end();
+
+const report = results(scenarios, ran, {
+  quick: options.quick,
+  commit: await commit(),
+  machine: lab.machine,
+  loadAverage: loadavg(),
+  seconds: Math.round((performance.now() - begun) / 1_000),
+  skipped: lab.skipped,
+});
+if (options.json) console.log(JSON.stringify(report));
+else console.log(show(scenarios, report));
+if (!options.quick && options.only === undefined) await keep(report);
+if (Object.values(ran).some(({ failed }) => failed)) process.exitCode = 1;
+
+async function keep(report) {
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(new URL('latest.json', RESULTS), `${JSON.stringify(report, null, 1)}\n`);
+  for (const [file, svg] of Object.entries(plots(report.scenarios, report.labels))) {
+    await writeFile(new URL(file, RESULTS), svg);
+  }
+  say(`wrote ${RESULTS.pathname}`);
+}
+
+function chosen() {
+  const names = options.only?.split(',');
+  const unknown = names?.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name)) ?? [];
+  if (unknown.length > 0) {
+    const known = SCENARIOS.map(({ name }) => name).join(', ');
+    throw new Error(`There is no scenario ${unknown.join(', ')}. The scenarios are: ${known}.`);
+  }
+  return SCENARIOS.filter(({ name, slow }) => (names ? names.includes(name) : !(options.quick && slow)));
+}
+
+async function commit() {
+  try {
+    const { stdout } = await promisify(execFile)('git', ['describe', '--always', '--dirty', '--exclude=*']);
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
+}

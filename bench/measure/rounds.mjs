@@ -1,0 +1,50 @@
+/** Rounds: every subject in every round, in an order that rotates, so that what disturbs the machine disturbs all. */
+import { median } from './stats.mjs';
+
+/**
+ * @template T
+ * @param {number} rounds
+ * @param {readonly T[]} subjects
+ * @param {(subject: T, round: number) => Promise<Record<string, number>>} measure
+ * @param {(round: number) => void} [onRound]
+ * @returns {Promise<Map<T, Record<string, number>[]>>}
+ */
+export async function interleaved(rounds, subjects, measure, onRound) {
+  const results = new Map(subjects.map((subject) => [subject, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    onRound?.(round);
+    for (let i = 0; i < subjects.length; i += 1) {
+      const subject = subjects[(i + round) % subjects.length];
+      results.get(subject).push(await measure(subject, round));
+    }
+  }
+  return results;
+}
+
+/**
+ * The measures of one subject: for each name the median of its rounds, and the rounds themselves.
+ *
+ * @param {readonly Record<string, number>[]} rounds
+ */
+export function summary(rounds) {
+  const names = Object.keys(rounds[0] ?? {});
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = rounds.map((round) => round[name]);
+      return [name, { median: rounded(median(values)), rounds: values.map(rounded) }];
+    }),
+  );
+}
+
+/** Median of `compare(subject, base)` round by round: both were measured in the same seconds. */
+export function paired(measures, base, name, compare = (value, of) => value / of) {
+  const own = measures?.[name]?.rounds;
+  const others = base?.[name]?.rounds;
+  if (!own || !others) return undefined;
+  return rounded(median(own.slice(0, others.length).map((value, i) => compare(value, others[i]))));
+}
+
+/** Four significant digits. */
+export function rounded(value) {
+  return Number.isFinite(value) ? Number(value.toPrecision(4)) : value;
+}

@@ -1,0 +1,39 @@
+import { paired } from '../measure/rounds.mjs';
+import { SUBJECTS } from '../subjects/index.mjs';
+import { verdict } from './verdict.mjs';
+
+/**
+ * A run as one object: scenario → subject → measures (median and rounds) and `ofRaw`, what they are by raw's in the
+ * same rounds.
+ */
+export function results(scenarios, ran, about) {
+  const all = {};
+  for (const { name, title, how } of scenarios) {
+    const { measured, failed } = ran[name];
+    all[name] = failed ? { title, how, failed } : { title, how, subjects: withRatios(measured) };
+  }
+  return {
+    ...about,
+    labels: Object.fromEntries(SUBJECTS.map(({ name, label }) => [name, label])),
+    setUps: Object.fromEntries(SUBJECTS.map(({ name, setUp }) => [name, setUp])),
+    scenarios: all,
+    targets: verdict(all),
+  };
+}
+
+function withRatios(subjects) {
+  return Object.fromEntries(
+    Object.entries(subjects).map(([name, measures]) => [
+      name,
+      { measures, ofRaw: name === 'raw' ? {} : ratios(measures, subjects.raw) },
+    ]),
+  );
+}
+
+function ratios(measures, raw = {}) {
+  return Object.fromEntries(
+    Object.keys(measures)
+      .filter((measure) => raw[measure])
+      .map((measure) => [measure, paired(measures, raw, measure)]),
+  );
+}

@@ -1,0 +1,184 @@
+/**
+ * What the lock promises to cost, as data: where the figure comes from, and the bound.
+ *
+ * `value` is given the subjects of the scenario and results in a number, or undefined where it was not measured.
+ */
+import { paired } from '../measure/rounds.mjs';
+import { median, sum } from '../measure/stats.mjs';
+
+const OURS = 'fair-lock';
+/** The other libraries that serve in the order of asking. */
+const FAIR_PEERS = ['redisson'];
+
+const of = (name) => (subjects) => subjects[OURS]?.[name]?.median;
+const byRaw = (name, compare) => (subjects) => paired(subjects[OURS], subjects.raw, name, compare);
+const bySizes = (name) => (subjects) =>
+  Object.entries(subjects[OURS] ?? {})
+    .filter(([measure]) => new RegExp(`^${name}\\d+$`).test(measure))
+    .map(([, { median: value }]) => value);
+const worst = (name) => (subjects) => highest(bySizes(name)(subjects));
+const highest = (values) => (values.length > 0 ? Math.max(...values) : undefined);
+
+/** The worst of the comparisons with `peers` of those that were measured. */
+const againstPeers =
+  (name, pick, peers = FAIR_PEERS) =>
+  (subjects) => {
+    const ratios = peers
+      .map((peer) => paired(subjects[OURS], subjects[peer], name))
+      .filter((ratio) => ratio !== undefined);
+    return ratios.length > 0 ? pick(...ratios) : undefined;
+  };
+
+/** How the server's time by handoff grows from one size of the line to another, round by round. */
+const growth = (from, to) => (subjects) => {
+  const small = subjects[OURS]?.[`serverUs${from}`];
+  const large = subjects[OURS]?.[`serverUs${to}`];
+  return small && large ? large.median / small.median : undefined;
+};
+
+/** @type {readonly { scenario: string, text: string, value: (subjects: object) => number | undefined, atMost?: number, atLeast?: number, aim?: boolean }[]} */
+export const TARGETS = [
+  {
+    scenario: 'uncontended',
+    text: "one at a time: cycle less raw's cycle, µs",
+    value: byRaw('oneUs', (own, raw) => own - raw),
+    atMost: 20,
+  },
+  {
+    scenario: 'uncontended',
+    text: 'one at a time, 0.25 ms further away: cycles/s by raw',
+    value: byRaw('delayedUs', (own, raw) => raw / own),
+    atLeast: 0.95,
+  },
+  {
+    scenario: 'uncontended',
+    text: '64 at once: cycles/s by raw',
+    value: byRaw('sixtyFourUs', (own, raw) => raw / own),
+    atLeast: 0.6,
+  },
+  {
+    scenario: 'uncontended',
+    text: 'one at a time: cycle by that of the best peer that queues',
+    value: againstPeers('oneUs', Math.max),
+    atMost: 1,
+  },
+  {
+    scenario: 'uncontended',
+    text: '64 at once: cycle by that of the best peer that queues',
+    value: againstPeers('sixtyFourUs', Math.max),
+    atMost: 1,
+  },
+  {
+    scenario: 'server-time',
+    text: "server time of the scripts by that of Redisson's",
+    value: againstPeers('usec', Math.max),
+    atMost: 1,
+  },
+  {
+    scenario: 'server-time',
+    text: 'server time of the scripts by raw',
+    value: byRaw('usec'),
+    atMost: 4,
+    aim: true,
+  },
+  {
+    scenario: 'server-time',
+    text: "server's CPU by that of Redisson",
+    value: againstPeers('cpuUs', Math.max),
+    atMost: 1,
+  },
+  { scenario: 'server-time', text: "server's CPU by raw", value: byRaw('cpuUs'), atMost: 4, aim: true },
+  {
+    scenario: 'drain',
+    text: 'script runs by handoff, at any length',
+    value: worst('scriptRuns'),
+    atMost: 1,
+  },
+  {
+    scenario: 'drain',
+    text: "server time by handoff, at any length, by raw's cycle (25 µs where that takes 4)",
+    value: (subjects) =>
+      highest(
+        Object.keys(subjects[OURS] ?? {})
+          .filter((name) => /^serverUs\d+$/.test(name))
+          .map((name) => paired(subjects[OURS], subjects.raw, name)),
+      ),
+    atMost: 25 / 4,
+  },
+  {
+    scenario: 'drain',
+    text: 'server time by handoff, N = 10,000 by N = 100',
+    value: growth(100, 10_000),
+    atMost: 1.3,
+  },
+  {
+    scenario: 'drain',
+    text: 'inversions, in all rounds of all lengths',
+    value: (subjects) => {
+      const rounds = Object.entries(subjects[OURS] ?? {}).filter(([name]) => name.startsWith('inversions'));
+      return rounds.length > 0 ? sum(rounds.flatMap(([, measure]) => measure.rounds)) : undefined;
+    },
+    atMost: 0,
+  },
+  {
+    scenario: 'hot-key',
+    text: "one process: cycles/s by raw's on own keys at 64",
+    value: byRaw('cyclesPerSecond'),
+    atLeast: 0.6,
+  },
+  {
+    scenario: 'hot-key',
+    text: 'one process: cycles/s by those of the best fair peer',
+    value: againstPeers('cyclesPerSecond', Math.min),
+    atLeast: 30,
+  },
+  {
+    scenario: 'hot-key',
+    text: 'four processes: cycles/s by those of the best fair peer',
+    value: againstPeers('cyclesPerSecondIn4', Math.min),
+    atLeast: 4,
+  },
+  {
+    scenario: 'ping-pong',
+    text: "handoff p50 by a PING's p50",
+    value: byRaw('p50Ms'),
+    atMost: 2,
+  },
+  { scenario: 'dead-waiters', text: 'time to serve, at any k, ms', value: worst('servedMs'), atMost: 100 },
+  {
+    scenario: 'starvation',
+    text: 'spread of locks between the processes',
+    value: of('spread'),
+    atMost: 0.02,
+  },
+  {
+    scenario: 'starvation',
+    text: 'wait p99.9 by 4 × the measured hold',
+    value: of('waitInHolds'),
+    atMost: 1.5,
+  },
+  {
+    scenario: 'idle',
+    text: 'commands by lock and heartbeat, 1,000 waiters at one lock',
+    value: of('oneLockPerLockAndHeartbeat'),
+    atMost: 1,
+  },
+  {
+    scenario: 'idle',
+    text: 'commands by lock and heartbeat, 100 locks',
+    value: of('hundredLocksPerLockAndHeartbeat'),
+    atMost: 1,
+  },
+  { scenario: 'renewals', text: 'CPU of the holder, share of a core', value: of('cpuShare'), atMost: 0.1 },
+  { scenario: 'renewals', text: 'event loop delay p99, ms', value: of('loopDelayP99Ms'), atMost: 20 },
+  { scenario: 'memory', text: 'keys left after rest', value: of('keysAfterRest'), atMost: 0 },
+  {
+    scenario: 'decorator',
+    text: 'heap kept by decorated call, bytes (flat: below 1)',
+    value: (subjects) => {
+      const measure = subjects['fair-lock-memory']?.heapBytesPerCall;
+      return measure && median(measure.rounds);
+    },
+    atMost: 1,
+  },
+];

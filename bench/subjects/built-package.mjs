@@ -1,0 +1,32 @@
+/** The package as it is built, as an application would load it. */
+const DIST = new URL('../../dist/esm/', import.meta.url);
+
+export const built = (path) => import(new URL(path, DIST).href);
+
+/** Long enough that no scenario ever runs into it; finite, so that its timer is paid for as by default. */
+const WAIT_TIME = 600_000;
+
+const ENGINE_DEFAULTS = {
+  waitTime: WAIT_TIME,
+  maxQueue: Infinity,
+  maxHold: Infinity,
+  onLost: 'signal',
+  drainTimeout: 10_000,
+  reentrant: true,
+  onWarning: (message) => console.error(message),
+};
+
+/** A client as `FairLockService` is one: an engine on a store of its own. */
+export async function openEngine(store) {
+  const { LockEngine } = await built('core/lock-engine.js');
+  const engine = new LockEngine(store, ENGINE_DEFAULTS);
+  await store.start();
+  return {
+    /** @param {{ onQueued?: () => void, leaseTime?: number }} [options] */
+    async lock(key, options) {
+      const held = await engine.acquire(key, options);
+      return () => held.release();
+    },
+    close: () => engine.close(),
+  };
+}

@@ -1,0 +1,188 @@
+/**
+ * What a worker can be told to do. java/src/main/java/Bench.java does the same with threads; names and results are equal.
+ *
+ * Times of results are in ms; stamps are of the host's monotonic clock, so they compare between processes.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const stamp = () => Number(process.hrtime.bigint()) / 1e6;
+
+/** Sampling interval of the event loop's delay, ms; Node's histogram counts it in. */
+const LOOP_RESOLUTION = 10;
+
+export class Workload {
+  /** @param {import('../subjects/index.mjs').Client[]} clients */
+  constructor(clients, subject) {
+    this.clients = clients;
+    this.subject = subject;
+    this.releases = new Map();
+    this.lines = new Map();
+  }
+
+  /** `concurrency` askers, each on its own key, take turns of lock and unlock; `fresh`: a new key for each cycle. */
+  async cycles({ prefix, concurrency, count, fresh = false }) {
+    const each = Math.ceil(count / concurrency);
+    const start = stamp();
+    await Promise.all(
+      Array.from({ length: concurrency }, async (_, asker) => {
+        const client = this.clientOf(asker);
+        for (let i = 0; i < each; i += 1) {
+          const release = await client.lock(fresh ? `${prefix}-${asker}-${i}` : `${prefix}-${asker}`);
+          await release();
+        }
+      }),
+    );
+    return { ms: stamp() - start, cycles: each * concurrency };
+  }
+
+  /** `askers` on one key, without a pause and without a hold, for `ms` after a warm-up. */
+  async hot({ key, askers, warmUp, ms }) {
+    const begin = stamp() + warmUp;
+    const end = begin + ms;
+    let cycles = 0;
+    let longestWait = 0;
+    const loop = async (client) => {
+      for (let asked = stamp(); asked < end; asked = stamp()) {
+        const release = await client.lock(key);
+        const granted = stamp();
+        if (granted >= begin && granted < end) {
+          longestWait = Math.max(longestWait, granted - asked);
+          cycles += 1;
+        }
+        await release();
+      }
+    };
+    // Who still waits at the end is not waited for: the process ends.
+    for (let asker = 0; asker < askers; asker += 1) loop(this.clientOf(asker)).catch(() => {});
+    await sleep(warmUp + ms);
+    return { cycles, longestWait };
+  }
+
+  /** Locks, holds for `hold` ms, unlocks, for `ms`. */
+  async loop({ key, hold, ms }) {
+    const records = [];
+    const [client] = this.clients;
+    for (const end = stamp() + ms; stamp() < end;) {
+      const asked = stamp();
+      const release = await client.lock(key);
+      const granted = stamp();
+      await sleep(hold);
+      const released = stamp();
+      await release();
+      records.push([asked, granted, released]);
+    }
+    return { records };
+  }
+
+  /** Round trips of a PING, each after a pause, as a handoff comes after a hold. */
+  async pings({ pause, ms }) {
+    const times = [];
+    const [client] = this.clients;
+    for (const end = stamp() + ms; stamp() < end;) {
+      await sleep(pause);
+      const sent = stamp();
+      await client.ping();
+      times.push(stamp() - sent);
+    }
+    return { times };
+  }
+
+  /** Takes a lock and keeps it. */
+  async hold({ key, leaseTime }) {
+    this.releases.set(key, await this.clients[0].lock(key, leaseTime === undefined ? {} : { leaseTime }));
+    return {};
+  }
+
+  async release({ key }) {
+    const at = stamp();
+    await this.releases.get(key)();
+    this.releases.delete(key);
+    return { at };
+  }
+
+  /** Many locks at once, held until the process ends. */
+  async holdMany({ prefix, count }) {
+    await Promise.all(Array.from({ length: count }, (_, i) => this.hold({ key: `${prefix}-${i}` })));
+    return {};
+  }
+
+  /**
+   * `count` requests get in line one after the other: by the clients in turn, or in blocks of neighbours. Whoever is
+   * granted releases at once. Answers when all are in line, where the subject tells that; else when all have asked.
+   */
+  async enqueue({ key, count, blocks = false }) {
+    const line = { granted: [], lastAt: 0, left: count };
+    line.done = new Promise((resolve) => (line.resolve = resolve));
+    this.lines.set(key, line);
+    const perClient = Math.ceil(count / this.clients.length);
+    for (let i = 0; i < count; i += 1) {
+      await this.join(
+        this.clients[blocks ? Math.floor(i / perClient) : i % this.clients.length],
+        key,
+        i,
+        line,
+      );
+    }
+    return {};
+  }
+
+  /** Waits until all in line were served. */
+  async drained({ key }) {
+    const line = this.lines.get(key);
+    await line.done;
+    this.lines.delete(key);
+    return { order: line.granted, firstAt: line.firstAt, lastAt: line.lastAt };
+  }
+
+  /** Starts the drain of a line behind a lock held here, and waits for its end. */
+  async drain({ key }) {
+    const { at } = await this.release({ key });
+    const { order, lastAt } = await this.drained({ key });
+    return { ms: lastAt - at, order };
+  }
+
+  /** What the process used since it was asked last. */
+  usage() {
+    const cpu = process.cpuUsage(this.cpu);
+    const at = stamp();
+    const result = {
+      cpuMs: (cpu.user + cpu.system) / 1_000,
+      ms: at - (this.usageAt ?? at),
+      loopDelayP99: this.loopDelay ? Math.max(0, this.loopDelay.percentile(99) / 1e6 - LOOP_RESOLUTION) : 0,
+      loopDelayMax: this.loopDelay ? Math.max(0, this.loopDelay.max / 1e6 - LOOP_RESOLUTION) : 0,
+    };
+    this.loopDelay ??= monitorEventLoopDelay({ resolution: LOOP_RESOLUTION });
+    this.loopDelay.enable();
+    this.loopDelay.reset();
+    this.cpu = process.cpuUsage();
+    this.usageAt = stamp();
+    return result;
+  }
+
+  async close() {
+    await Promise.all(this.clients.map((client) => client.close()));
+    return {};
+  }
+
+  clientOf(asker) {
+    return this.clients[asker % this.clients.length];
+  }
+
+  async join(client, key, number, line) {
+    let queued;
+    const inLine = new Promise((resolve) => (queued = resolve));
+    const served = client.lock(key, { onQueued: queued }).then(async (release) => {
+      const at = stamp();
+      line.firstAt ??= at;
+      line.lastAt = at;
+      line.granted.push(number);
+      await release();
+      line.left -= 1;
+      if (line.left === 0) line.resolve();
+    });
+    if (this.subject.tellsQueued) await Promise.race([inLine, served]);
+    // The others send their first try within the turn; the next one's comes behind it.
+    else await sleep(1);
+  }
+}
