@@ -45,11 +45,11 @@ export default {
     const cycles = (subject, args) => workers.get(subject).do('cycles', { prefix: 'served', ...args });
     for (const subject of subjects) await cycles(subject, { concurrency: 1, count: 200 });
     const times = await interleaved(
-      lab.quick ? 5 : 11,
+      lab.quick ? 11 : 41,
       subjects,
       async (subject) => {
         await lab.server.reset();
-        const { cycles: done } = await cycles(subject, { concurrency: 1, count: lab.quick ? 300 : 1_000 });
+        const { cycles: done } = await cycles(subject, { concurrency: 1, count: 100 });
         const { usec, calls } = await lab.server.commands(subject);
         return { usec: usec / done, commands: calls / done };
       },

@@ -5,6 +5,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { median } from '../measure/stats.mjs';
 
 const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 
@@ -23,17 +24,20 @@ export class Workload {
   /** `concurrency` askers, each on its own key, take turns of lock and unlock; `fresh`: a new key for each cycle. */
   async cycles({ prefix, concurrency, count, fresh = false }) {
     const each = Math.ceil(count / concurrency);
+    const times = [];
     const start = stamp();
     await Promise.all(
       Array.from({ length: concurrency }, async (_, asker) => {
         const client = this.clientOf(asker);
         for (let i = 0; i < each; i += 1) {
+          const asked = stamp();
           const release = await client.lock(fresh ? `${prefix}-${asker}-${i}` : `${prefix}-${asker}`);
           await release();
+          times.push(stamp() - asked);
         }
       }),
     );
-    return { ms: stamp() - start, cycles: each * concurrency };
+    return { ms: stamp() - start, cycles: each * concurrency, p50: median(times) };
   }
 
   /** `askers` on one key, without a pause and without a hold, for `ms` after a warm-up. */

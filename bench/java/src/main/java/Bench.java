@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -113,6 +114,7 @@ public final class Bench {
         int each = (args.number("count") + concurrency - 1) / concurrency;
         boolean fresh = args.flag("fresh");
         String prefix = args.get("prefix");
+        double[][] times = new double[concurrency][each];
         CountDownLatch ready = new CountDownLatch(concurrency);
         CountDownLatch start = new CountDownLatch(1);
         CountDownLatch done = new CountDownLatch(concurrency);
@@ -123,8 +125,10 @@ public final class Bench {
                 await(start);
                 for (int n = 0; n < each; n++) {
                     RLock lock = lock(asker, fresh ? prefix + "-" + asker + "-" + n : prefix + "-" + asker);
+                    double asked = stamp();
                     lock.lock();
                     lock.unlock();
+                    times[asker][n] = stamp() - asked;
                 }
                 done.countDown();
             });
@@ -133,7 +137,9 @@ public final class Bench {
         double from = stamp();
         start.countDown();
         done.await();
-        return "{\"ms\":" + (stamp() - from) + ",\"cycles\":" + each * concurrency + "}";
+        double ms = stamp() - from;
+        double[] sorted = Arrays.stream(times).flatMapToDouble(Arrays::stream).sorted().toArray();
+        return "{\"ms\":" + ms + ",\"cycles\":" + sorted.length + ",\"p50\":" + sorted[sorted.length / 2] + "}";
     }
 
     private static String hot(Args args) throws Exception {
