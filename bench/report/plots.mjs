@@ -21,6 +21,7 @@ const PLOTS = [
 function queueLength(subjects, labels) {
   return lineChart({
     title: 'Server time of a handoff',
+    note: 'raw: its cycle on a free lock',
     x: 'waiters in line',
     y: 'µs on the server by handoff',
     series: bySize(

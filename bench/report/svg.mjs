@@ -1,13 +1,15 @@
 /** Charts as SVG that read well on light and dark pages. */
 
-const WIDTH = 720;
+const WIDTH = 800;
 const HEIGHT = 360;
 const LEFT = 70;
-const RIGHT = 190;
+const RIGHT = 250;
 const TOP = 56;
 const BOTTOM = 48;
 const BAR = 22;
-const LABEL = 230;
+const LABEL = 250;
+/** Of a character of a label, about. */
+const CHARACTER = 7.2;
 
 /** Distinguishable without colour vision, on white and on near-black. */
 const COLOURS = [
@@ -87,7 +89,8 @@ export function lineChart({ title, x, y, note = '', series }) {
 export function barChart({ title, note, log = false, bars }) {
   const height = TOP + bars.length * (BAR + 8) + 16;
   const from = LABEL + 10;
-  const room = WIDTH - from - 120;
+  const said = bars.map(({ value, text: given }) => given ?? short(value));
+  const room = WIDTH - from - 24 - CHARACTER * Math.max(...said.map((label) => label.length));
   const values = bars.map(({ value }) => value);
   const most = Math.max(...values);
   const least = 10 ** Math.floor(Math.log10(Math.min(...values.filter((value) => value > 0))) - 0.3);
@@ -95,13 +98,13 @@ export function barChart({ title, note, log = false, bars }) {
     if (value <= 0) return 0;
     return room * (log ? Math.log(value / least) / Math.log(most / least) : value / most);
   };
-  const drawn = bars.map(({ name, value, text: said }, i) => {
+  const drawn = bars.map(({ name, value }, i) => {
     const top = TOP + i * (BAR + 8);
     const width = round(Math.max(1, length(value)));
     return (
       text(LABEL, top + BAR - 6, name, 'end') +
       `<rect x="${from}" y="${top}" width="${width}" height="${BAR}" rx="2" fill="${COLOURS[i === 0 ? 0 : 7]}"/>` +
-      text(from + width + 8, top + BAR - 6, said ?? short(value), 'start')
+      text(from + width + 8, top + BAR - 6, said[i], 'start')
     );
   });
   return svg(height, title, [...drawn, text(24, TOP - 12, note, 'start', 'note')]);
