@@ -1,7 +1,8 @@
 /**
  * npm run bench [-- --quick] [--json] [--only drain,idle]
  *
- * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json and the plots.
+ * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json, the plots and the
+ * figures of docs/performance.md.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -82,7 +83,8 @@ async function keep(report) {
   for (const [file, svg] of Object.entries(plots(report.scenarios, report.labels))) {
     await writeFile(new URL(file, RESULTS), svg);
   }
-  say(`wrote ${RESULTS.pathname}`);
+  await import('./update-docs.mjs');
+  say('wrote bench/results and the figures of docs/performance.md');
 }
 
 function chosen() {
