@@ -19,17 +19,14 @@ const PLOTS = [
 ];
 
 function queueLength(subjects, labels) {
+  // Those without a line are measured at short lengths only.
+  const waited = Object.values(subjects).some(({ measures }) => measures.serverUs1000);
   return lineChart({
     title: 'Server time of a handoff',
     note: 'raw: its cycle on a free lock',
     x: 'waiters in line',
     y: 'µs on the server by handoff',
-    series: bySize(
-      subjects,
-      labels,
-      'serverUs',
-      ({ measures }) => measures.serverUs1000 ?? measures.serverUs100,
-    ).filter(({ points }) => points.some(([, value]) => value > 0)),
+    series: bySize(subjects, labels, 'serverUs', ({ measures }) => !waited || measures.serverUs1000),
   });
 }
 
