@@ -40,6 +40,8 @@ let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, async () => {
     interrupted = true;
+    // What is under way fails now, and nobody waits for it.
+    process.on('unhandledRejection', () => {});
     await lab.close();
     process.exit(130);
   });

@@ -63,9 +63,7 @@ async function hot(lab, subject, processes, ms) {
     await lab.clear();
     const args = { key: 'hot', askers: ASKERS / processes, warmUp: WARM_UP, ms };
     const loops = Promise.all(workers.map((worker) => worker.do('hot', args)));
-    await sleep(WARM_UP);
-    await lab.server.reset();
-    const each = await loops;
+    const [each] = await Promise.all([loops, sleep(WARM_UP).then(() => lab.server.reset())]);
     const { scriptRuns, calls } = await lab.server.commands(subject);
     const cycles = sum(each.map((one) => one.cycles));
     return {
