@@ -5,6 +5,7 @@ export function percentile(values, share) {
   const place = share * (sorted.length - 1);
   const below = Math.floor(place);
   const above = Math.ceil(place);
+  if (sorted[below] === sorted[above]) return sorted[below]; // also where both are infinite
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
 

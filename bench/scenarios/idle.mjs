@@ -59,7 +59,7 @@ async function idle(lab, subject, { name, locks, waiters }, ms) {
     const perSecond = (1_000 * calls) / ms;
     return {
       [`${name}PerSecond`]: once(perSecond),
-      [`${name}PerLockAndHeartbeat`]: once((perSecond * HEARTBEAT) / 1_000 / locks),
+      [`${name}PerLockAndHeartbeat`]: once(calls / Math.ceil(ms / HEARTBEAT) / locks),
       [`${name}PerWaiterAndSecond`]: once(perSecond / locks / waiters),
     };
   } finally {

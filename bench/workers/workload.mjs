@@ -12,6 +12,9 @@ const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 /** Sampling interval of the event loop's delay, ms; Node's histogram counts it in. */
 const LOOP_RESOLUTION = 10;
 
+/** Locks that `holdMany` asks for at a time. */
+const AT_ONCE = 64;
+
 export class Workload {
   /** @param {import('../subjects/index.mjs').Client[]} clients */
   constructor(clients, subject) {
@@ -105,9 +108,12 @@ export class Workload {
     return { at };
   }
 
-  /** Many locks at once, held until the process ends. */
+  /** Many locks, held until the process ends. */
   async holdMany({ prefix, count }) {
-    await Promise.all(Array.from({ length: count }, (_, i) => this.hold({ key: `${prefix}-${i}` })));
+    for (let i = 0; i < count; i += AT_ONCE) {
+      const some = Array.from({ length: Math.min(AT_ONCE, count - i) }, (_, n) => `${prefix}-${i + n}`);
+      await Promise.all(some.map((key) => this.hold({ key })));
+    }
     return {};
   }
 
