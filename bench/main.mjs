@@ -1,11 +1,12 @@
 /**
- * npm run bench [-- --quick] [--json] [--only drain,idle]
+ * npm run bench [-- --quick] [--json] [--only drain,idle [--keep]]
  *
  * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json, the plots and the
- * figures of docs/performance.md.
+ * figures of docs/performance.md. --keep: so does this one, for the scenarios that it ran; the others stay, and each says
+ * when it was measured.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { parseArgs, promisify } from 'node:util';
 import { buildPackage, installPeers } from './environment/installed.mjs';
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
+    keep: { type: 'boolean', default: false },
   },
 });
 const progress = new Progress(process.stderr);
@@ -28,7 +30,7 @@ await buildPackage(say);
 
 // These need the libraries.
 const { Lab } = await import('./environment/lab.mjs');
-const { results } = await import('./report/results.mjs');
+const { results, putInto } = await import('./report/results.mjs');
 const { show } = await import('./report/show.mjs');
 const { plots } = await import('./report/plots.mjs');
 const { SCENARIOS } = await import('./scenarios/index.mjs');
@@ -77,6 +79,7 @@ const report = results(scenarios, ran, {
 if (options.json) console.log(JSON.stringify(report));
 else console.log(show(scenarios, report));
 if (!options.quick && options.only === undefined) await keep(report);
+else if (!options.quick && options.keep) await keep(putInto(await latest(), report));
 if (Object.values(ran).some(({ failed }) => failed)) process.exitCode = 1;
 
 async function keep(report) {
@@ -87,6 +90,10 @@ async function keep(report) {
   }
   await import('./update-docs.mjs');
   say('wrote bench/results and the figures of docs/performance.md');
+}
+
+async function latest() {
+  return JSON.parse(await readFile(new URL('latest.json', RESULTS), 'utf8'));
 }
 
 function chosen() {

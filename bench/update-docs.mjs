@@ -18,8 +18,10 @@ function part(name) {
   if (name === 'targets') return toMarkdown(verdictTable(report.targets));
   if (name === 'set-ups') return setUps();
   const scenario = SCENARIOS.find((one) => one.name === name);
-  const { subjects } = report.scenarios[name];
-  return `${scenario.how}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}`;
+  const { subjects, commit } = report.scenarios[name];
+  const again =
+    commit && commit !== report.commit ? `*Measured again, apart from the others, at ${commit}.*\n\n` : '';
+  return `${again}${scenario.how}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}`;
 }
 
 function run() {

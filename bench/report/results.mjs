@@ -10,7 +10,9 @@ export function results(scenarios, ran, about) {
   const all = {};
   for (const { name, title, how } of scenarios) {
     const { measured, failed } = ran[name];
-    all[name] = failed ? { title, how, failed } : { title, how, subjects: withRatios(measured) };
+    const { commit, loadAverage } = about;
+    const run = { title, how, commit, loadAverage };
+    all[name] = failed ? { ...run, failed } : { ...run, subjects: withRatios(measured) };
   }
   return {
     ...about,
@@ -19,6 +21,12 @@ export function results(scenarios, ran, about) {
     scenarios: all,
     targets: verdict(all),
   };
+}
+
+/** `earlier` with the scenarios of `report` in place of its own; the verdict is made anew. */
+export function putInto(earlier, report) {
+  const scenarios = { ...earlier.scenarios, ...report.scenarios };
+  return { ...earlier, labels: report.labels, setUps: report.setUps, scenarios, targets: verdict(scenarios) };
 }
 
 function withRatios(subjects) {

@@ -10,7 +10,9 @@ export function verdict(scenarios) {
   return TARGETS.filter(({ scenario }) => scenario in scenarios).map(
     ({ scenario, text, value, atMost, atLeast, aim = false }) => {
       const subjects = scenarios[scenario]?.subjects;
-      const found = subjects && value(measuresOf(subjects));
+      const measured = subjects && value(measuresOf(subjects));
+      // By a peer that did nothing at all, nothing can be compared.
+      const found = Number.isFinite(measured) ? measured : undefined;
       const bound = atMost ?? atLeast;
       const passed =
         found === undefined ? undefined : atMost === undefined ? found >= atLeast : found <= atMost;

@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import org.redisson.Redisson;
@@ -31,6 +32,8 @@ public final class Bench {
     /** Redisson's owner of a lock is a thread: the same one has to release. */
     private static final Map<String, ExecutorService> HOLDERS = new ConcurrentHashMap<>();
     private static final Map<String, Line> LINES = new ConcurrentHashMap<>();
+    /** An asker that failed is not a slow one: what it did is no figure. */
+    private static final AtomicReference<Throwable> FAILED = new AtomicReference<>();
 
     private Bench() {}
 
@@ -58,9 +61,15 @@ public final class Bench {
     public static void main(String[] arguments) throws Exception {
         for (int i = 0; i < Integer.parseInt(arguments[1]); i++) {
             Config config = new Config();
-            config.useSingleServer().setAddress(arguments[0]);
+            // Each waiting thread has a subscription of its own; the default has room for 250 of them a client, and
+            // whoever finds none gets an exception.
+            config.useSingleServer()
+                    .setAddress(arguments[0])
+                    .setSubscriptionConnectionPoolSize(50)
+                    .setSubscriptionsPerConnection(100);
             CLIENTS.add(Redisson.create(config));
         }
+        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> FAILED.compareAndSet(null, failure));
         say("0", "{}");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
@@ -77,7 +86,9 @@ public final class Bench {
 
     private static void perform(String id, String verb, Args args) {
         try {
-            say(id, run(verb, args));
+            String result = run(verb, args);
+            if (FAILED.get() != null) throw new IllegalStateException("an asker failed: " + FAILED.get());
+            say(id, result);
         } catch (Exception e) {
             say(id, "{\"error\":\"" + String.valueOf(e).replaceAll("[\"\\\\\\n]", "'") + "\"}");
         }
