@@ -18,7 +18,8 @@ function part(name) {
   if (name === 'targets') return toMarkdown(verdictTable(report.targets));
   if (name === 'set-ups') return setUps();
   const scenario = SCENARIOS.find((one) => one.name === name);
-  const { subjects, commit } = report.scenarios[name];
+  const { subjects, commit, failed } = report.scenarios[name];
+  if (failed) return `It failed: ${failed.split('\n')[0]}`;
   const again =
     commit && commit !== report.commit ? `*Measured again, apart from the others, at ${commit}.*\n\n` : '';
   return `${again}${scenario.how}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}`;

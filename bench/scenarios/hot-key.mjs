@@ -14,16 +14,18 @@ export default {
   title: `One hot key: ${ASKERS} askers in one process, and over ${PROCESSES} processes`,
   how:
     `${ASKERS} askers lock and unlock one key without a pause and without a hold; counted after 1.2 s (Java: 6 s) of warm-up. Cycles by second, script runs by cycle ` +
-    '(INFO commandstats), the longest wait; over 4 processes the longest wait of the process that was treated worst. Each round in ' +
+    '(INFO commandstats), the longest wait of those who were served; refused: how often an asker got an error instead of the lock, and asked again; over 4 processes the longest wait of the process that was treated worst. Each round in ' +
     'new processes. Beside it, in the same rounds, raw with 64 askers on keys of their own. Subjects without an order: one round.',
 
   columns: [
     ['cyclesPerSecond', '1 process, /s'],
     ['scriptRuns', 'runs'],
     ['longestWaitMs', 'longest wait, ms'],
+    ['refused', 'refused'],
     ['cyclesPerSecondIn4', '4 processes, /s'],
     ['scriptRunsIn4', 'runs'],
     ['longestWaitMsIn4', 'longest wait, ms'],
+    ['refusedIn4', 'refused'],
     ['shareOfTheLeastServedIn4', 'share of the least served'],
   ],
 
@@ -72,6 +74,7 @@ async function hot(lab, subject, processes, ms) {
       cyclesPerSecond: (1_000 * cycles) / ms,
       scriptRuns: cycles > 0 ? scriptRuns / cycles : NaN,
       commands: cycles > 0 ? calls / cycles : NaN,
+      refused: sum(each.map((one) => one.refused)),
       longestWaitMs: Math.max(...each.map((one) => one.longestWait)),
       shareOfTheLeastServed:
         cycles > 0 ? (Math.min(...each.map((one) => one.cycles)) * processes) / cycles : NaN,

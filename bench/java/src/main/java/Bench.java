@@ -157,13 +157,19 @@ public final class Bench {
         String key = args.get("key");
         AtomicLong cycles = new AtomicLong();
         AtomicLong longest = new AtomicLong();
+        AtomicLong refused = new AtomicLong();
         double begin = stamp() + args.number("warmUp");
         double end = begin + args.number("ms");
         for (int i = 0; i < args.number("askers"); i++) {
             RLock lock = lock(i, key);
             THREADS.execute(() -> {
                 for (double asked = stamp(); asked < end; asked = stamp()) {
-                    lock.lock();
+                    try {
+                        lock.lock();
+                    } catch (RuntimeException e) {
+                        refused.incrementAndGet();
+                        continue;
+                    }
                     double granted = stamp();
                     if (granted >= begin && granted < end) {
                         cycles.incrementAndGet();
@@ -174,7 +180,8 @@ public final class Bench {
             });
         }
         Thread.sleep(args.number("warmUp") + args.number("ms"));
-        return "{\"cycles\":" + cycles.get() + ",\"longestWait\":" + longest.get() / 1e6 + "}";
+        return "{\"cycles\":" + cycles.get() + ",\"longestWait\":" + longest.get() / 1e6
+                + ",\"refused\":" + refused.get() + "}";
     }
 
     private static String loop(Args args) throws Exception {
