@@ -71,6 +71,7 @@ progress.end();
 const report = results(scenarios, ran, {
   quick: options.quick,
   commit: await commit(),
+  at: new Date().toISOString(),
   machine: lab.machine,
   loadAverage: loadavg(),
   seconds: Math.round((performance.now() - begun) / 1_000),
@@ -106,9 +107,10 @@ function chosen() {
   return SCENARIOS.filter(({ name, slow }) => (names ? names.includes(name) : !(options.quick && slow)));
 }
 
+/** The last one that changed what is measured. */
 async function commit() {
   try {
-    const { stdout } = await promisify(execFile)('git', ['describe', '--always', '--dirty', '--exclude=*']);
+    const { stdout } = await promisify(execFile)('git', ['log', '-1', '--format=%h', '--', 'lib']);
     return stdout.trim();
   } catch {
     return undefined;

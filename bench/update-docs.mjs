@@ -18,10 +18,10 @@ function part(name) {
   if (name === 'targets') return toMarkdown(verdictTable(report.targets));
   if (name === 'set-ups') return setUps();
   const scenario = SCENARIOS.find((one) => one.name === name);
-  const { subjects, commit, failed } = report.scenarios[name];
+  const { subjects, commit, at, failed } = report.scenarios[name];
   if (failed) return `It failed: ${failed.split('\n')[0]}`;
   const again =
-    commit && commit !== report.commit ? `*Measured again, apart from the others, at ${commit}.*\n\n` : '';
+    at === report.at ? '' : `*Measured again, apart from the others, with lib/ at ${commit}.*\n\n`;
   return `${again}${scenario.how}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}`;
 }
 
@@ -29,7 +29,7 @@ function run() {
   const { machine, loadAverage, seconds, commit } = report;
   const load = loadAverage.map((value) => value.toFixed(1)).join(', ');
   return (
-    `One run of ${Math.round(seconds / 60)} minutes at ${commit}: ${machine.cores} cores (${machine.cpu}), ${machine.memoryGiB} GiB, Node ${machine.node}, ` +
+    `One run of ${Math.round(seconds / 60)} minutes, lib/ at ${commit}: ${machine.cores} cores (${machine.cpu}), ${machine.memoryGiB} GiB, Node ${machine.node}, ` +
     `Redis ${machine.redis} on loopback without persistence. Load average at its end: ${load}.`
   );
 }

@@ -10,8 +10,8 @@ export function results(scenarios, ran, about) {
   const all = {};
   for (const { name, title, how } of scenarios) {
     const { measured, failed } = ran[name];
-    const { commit, loadAverage } = about;
-    const run = { title, how, commit, loadAverage };
+    const { commit, at, loadAverage } = about;
+    const run = { title, how, commit, at, loadAverage };
     all[name] = failed ? { ...run, failed } : { ...run, subjects: withRatios(measured) };
   }
   return {
