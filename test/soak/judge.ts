@@ -18,7 +18,8 @@ setPriority(NICE);
 process.on('disconnect', () => process.exit());
 process.on('message', (round: RoundToJudge) => {
   const verdict = judge(round);
-  if (process.connected) process.send?.(verdict);
+  // Whoever asked may have gone meanwhile.
+  if (process.connected) process.send?.(verdict, undefined, undefined, () => undefined);
 });
 
 function judge({ number, events: files, log, context, lease, livenessWindow }: RoundToJudge): Verdict {
