@@ -1,5 +1,5 @@
 /** A process that judges one round after the other, so that the one that makes the trouble has its hands free. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { check } from '../support/history/checker.js';
 import { NS_PER_MS, type HistoryEvent } from '../support/history/events.js';
@@ -55,6 +55,8 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
 }
 
 function readEvents(file: string): HistoryEvent[] {
+  // A process may be killed before it writes its first line.
+  if (!existsSync(file)) return [];
   const worker = /([^/]*)\.events$/.exec(file)?.[1] ?? file;
   const lines = readFileSync(file, 'utf8').split('\n');
   // The last line of a killed process may be torn.
