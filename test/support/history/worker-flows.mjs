@@ -25,10 +25,10 @@ export class Flows {
   async begin({ number, seed, flows, events, log }) {
     // With so many processes at work one may stand still longer than a canary does.
     if (this.#rounds.size === 0) watchStalls(this.#recorder).unref();
-    this.#forget(number - 2);
+    this.#forgetUntil(number - 2);
     const files = [openSync(events, 'a'), openSync(log, 'a')];
     const recorder = new TurnRecorder(files[0]);
-    const round = { ended: false, files, recorder };
+    const round = { ended: false, over: false, files, recorder };
     this.#rounds.set(number, round);
     const requests = new Requests(this.#engines, recorder, files[1]);
     const random = seededRandom(seed);
@@ -43,6 +43,7 @@ export class Flows {
     await Promise.all(flows.map(run));
     await requests.idle();
     recorder.flush();
+    round.over = true;
     this.#recorder.record('roundDone', { round: number });
   }
 
@@ -52,10 +53,16 @@ export class Flows {
     if (round) round.ended = true;
   }
 
-  /** Work that outlives its request may write for a while when the round is over; then its files are closed. */
-  #forget(number) {
-    this.#rounds.get(number)?.recorder.flush();
-    for (const file of this.#rounds.get(number)?.files ?? []) closeSync(file);
-    this.#rounds.delete(number);
+  /**
+   * Work that outlives its request may write for a while when the round is over; then its files are closed. Rounds may be
+   * shorter than the waits in them: what is not over keeps its files.
+   */
+  #forgetUntil(last) {
+    for (const [number, { over, recorder, files }] of this.#rounds) {
+      if (number > last || !over) continue;
+      recorder.flush();
+      for (const file of files) closeSync(file);
+      this.#rounds.delete(number);
+    }
   }
 }
