@@ -1,11 +1,10 @@
 import { Redis } from 'ioredis';
+import { expectWithin, timeBetween, type Moment } from '../support/bounds.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab, USUAL_TIMES, type WorkerOptions } from '../support/history/lab.js';
 import { broken } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import { tell } from './results.js';
-import { SLACK } from '../support/history/terms.js';
-import { stalledFor } from '../support/history/wake-ups.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -25,12 +24,6 @@ export const MARGIN = 300;
 export const GRACE = 250;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
 export const PATIENCE = 15_000;
-
-/** The canary tells of a stall when it is over, at its next tick. */
-const CANARY_TELLS = 50;
-
-/** A moment: an event, or a stamp. */
-export type Moment = number | { readonly at: number };
 
 export type ServerToBreak = Pick<RedisServer, 'url' | 'dir' | 'kill' | 'restart' | 'stop'>;
 
@@ -77,12 +70,8 @@ export class Scene {
 
   /** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */
   async expectWithin(from: Moment, to: Moment, bound: number): Promise<void> {
-    await pause(CANARY_TELLS);
-    const [begin, end] = [stampOf(from), stampOf(to)];
-    const took = (end - begin) / NS_PER_MS;
-    const allowed = bound + SLACK + stalledFor(this.lab.history.events, begin, end);
-    tell({ type: 'measured', took, bound });
-    expect(took).toBeLessThanOrEqual(allowed);
+    tell({ type: 'measured', took: timeBetween(from, to), bound });
+    await expectWithin(this.lab, from, to, bound);
   }
 
   /** Leaves nothing behind, and expects that each key that is left has a time to live. */
@@ -144,8 +133,4 @@ export async function isHeld(request: RemoteRequest): Promise<boolean> {
     if (look) return look.held;
   }
   throw new Error(`${request.name} did not look.`);
-}
-
-function stampOf(moment: Moment): number {
-  return typeof moment === 'number' ? moment : moment.at;
 }
