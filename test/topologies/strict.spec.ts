@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import { LockConfigurationError } from '../../lib/core/errors.js';
 import type { FairLock } from '../../lib/core/fair-lock.js';
@@ -5,7 +6,7 @@ import { RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/red
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
-import { deferred, pause, within } from '../support/waiting.js';
+import { deferred, eventually, pause, within } from '../support/waiting.js';
 
 /** Short, since many tests wait for a whole lease; ms. */
 const TIMES = { lease: 1_500, livenessWindow: 1_000, commandTimeout: 500 };
@@ -282,20 +283,25 @@ describe('strict mode', () => {
       await next.release();
     });
 
-    test('under a connection that stood all the time, as well', async () => {
+    test('under a connection that stood all through its promotion, as well', async () => {
       const [holder] = (await settled(servers.primary.url, 1)) as [InProcessClient];
       await servers.followed(1);
       servers.lead(replica);
-      const closed: string[] = [];
-      const early = await strict().start((role) => {
+      const connections: Redis[] = [];
+      const early = await strict().start(() => {
         const client = servers.source();
-        client.on('close', () => closed.push(role));
+        connections.push(client);
         return client;
       });
       // A replica refuses it.
       expect(await refusal(early.engine.acquire('k', DOES_NOT_MATTER))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
+      // Whoever refuses writes is left, at most once in a command deadline: behind that the connection stands for a while.
+      await once(connections[0]!, 'close');
+      await eventually(() => connections.every(({ status }) => status === 'ready'), 2_000, 'the connections');
+      const closed: unknown[] = [];
+      for (const client of connections) client.on('close', () => closed.push(client.options.host));
       await servers.promote(replica);
       const promoted = performance.now();
       const lock = await holder.engine.acquire('k');
