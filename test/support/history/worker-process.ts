@@ -235,7 +235,8 @@ export class WorkerProcess {
   }
 
   private tell(command: Command): void {
-    if (this.child.connected) this.child.send(command);
+    // Killed this very moment: whoever waits for it is told by `exited`.
+    if (this.child.connected) this.child.send(command, () => undefined);
   }
 
   private heard(event: HistoryEvent): void {
