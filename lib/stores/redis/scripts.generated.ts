@@ -2692,7 +2692,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'a45d61269aa3744f8ac9ba167510cf1f9793a3b2',
+  sha1: '8d3b828041fb9b47cb911887aec2dbbebfd3db99',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -3192,6 +3192,7 @@ local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
 return where or ''
 end
 if unserved ~= '-' then
+allow()
 putBack(function(sequence)
 return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
 end)

@@ -63,6 +63,7 @@ end
 
 --- include: line
 if unserved ~= '-' then
+  allow()
   putBack(function(sequence)
     return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
   end)
