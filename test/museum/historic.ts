@@ -169,7 +169,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a message is taken for fresh however old it is',
     mutations: [
-      inStore('redis-lock-store.ts', 'message.left - this.clock.ageAtMost(message.stamp)', 'message.left'),
+      inStore(
+        'redis-lock-store.ts',
+        'message.left - this.context.commands.clockOf(line.keys).ageAtMost(message.stamp)',
+        'message.left',
+      ),
     ],
     proof: simulation('delay', 'pause'),
   },

@@ -82,8 +82,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'lock-line.ts',
-        'if (waiting || late || run?.wantsRenewal) {',
-        'if (late || run?.wantsRenewal) {',
+        'if (!this.beating && (waiting || late || run?.wantsRenewal)) {',
+        'if (!this.beating && (late || run?.wantsRenewal)) {',
       ),
     ],
     proof: simulation('mute'),
@@ -208,7 +208,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('redis-lock-store.ts', 'line.requests.reaskAll()', 'line.beatNow()')],
+    mutations: [inStore('lock-line.ts', 'this.requests.reaskAll();', '')],
     proof: simulation('rollback'),
   },
   {
