@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from './hash-slot.js';
+import { readRunId } from './run-id.js';
 
 /** Least time between two questions to the Cluster who serves what, ms: a failover is many refusals, and one answer. */
 const REFRESH_PAUSE = 100;
@@ -67,10 +68,7 @@ export class ClusterNodes {
       this.connections += 1;
       // Where it is not told, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
-      node.info('server').then(
-        (info) => this.answers(address, /run_id:(\w+)/.exec(info)?.[1] ?? unnamed),
-        () => this.answers(address, unnamed),
-      );
+      void readRunId(node).then((id) => this.answers(address, id ?? unnamed));
     };
     node.on('ready', onReady);
     node.on('close', () => {

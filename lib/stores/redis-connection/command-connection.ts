@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue, type Awaited } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
+import { readRunId } from './run-id.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
 
 /** A Lua script as the embedding tool writes it. */
@@ -199,16 +200,6 @@ export class CommandConnection {
 
 function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.includes('NOSCRIPT');
-}
-
-/** The run id of the server, or undefined where that is not told (no permission, a Cluster with many). */
-export async function readRunId(client: Redis | Cluster): Promise<string | undefined> {
-  if (client.isCluster) return undefined;
-  try {
-    return /run_id:(\w+)/.exec(await client.info('server'))?.[1];
-  } catch {
-    return undefined;
-  }
 }
 
 /** Quits, and cuts the connection where that takes longer than `limit` ms. Resolves when it is gone. Never rejects. */

@@ -28,11 +28,14 @@ export async function lookAtServer(
   needs: Needs,
   subscriptionRefused: boolean,
 ): Promise<string[]> {
-  const [missing, ...nodes] = await Promise.all([
-    missingRights(connection, needs, subscriptionRefused),
-    ...nodesOf(connection.client).map(lookAtNode),
+  const missing = new Set<string>();
+  if (subscriptionRefused) missing.add(`+subscribe or &${needs.channels}`);
+  const note = (error: unknown): void => noteRefusal(missing, error, needs.keys);
+  const [found] = await Promise.all([
+    Promise.all(nodesOf(connection.client).map((node) => lookAtNode(node, note))),
+    tryRights(connection, needs, missing, note),
   ]);
-  return [...missing, ...new Set(nodes.flat())];
+  return [...aboutRights(missing), ...new Set(found.flat())];
 }
 
 function nodesOf(client: Redis | Cluster): Redis[] {
@@ -41,39 +44,30 @@ function nodesOf(client: Redis | Cluster): Redis[] {
 
 // ---- rights --------------------------------------------------------------------------------------------------------
 
-async function missingRights(
+async function tryRights(
   connection: CommandConnection,
   { key, keys, channels, commands }: Needs,
-  subscriptionRefused: boolean,
-): Promise<string[]> {
-  const missing = new Set<string>();
-  if (subscriptionRefused) missing.add(`+subscribe or &${channels}`);
-  const { client } = connection;
+  missing: Set<string>,
+  note: (error: unknown) => void,
+): Promise<void> {
+  const tried = connection.run(tryCommands, [key], commands).then((reply) => {
+    const refused = reply as string[];
+    for (let i = 0; i + 1 < refused.length; i += 2) {
+      missing.add(rightFor(refused[i]!, refused[i + 1]!, keys, channels));
+    }
+  });
   await Promise.all([
-    client.eval('return 1', 1, key).catch((error: unknown) => noteRefusal(missing, error, keys)),
-    connection
-      .run(tryCommands, [key], commands)
-      .then((refused) => {
-        for (const [command, message] of pairs(refused as string[])) {
-          missing.add(rightFor(command, message, keys, channels));
-        }
-      })
-      .catch((error: unknown) => noteRefusal(missing, toCommandFailure(error).error.cause, keys)),
-    ...nodesOf(client).map((node) =>
-      node.info('server').catch((error: unknown) => noteRefusal(missing, error, keys)),
-    ),
+    connection.client.eval('return 1', 1, key).catch(note),
+    tried.catch((error: unknown) => note(toCommandFailure(error).error.cause)),
   ]);
+}
+
+function aboutRights(missing: ReadonlySet<string>): string[] {
   if (missing.size === 0) return [];
   return [
     `The Redis user lacks rights that the lock needs: ${[...missing].join(', ')}. Requests for locks will fail, or be served late, ` +
       'until they are granted (ACL SETUSER); docs/operations.md has the whole rule.',
   ];
-}
-
-function pairs(list: readonly string[]): [string, string][] {
-  return list.flatMap(
-    (_, i) => (i % 2 === 0 ? [[list[i] ?? '', list[i + 1] ?? '']] : []) as [string, string][],
-  );
 }
 
 /** A command that was refused outside a script. */
@@ -94,9 +88,13 @@ function rightFor(command: string, message: string, keys: string, channels: stri
 
 // ---- the server ----------------------------------------------------------------------------------------------------
 
-async function lookAtNode(node: Redis): Promise<string[]> {
+/** @param note hears what the server refuses to tell */
+async function lookAtNode(node: Redis, note: (error: unknown) => void): Promise<string[]> {
   const [info, difference] = await Promise.all([
-    node.info().catch(() => ''),
+    node.info().catch((error: unknown) => {
+      note(error);
+      return '';
+    }),
     clockDifference(node).catch(() => 0),
   ]);
   const field = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
-import { closeClient, readRunId } from './command-connection.js';
+import { closeClient } from './command-connection.js';
 import type { RedisConnection } from './redis-source.js';
+import { readRunId } from './run-id.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;

@@ -132,26 +132,12 @@ export class RequestsInLine {
     }
   }
 
-  /** Never rejects. */
-  private async askTogether(group: readonly Waiter[]): Promise<void> {
-    for (const waiter of group) waiter.asking = true;
-    await this.line.busy(async () => {
-      try {
-        const answer = await this.insistOnPlaces(group);
-        for (const waiter of group) waiter.asking = false;
-        this.understandTogether(group, answer);
-      } catch (error) {
-        for (const waiter of group) waiter.asking = false;
-        for (const waiter of group) this.askingFailed(waiter, toCommandFailure(error));
-      }
-    });
-    for (const waiter of group) if (this.mustAsk(waiter)) void this.ask(waiter);
-  }
-
-  private insistOnPlaces(group: readonly Waiter[]): Promise<Answer> {
+  private askTogether(group: readonly Waiter[]): Promise<void> {
     const { sequence } = group[0]!;
-    return this.insist(group, (deadline) =>
-      this.context.commands.join(this.line.keys, sequence, group.length, deadline),
+    return this.askFor(
+      group,
+      (deadline) => this.context.commands.join(this.line.keys, sequence, group.length, deadline),
+      (answer) => this.understandTogether(group, answer),
     );
   }
 
@@ -174,24 +160,31 @@ export class RequestsInLine {
   /** Asks for a place, or for the old place back, until acknowledged. Never rejects. */
   private async ask(waiter: Waiter): Promise<void> {
     if (waiter.asking || waiter.settled) return;
-    waiter.asking = true;
-    await this.line.busy(async () => {
-      try {
-        const answer = await this.insistOnPlace(waiter);
-        waiter.asking = false;
-        this.understand(waiter, answer);
-      } catch (error) {
-        waiter.asking = false;
-        this.askingFailed(waiter, toCommandFailure(error));
-      }
-    });
-    if (this.mustAsk(waiter)) void this.ask(waiter);
+    await this.askFor(
+      [waiter],
+      (deadline) => this.context.commands.acquire(this.line.keys, waiter, deadline),
+      (answer) => this.understand(waiter, answer),
+    );
   }
 
-  private async insistOnPlace(waiter: Waiter): Promise<Answer> {
-    return this.insist([waiter], (deadline) =>
-      this.context.commands.acquire(this.line.keys, waiter, deadline),
-    );
+  /** Asks for these requests by one command, and again for each that needs it then. Never rejects. */
+  private async askFor(
+    group: readonly Waiter[],
+    command: (deadline: number) => Promise<Answer>,
+    understand: (answer: Answer) => void,
+  ): Promise<void> {
+    for (const waiter of group) waiter.asking = true;
+    await this.line.busy(async () => {
+      try {
+        const answer = await this.insist(group, command);
+        for (const waiter of group) waiter.asking = false;
+        understand(answer);
+      } catch (error) {
+        for (const waiter of group) waiter.asking = false;
+        for (const waiter of group) this.askingFailed(waiter, toCommandFailure(error));
+      }
+    });
+    for (const waiter of group) if (this.mustAsk(waiter)) void this.ask(waiter);
   }
 
   /** Says an idempotent command for these requests until it is answered, or they are all settled, or the deadline is over. */
