@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'db412848949e2002f0647e57bac45caf43ac76dc',
+  sha1: '710505ff620ec853c91e7844a3c130d3c40ee877',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -190,6 +190,9 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+end
 local function parse(text)
 if not text then
 return nil
@@ -268,7 +271,7 @@ local newcomer = not ticket and ownTicket == 0
 local function join()
 speak()
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+local last = lastTicket()
 local text
 if ownTicket > 0 then
 ticket, text = ownTicket, int(ownTicket)
@@ -567,7 +570,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '3e843c6aa5a70504214e693f5dd56d065cf1a448',
+  sha1: '89086e3b5f966c8c95787f1a03a5289cb457201f',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -684,6 +687,9 @@ local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
+end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 end
 local function parse(text)
 if not text then
@@ -1045,7 +1051,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'b8ad81170b00dea54a229dbc941413d52acb3a68',
+  sha1: 'a31dc4757461b7eb1d3c6ef34fde9c75b858bfcb',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1165,6 +1171,9 @@ local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
+end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 end
 local function parse(text)
 if not text then
@@ -1667,7 +1676,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '1bae1ce169e5378e96fd8d83dda545541ee8f6e6',
+  sha1: 'f1b228935aa8a4ede2caa31e8adbc42fc253d21b',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1788,6 +1797,9 @@ local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
+end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 end
 local function parse(text)
 if not text then
@@ -2137,8 +2149,7 @@ if free and waiting > 0 then
 allow()
 end
 speak()
-local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-local ticket = math.max(last + 1, micros)
+local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
 for i = 0, count - 1 do
 if not holds(sequence + i) then
@@ -2166,7 +2177,7 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '3f139058aef876b6d83c6119b224a79f3d950cb1',
+  sha1: 'bc9c803df000a8177c2671fc3224d0e4b783a721',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2283,6 +2294,9 @@ local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
+end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 end
 local function parse(text)
 if not text then
@@ -2692,7 +2706,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '8d3b828041fb9b47cb911887aec2dbbebfd3db99',
+  sha1: '4bf007622c9b370e427357a67c1beb74c167e59a',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2848,6 +2862,9 @@ local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
+end
+local function lastTicket()
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
 end
 local function parse(text)
 if not text then

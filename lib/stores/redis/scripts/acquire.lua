@@ -72,8 +72,7 @@ local function join()
   speak()
   -- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
   if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-    -- Should the hash have been lost, the queue still knows.
-    local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+    local last = lastTicket()
     local text
     if ownTicket > 0 then
       ticket, text = ownTicket, int(ownTicket)

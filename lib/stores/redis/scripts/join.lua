@@ -24,9 +24,7 @@ if free and waiting > 0 then
 end
 speak()
 
--- Should the hash have been lost, the queue still knows.
-local last = tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
-local ticket = math.max(last + 1, micros)
+local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
 for i = 0, count - 1 do
   if not holds(sequence + i) then

@@ -22,6 +22,11 @@ local function keep(key, ttl)
   end
 end
 
+-- The last ticket given (µs). Should the hash have been lost, the queue still knows.
+local function lastTicket()
+  return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+end
+
 -- A client's record: server that carries its subscription, since when doubted (µs, as tickets; 0: not), since when it is
 -- subscribed (ms), generation, host/pid.
 local function parse(text)
