@@ -347,9 +347,13 @@ describe('the scripts of the native protocol', () => {
       );
     });
 
-    test('members of a run whose lease ended keep their places if their client is surely alive', async () => {
+    test.each([
+      ['is heard', true],
+      ['may be alive: nothing is known of its subscription', false],
+    ])('members of a run whose lease ended keep their places if their client %s', async (_, isHeard) => {
       const short = { ...TIMES, lease: 100 };
-      const [holder, alive, other] = [client(short), await heard(short), client(short)];
+      const alive = isHeard ? await heard(short) : client(short);
+      const [holder, other] = [client(short), client(short)];
       const grant = await holder.acquire();
       await alive.acquire();
       await alive.acquire();
@@ -372,6 +376,44 @@ describe('the scripts of the native protocol', () => {
       expect((await asking.heartbeat()).run).toBe('1,2');
       await pause(120);
       expect((await asking.heartbeat()).run).toBe('2');
+    });
+
+    test('and not if nobody listens to it any more', async () => {
+      const short = { ...TIMES, lease: 100 };
+      const [holder, gone, other] = [client(short), await heard(short), client(short)];
+      const grant = await holder.acquire();
+      await gone.acquire();
+      await gone.acquire();
+      await other.acquire();
+      await holder.release(grant.first, grant.sequence);
+      await subscriber.unsubscribe(gone.channel);
+      await pause(120);
+      expect((await other.heartbeat()).run).toBe('1');
+    });
+
+    test('a grant that ran out before its client heard of it is given again if that asks first', async () => {
+      const short = { ...TIMES, lease: 100 };
+      const [holder, unaware, other] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      const { sequence } = await unaware.acquire();
+      await other.acquire();
+      await holder.release(grant.first, grant.sequence);
+      await pause(120);
+      const again = await unaware.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
+      expect(again.run).toBe(String(sequence));
+      expect(again.left).toBeGreaterThan(0);
+      expect((await other.heartbeat()).run).toBe('');
+    });
+
+    test('a grant that ran out is not given to another client whose request has the same number', async () => {
+      const short = { ...TIMES, lease: 100 };
+      const [holder, next, last] = [client(short), client(short), client(short)];
+      const [{ sequence }] = [await holder.acquire(), await next.acquire()];
+      await last.acquire();
+      await pause(120);
+      await last.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
+      expect((await last.heartbeat()).run).toBe('');
+      expect((await next.heartbeat()).run).toBe('1');
     });
 
     test('a lapsed grant is a new generation for its client (M5)', async () => {

@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '710505ff620ec853c91e7844a3c130d3c40ee877',
+  sha1: '18197f65c306169669c6945f16a95258aefe4cc9',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -506,8 +506,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end
@@ -570,7 +569,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '89086e3b5f966c8c95787f1a03a5289cb457201f',
+  sha1: 'ba6ce12418fce6ec1aa176bd5a9f26d02ce5f571',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1000,8 +999,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end
@@ -1051,7 +1049,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'a31dc4757461b7eb1d3c6ef34fde9c75b858bfcb',
+  sha1: '61a576d6af7bd7d1efd21b994fe4030e20309299',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1484,8 +1482,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end
@@ -1520,6 +1517,9 @@ end
 wrote = true
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 keep(queue, WINDOW + RETENTION)
+if holder == client and leaseEnd <= now and client .. ':' .. run == ARGV[9] and (not guard or mayGrant()) then
+grant(client, run, 1, FIRST, FIRST_TTL, '')
+end
 if ARGV[7] == 'waiting' then
 if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
 forget(client)
@@ -1676,7 +1676,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'f1b228935aa8a4ede2caa31e8adbc42fc253d21b',
+  sha1: 'e45ca0cb758af6d353f6aaedaa17ed6d987136fb',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2110,8 +2110,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end
@@ -2177,7 +2176,7 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'bc9c803df000a8177c2671fc3224d0e4b783a721',
+  sha1: '82c5a825998eb01b350bd707ff24f33f060085ab',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2607,8 +2606,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end
@@ -2706,7 +2704,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '4bf007622c9b370e427357a67c1beb74c167e59a',
+  sha1: '7a8b4df413527ff0fa1d09ae28049a4102e25995',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -3175,8 +3173,7 @@ end
 local function lapse()
 if string.find(run, ',', 1, true) then
 local _, heard = parse(recordOf(holder))
-local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-if holder == client or isHeard then
+if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
 putBackAllButFirst()
 end
 end

@@ -22,6 +22,11 @@ local terms, guard = ARGV[11], ARGV[12]
 wrote = true
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
 keep(queue, WINDOW + RETENTION)
+if holder == client and leaseEnd <= now and client .. ':' .. run == ARGV[9] and (not guard or mayGrant()) then
+  -- The grant ran out before its client heard of it (the server's clock was set forward), and nobody has had the lock since:
+  -- the turn is still its.
+  grant(client, run, 1, FIRST, FIRST_TTL, '')
+end
 if ARGV[7] == 'waiting' then
   if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
     -- The queue was lost (evicted): a new generation, so that all who stood in it re-enter (M5).

@@ -244,13 +244,12 @@ local function vacate()
   holder, run, vacated = '', '', true
 end
 
--- The lease has ended. If its client is surely alive (the clock was set, its renewals were lost), the others of its run
--- are still waiting and keep their places; if that is not sure they must re-enter (M7).
+-- The lease has ended. The others of its run are still waiting and keep their places (its renewals were lost, or the clock was
+-- set), unless nobody listens to its client any more; whether that still speaks is judged when their turn comes (M7).
 local function lapse()
   if string.find(run, ',', 1, true) then
     local _, heard = parse(recordOf(holder))
-    local isHeard = heard and heard ~= '-' and isThisServer(heard) and (listeners(holder) or 0) > 0
-    if holder == client or isHeard then
+    if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
       putBackAllButFirst()
     end
   end
