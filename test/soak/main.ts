@@ -1,4 +1,7 @@
-/** `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. */
+/**
+ * `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. The history of a
+ * round that broke something is kept in `reports/soak`.
+ */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
 import type { Totals } from './totals.js';

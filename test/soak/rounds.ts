@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { HistoryEvent } from '../support/history/events.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import type { Lab } from '../support/history/lab.js';
@@ -11,6 +12,9 @@ import type { Judge, Verdict } from './verdict.js';
 const DRAIN_PATIENCE = 40_000;
 /** Faults and ends of workers from so long before a round may still be felt in it, ms. */
 const FELT = 10_000;
+
+/** Where the histories of rounds that broke something are kept. */
+const KEPT = fileURLToPath(new URL('../../reports/soak', import.meta.url));
 
 /** One stretch of the campaign, with locks of its own. */
 export class Round {
@@ -52,14 +56,19 @@ export class Round {
     await Promise.all([...this.files.keys()].map((worker) => this.doneBy(worker)));
     const since = this.begun - FELT * NS_PER_MS;
     const { lease, livenessWindow } = this.lab.times;
+    const context = this.lab.history.events.filter((event) => concerns(event, since));
     const verdict = await judge.judge({
       number: this.number,
       events: [...this.files.values()],
       log: this.log,
-      context: this.lab.history.events.filter((event) => concerns(event, since)),
+      context,
       lease,
       livenessWindow,
     });
+    if (verdict.explanation) {
+      writeFileSync(join(this.folder, 'context.json'), JSON.stringify(context));
+      cpSync(this.folder, join(KEPT, `seed-${this.seed}`), { recursive: true });
+    }
     rmSync(this.folder, { recursive: true });
     return verdict;
   }

@@ -32,28 +32,33 @@ export interface Verdict {
   readonly worstRecoveryMs: Readonly<Record<string, number>>;
 }
 
+interface Waiting {
+  readonly resolve: (verdict: Verdict) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /** The process of judge.ts. */
 export class Judge {
   private readonly child: ChildProcess;
-  private readonly waiting = new Map<number, (verdict: Verdict) => void>();
+  private readonly waiting = new Map<number, Waiting>();
   private failure: Error | undefined;
 
   constructor() {
     this.child = fork(RUN, ['judge.ts'], { execArgv: [] });
     this.child.on('message', (verdict: Verdict) => {
-      this.waiting.get(verdict.number)?.(verdict);
+      this.waiting.get(verdict.number)?.resolve(verdict);
       this.waiting.delete(verdict.number);
     });
     this.child.on('exit', (code, signal) => {
       this.failure = new Error(`The judge has gone: ${signal ?? code}.`);
+      for (const { reject } of this.waiting.values()) reject(this.failure);
     });
   }
 
   judge(round: RoundToJudge): Promise<Verdict> {
     if (this.failure) return Promise.reject(this.failure);
     return new Promise((resolve, reject) => {
-      this.waiting.set(round.number, resolve);
-      this.child.once('exit', () => reject(this.failure ?? new Error('The judge has gone.')));
+      this.waiting.set(round.number, { resolve, reject });
       this.child.send(round);
     });
   }

@@ -51,7 +51,9 @@ export class DeadlineQueue {
   }
 
   private arm(first: Awaited): void {
-    this.timer = setTimeout(() => this.check(), Math.max(1, Math.ceil(first.deadline - performance.now())));
+    // In a process that stood still, timers run before the sockets are read: what lies there is an answer in time.
+    const check = (): unknown => setImmediate(() => this.check());
+    this.timer = setTimeout(check, Math.max(1, Math.ceil(first.deadline - performance.now())));
     this.timer.unref();
   }
 

@@ -197,10 +197,11 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     const ping = subscriptionCheck.wantsPing();
     const say = (via?: ScriptRunner): Promise<Answer> => this.heartbeat(renewal, ping, via);
     const hear = (answer: Answer, counts: boolean): void => {
-      subscriptionCheck.heardBy(Number(answer.details[0]), answer.sentAt.monotonic);
       // The server's clock was set: now it is known, and asking again works (R2).
       if (answer.status === 'EXPIRED') this.nextBeat = performance.now() + 1;
-      else if (run && (counts || answer.status === 'GONE')) this.grant.heardOf(run, answer);
+      else subscriptionCheck.answered(answer.sentAt.monotonic, ping, Number(answer.details[0]));
+      if (run && answer.status !== 'EXPIRED' && (counts || answer.status === 'GONE'))
+        this.grant.heardOf(run, answer);
       this.take(answer);
       if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
     };

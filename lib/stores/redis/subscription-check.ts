@@ -4,11 +4,14 @@ import type { Subscriber } from '../redis-connection/subscriber.js';
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
  * connections to a server that is no longer the one that commands go to.
  *
- * The ping rides on a heartbeat that is sent anyway, so it costs no command of its own.
+ * The ping rides on a heartbeat that is sent anyway, so it costs no command of its own. It is judged when a later heartbeat
+ * is answered: in a process that stood still, timers run before the sockets are read.
  */
 export class SubscriptionCheck {
-  private pingedAt = 0;
-  private pending = false;
+  private pingedAt = -Infinity;
+  private heardAt = -Infinity;
+  /** The server says that it has sent the last ping, which has not come. */
+  private missing = false;
 
   constructor(
     private readonly subscriber: Subscriber,
@@ -18,31 +21,41 @@ export class SubscriptionCheck {
     private readonly oneServer: boolean,
   ) {}
 
-  /** Whether the heartbeat that is about to be sent should send this client a message; also judges the last one. */
+  /** Whether the heartbeat that is about to be sent should send this client a message. */
   wantsPing(): boolean {
     const time = performance.now();
-    const upFor = this.subscriber.upFor;
-    // A timer may fire a little early against the last one; a beat a period later must count as one.
-    if (upFor === undefined || time - this.pingedAt < this.period * 0.9) return false;
-    if (this.pending && upFor > time - this.pingedAt) {
-      this.pending = false;
-      this.subscriber.rebuild();
-      return false;
-    }
+    if (this.missing || !this.subscriber.up || !this.isPeriodLater(time)) return false;
     this.pingedAt = time;
-    this.pending = true;
     return true;
   }
 
   /** Any message proves that the link works. */
   heard(): void {
-    this.pending = false;
+    this.heardAt = performance.now();
+    this.missing = false;
   }
 
-  /** So many connections listened to this client's channel when a command sent at `sentAt` ran; -1: not known. */
-  heardBy(count: number, sentAt: number): void {
-    if (!this.oneServer) return;
-    const upFor = this.subscriber.upFor;
-    if (count === 0 && upFor !== undefined && performance.now() - upFor < sentAt) this.subscriber.rebuild();
+  /** A heartbeat was carried out. `listening`: how many connections listened to this client's channel then; -1: not known. */
+  answered(sentAt: number, pinged: boolean, listening: number): void {
+    if (pinged) this.missing = this.heardAt < this.pingedAt;
+    else if (this.missing && this.isPeriodLater(sentAt)) setImmediate(() => this.judge());
+    if (listening === 0 && this.oneServer && this.wasUpAt(sentAt)) this.subscriber.rebuild();
+  }
+
+  /** What lay in the socket has been read by now. */
+  private judge(): void {
+    if (!this.missing) return;
+    this.missing = false;
+    if (this.wasUpAt(this.pingedAt)) this.subscriber.rebuild();
+  }
+
+  /** A timer may fire a little early against the last one; a beat a period later must count as one. */
+  private isPeriodLater(time: number): boolean {
+    return time - this.pingedAt >= this.period * 0.9;
+  }
+
+  private wasUpAt(time: number): boolean {
+    const { upFor } = this.subscriber;
+    return upFor !== undefined && performance.now() - upFor < time;
   }
 }

@@ -1,0 +1,49 @@
+import { Redis } from 'ioredis';
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+
+const { commandTimeout } = USUAL_TIMES;
+
+/** The event loop gets no turn for so long, ms. */
+function standStill(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a process that stood still reads what came meanwhile before it judges', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let clients: InProcessClients;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url);
+  });
+  beforeEach(() => (clients = new InProcessClients(uniquePrefix())));
+  afterEach(() => clients.close());
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  /** The ids of the connections of clients, other than the one that asks. */
+  const connections = async (): Promise<string[]> => {
+    const own = await admin.client('ID');
+    const list = String(await admin.client('LIST')).matchAll(/^id=(\d+) /gm);
+    return [...list].map(([, id = '']) => id).filter((id) => id !== String(own));
+  };
+
+  test('an answer that lay there is no timeout, and its connection is kept', async () => {
+    const { engine } = await clients.start(server.url);
+    await (await engine.acquire('before')).release();
+    const before = await connections();
+    const asked = engine.acquire('k');
+    await endOfTurn();
+    standStill(commandTimeout + 100);
+    const lock = await asked;
+    expect(lock.state).toBe('held');
+    await lock.release();
+    expect(await connections()).toEqual(before);
+  });
+});
