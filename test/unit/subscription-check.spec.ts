@@ -53,6 +53,19 @@ describe('the check of a subscription', () => {
     expect(rebuilt).toBe(1);
   });
 
+  test('pings ever less often while not even new subscriptions hear anything, and again at once when one does', () => {
+    const pings: number[] = [];
+    for (let period = 0; period < 16; period += 1) {
+      if (beat()) pings.push(period);
+      untilRead();
+      jest.advanceTimersByTime(PERIOD);
+    }
+    expect(pings).toEqual([0, 2, 6, 14]);
+    expect(rebuilt).toBe(4);
+    check.heard();
+    expect([beat(), rebuilt]).toEqual([true, 4]);
+  });
+
   test('keeps it where the ping lay in the socket of a process that stood still', () => {
     const sentAt = performance.now();
     expect(check.wantsPing()).toBe(true);

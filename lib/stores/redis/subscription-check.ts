@@ -1,5 +1,8 @@
 import type { Subscriber } from '../redis-connection/subscriber.js';
 
+/** Where not even a new subscription hears a ping, it is tried again ever less often, up to so many periods. */
+const LONGEST_PATIENCE = 32;
+
 /**
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
  * connections to a server that is no longer the one that commands go to.
@@ -12,6 +15,8 @@ export class SubscriptionCheck {
   private heardAt = -Infinity;
   /** The server says that it has sent the last ping, which has not come. */
   private missing = false;
+  /** Periods between two pings; more than one where nothing was heard since a rebuild (messages may be denied). */
+  private patience = 1;
 
   constructor(
     private readonly subscriber: Subscriber,
@@ -24,7 +29,7 @@ export class SubscriptionCheck {
   /** Whether the heartbeat that is about to be sent should send this client a message. */
   wantsPing(): boolean {
     const time = performance.now();
-    if (this.missing || !this.subscriber.up || !this.isPeriodLater(time)) return false;
+    if (this.missing || !this.subscriber.up || !this.isLater(time, this.patience)) return false;
     this.pingedAt = time;
     return true;
   }
@@ -33,12 +38,13 @@ export class SubscriptionCheck {
   heard(): void {
     this.heardAt = performance.now();
     this.missing = false;
+    this.patience = 1;
   }
 
   /** A heartbeat was carried out. `listening`: how many connections listened to this client's channel then; -1: not known. */
   answered(sentAt: number, pinged: boolean, listening: number): void {
     if (pinged) this.missing = this.heardAt < this.pingedAt;
-    else if (this.missing && this.isPeriodLater(sentAt)) setImmediate(() => this.judge());
+    else if (this.missing && this.isLater(sentAt, 1)) setImmediate(() => this.judge());
     if (listening === 0 && this.oneServer && this.wasUpAt(sentAt)) this.subscriber.rebuild();
   }
 
@@ -46,12 +52,14 @@ export class SubscriptionCheck {
   private judge(): void {
     if (!this.missing) return;
     this.missing = false;
-    if (this.wasUpAt(this.pingedAt)) this.subscriber.rebuild();
+    if (!this.wasUpAt(this.pingedAt)) return;
+    this.patience = Math.min(2 * this.patience, LONGEST_PATIENCE);
+    this.subscriber.rebuild();
   }
 
   /** A timer may fire a little early against the last one; a beat a period later must count as one. */
-  private isPeriodLater(time: number): boolean {
-    return time - this.pingedAt >= this.period * 0.9;
+  private isLater(time: number, periods: number): boolean {
+    return time - this.pingedAt >= (periods - 0.1) * this.period;
   }
 
   private wasUpAt(time: number): boolean {

@@ -5,7 +5,7 @@ import type { SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import { Excuses } from './excuses.js';
-import type { LockState, RequestRecord, Tally, Violation } from './history.js';
+import { NO_GRANT, type LockState, type RequestRecord, type Tally, type Violation } from './history.js';
 import { presentGrant } from './present-grant.js';
 
 /** Errors that a caller may see; anything else is a bug. */
@@ -72,8 +72,10 @@ export class Checker {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.violate('exactly-once', `${name(record)} was granted after it aborted`);
     }
-    const { firstToken, lastToken, at } = lock.serverGrant;
-    record.passedAt = firstToken <= record.token && record.token <= lastToken ? at : now;
+    const { firstToken, lastToken, at, unheard } = lock.serverGrant;
+    const isSeen = firstToken <= record.token && record.token <= lastToken;
+    record.passedAt = isSeen ? at : now;
+    record.unheardBefore = (isSeen ? unheard.get(record.client) : undefined) ?? record.client.lastUnheard;
     if (record.token <= lock.highestToken) {
       // Tokens of the server's own grants are compared in checkServerGrant, without this excuse.
       if (this.excuses.mayOverlap(record, now)) this.tally.excusedOverlaps += 1;
@@ -151,7 +153,7 @@ export class Checker {
     for (const lock of this.locks.values()) {
       if (keys.has(`fairlock:{${lock.name}}`)) continue;
       lock.highestToken = 0;
-      lock.serverGrant = { firstToken: 0, lastToken: 0, at: 0 };
+      lock.serverGrant = NO_GRANT;
     }
   }
 
@@ -236,8 +238,10 @@ export class Checker {
       ) {
         this.violate('fencing', `the server granted ${lock.name} with ${grant.first} after ${before}`);
       }
-      if (grant.first !== before)
-        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now };
+      if (grant.first !== before) {
+        const unheard = new Map(this.clients.map((client) => [client, client.lastUnheard]));
+        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now, unheard };
+      }
     }
     for (const record of lock.holds) {
       const { lease, token = 0 } = record;
@@ -291,7 +295,7 @@ export class Checker {
         holds: new Set(),
         last: undefined,
         highestToken: 0,
-        serverGrant: { firstToken: 0, lastToken: 0, at: 0 },
+        serverGrant: NO_GRANT,
         restoredToken: undefined,
         neededSince: undefined,
       };

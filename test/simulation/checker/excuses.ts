@@ -75,7 +75,7 @@ export class Excuses {
     const recovery = this.heartbeat + this.recovery();
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace.
-    const servedWasSteady = served.client.lastUnheard < passedAt - GRACE;
+    const servedWasSteady = (served.unheardBefore ?? now) < passedAt - GRACE;
     if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
     // While clients have different settings: without messages, a first lease that is shorter than the heartbeat of
     // the client that it is given to may be over before that asks.
@@ -84,7 +84,7 @@ export class Excuses {
     if (messagesMayBeLost && this.shortestWindow < Math.min(lease, window) / 3 + 100 + 10 * this.plan.latency)
       return true;
     // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
-    if (this.kinds.size > 0 && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
+    if (messagesMayBeLost && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
     return this.breaks.some(
       ({ kind, at, lock }) =>
         (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&

@@ -20,6 +20,8 @@ export interface RequestRecord {
   holdEndedAt?: number;
   /** When the server passed the lock to it, or to the run that it belongs to. */
   passedAt?: number;
+  /** When, before that, the server last knew nobody who listens for its client. */
+  unheardBefore?: number;
   rejectedAt?: number;
   error?: string;
 }
@@ -52,6 +54,17 @@ export interface Tally {
   worstGap: number;
 }
 
+/** A grant as it stands on the server. */
+export interface ServerGrant {
+  readonly firstToken: number;
+  readonly lastToken: number;
+  readonly at: number;
+  /** When the server last knew nobody who listens for a client, as it was then. */
+  readonly unheard: ReadonlyMap<SimClient, number>;
+}
+
+export const NO_GRANT: ServerGrant = { firstToken: 0, lastToken: 0, at: 0, unheard: new Map() };
+
 export interface LockState {
   readonly name: string;
   /** Sent and not yet granted or rejected. */
@@ -61,7 +74,7 @@ export interface LockState {
   last: RequestRecord | undefined;
   highestToken: number;
   /** The last grant that was seen on the server, and since when. */
-  serverGrant: { readonly firstToken: number; readonly lastToken: number; readonly at: number };
+  serverGrant: ServerGrant;
   /** Came back with old data. */
   restoredToken: number | undefined;
   /** Since when somebody waits and nobody holds; undefined: not so. */
