@@ -5,6 +5,17 @@ const RULES_SPEC = 'integration/script-rules.spec.ts';
 /** The rules of docs/protocol.md, each left out once. */
 export const RULES: readonly Exhibit[] = [
   {
+    of: 'R1 each script tells the time of Redis',
+    what: 'it does not',
+    mutations: [
+      inState(
+        "{ status, micros, generation, wake, owed, '', 0, 0, a, b, c }",
+        "{ status, 0, generation, wake, owed, '', 0, 0, a, b, c }",
+      ),
+    ],
+    proof: simulation(),
+  },
+  {
     of: 'R2 nothing after the deadline (acquire)',
     what: 'acquire has no deadline',
     mutations: [inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false')],
@@ -75,6 +86,18 @@ export const RULES: readonly Exhibit[] = [
     what: 'half a window is enough',
     mutations: [inLine('if deadline < now then', 'if deadline - WINDOW / 2 < now then')],
     proof: simulation('mute', 'delay'),
+  },
+  {
+    of: 'R9 what lies in the socket was not late',
+    what: 'a process that stood still judges before it reads',
+    mutations: [
+      {
+        file: 'stores/redis-connection/deadline-queue.ts',
+        from: 'setImmediate(() => this.check())',
+        to: 'this.check()',
+      },
+    ],
+    proof: test('integration/standing-still.spec.ts', 'an answer that lay there is no timeout'),
   },
   {
     of: 'R9 a message is only a hint',
@@ -210,6 +233,25 @@ export const RULES: readonly Exhibit[] = [
     what: 'waiters do not ask again when another server answers',
     mutations: [inStore('lock-line.ts', 'this.requests.reaskAll();', '')],
     proof: simulation('rollback'),
+  },
+  {
+    of: 'M7 members of a lapsed run keep their places',
+    what: 'only where their client is surely heard',
+    mutations: [
+      inLine(
+        'if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then',
+        'if holder == client or listeners(holder) ~= 0 and isThisServer(heard) then',
+      ),
+    ],
+    proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
+  },
+  {
+    of: 'M7 an unheard grant that ran out is given again',
+    what: 'it goes to the next',
+    mutations: [
+      inScript('heartbeat', 'if holder == client and leaseEnd <= now and client', 'if false and client'),
+    ],
+    proof: test(RULES_SPEC, 'a grant that ran out before its client heard of it is given again'),
   },
   {
     of: 'M7 members without a turn keep their places',
