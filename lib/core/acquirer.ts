@@ -3,7 +3,7 @@ import { LockDeadlockError, LockShuttingDownError, LockTimeoutError, quote } fro
 import type { HeldGrants } from './held-grants.js';
 import { nearestHold } from './hold-scope.js';
 import type { HeldGrant, Hold } from './hold.js';
-import type { Grant, LockStore } from './lock-store.js';
+import type { AbortSource, Grant, LockRequest, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Shutdown } from './shutdown.js';
 import { throwIfAborted, type Wait } from './wait.js';
@@ -17,25 +17,25 @@ export class Acquirer {
     private readonly shutdown: Shutdown,
   ) {}
 
-  /** @throws what `LockEngine.acquire` throws */
-  async acquire(key: string, encoded: string, ask: Ask): Promise<Hold> {
-    for (;;) {
-      if (this.shutdown.closed) throw new LockShuttingDownError(key);
-      throwIfAborted(key, ask.signal);
-      if (ask.owner !== undefined) {
-        const held = this.owners.held(ask.owner, encoded);
-        if (!held) return await this.obtainFromStore(key, encoded, ask);
-        refuseNested(held, key, ask);
-        return held.enter(ask.label);
-      }
-      const outer = nearestHold(ask.scope, this.grants, encoded);
-      if (!outer) return await this.obtainFromStore(key, encoded, ask);
-      refuseNested(outer.held, key, ask);
-      if (outer.free) return outer.nest(ask.label);
-      const nested = await this.waitToNest(outer, key, ask);
-      if (nested) return nested;
-      // The outer hold ended before its turn came: it asks anew.
+  /** Throws, or rejects with, what `LockEngine.acquire` throws. */
+  acquire(key: string, encoded: string, ask: Ask): Promise<Hold> {
+    if (this.shutdown.closed) throw new LockShuttingDownError(key);
+    throwIfAborted(key, ask.signal);
+    if (ask.owner !== undefined) {
+      const held = this.owners.held(ask.owner, encoded);
+      if (!held) return this.obtainFromStore(key, encoded, ask);
+      refuseNested(held, key, ask);
+      return Promise.resolve(held.enter(ask.label));
     }
+    const outer = nearestHold(ask.scope, this.grants, encoded);
+    return outer ? this.nest(outer, key, encoded, ask) : this.obtainFromStore(key, encoded, ask);
+  }
+
+  private async nest(outer: Hold, key: string, encoded: string, ask: Ask): Promise<Hold> {
+    refuseNested(outer.held, key, ask);
+    if (outer.free) return outer.nest(ask.label);
+    // If the outer hold ended before its turn came, it asks anew.
+    return (await this.waitToNest(outer, key, ask)) ?? (await this.acquire(key, encoded, ask));
   }
 
   private async waitToNest(outer: Hold, key: string, ask: Ask): Promise<Hold | undefined> {
@@ -48,42 +48,36 @@ export class Acquirer {
     }
   }
 
-  private async obtainFromStore(key: string, encoded: string, ask: Ask): Promise<Hold> {
+  private obtainFromStore(key: string, encoded: string, ask: Ask): Promise<Hold> {
     this.refuseEndlessWait(key, ask);
     const wait = this.shutdown.startWait(key, ask);
-    try {
-      const served = this.standInLine(encoded, wait);
-      return await (ask.owner === undefined ? served : this.owners.share(ask.owner, encoded, wait, served));
-    } finally {
-      this.shutdown.endWait(wait);
-    }
+    const served = this.standInLine(encoded, wait);
+    return ask.owner === undefined ? served : this.owners.share(ask.owner, encoded, wait, served);
   }
 
-  private async standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    const { key, ask } = wait;
-    const { maxQueue, label, leaseTime, onQueued } = ask;
-    let grant: Grant;
-    try {
-      grant = await this.store.acquire({
-        key,
-        waitTime: ask.remaining(),
-        maxQueue,
-        label,
-        signal: wait,
-        ...(leaseTime !== undefined && { leaseTime }),
-        ...(onQueued && { onQueued }),
-      });
-    } catch (error) {
-      // The caller knows the wait time of the whole, not what was left of it for this line.
-      throw error instanceof LockTimeoutError
-        ? new LockTimeoutError(key, ask.waitTime, error.blockedBy)
-        : error;
-    }
+  private standInLine(encoded: string, wait: Wait): Promise<Hold> {
+    return this.store.acquire(new RequestOfWait(wait)).then(
+      (grant) => this.granted(grant, encoded, wait),
+      (error: unknown) => this.refused(error, wait),
+    );
+  }
+
+  private granted(grant: Grant, encoded: string, wait: Wait): Hold | Promise<Hold> {
+    this.shutdown.endWait(wait);
     if (this.shutdown.drained) {
-      await grant.release();
-      throw new LockShuttingDownError(key);
+      return grant.release().then(() => {
+        throw new LockShuttingDownError(wait.key);
+      });
     }
-    return this.grants.add(grant, encoded, ask);
+    return this.grants.add(grant, encoded, wait.ask);
+  }
+
+  private refused(error: unknown, wait: Wait): never {
+    this.shutdown.endWait(wait);
+    // The caller knows the wait time of the whole, not what was left of it for this line.
+    throw error instanceof LockTimeoutError
+      ? new LockTimeoutError(wait.key, wait.ask.waitTime, error.blockedBy)
+      : error;
   }
 
   /** Finite waits end by themselves, and several keys asked for at once are taken in one order: neither is refused. */
@@ -96,6 +90,28 @@ export class Acquirer {
       `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
         'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
     );
+  }
+}
+
+/** What a wait asks the store for. */
+class RequestOfWait implements LockRequest {
+  readonly key: string;
+  readonly waitTime: number;
+  declare readonly leaseTime?: number;
+  readonly maxQueue: number;
+  readonly label: string;
+  readonly signal: AbortSource;
+  declare readonly onQueued?: (ahead: number) => void;
+
+  constructor(wait: Wait) {
+    const { key, ask } = wait;
+    this.key = key;
+    this.waitTime = ask.remaining();
+    if (ask.leaseTime !== undefined) this.leaseTime = ask.leaseTime;
+    this.maxQueue = ask.maxQueue;
+    this.label = ask.label;
+    this.signal = wait;
+    if (ask.onQueued) this.onQueued = ask.onQueued;
   }
 }
 

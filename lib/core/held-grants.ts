@@ -2,13 +2,14 @@ import type { EngineDefaults } from './acquire-options.js';
 import type { Ask } from './ask.js';
 import { LockShuttingDownError, quote } from './errors.js';
 import { HeldGrant, type Hold } from './hold.js';
+import { LinkedList } from './linked-list.js';
 import type { Grant } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
 export class HeldGrants {
-  private readonly all = new Set<HeldGrant>();
+  private readonly all = new LinkedList<HeldGrant>();
 
   constructor(
     private readonly watchdog: Watchdog,
@@ -35,11 +36,11 @@ export class HeldGrants {
 
   /** The drain time is over: asks all who hold to stop. */
   interrupt(): void {
-    for (const { key, lease } of this.all) lease.interrupt(new LockShuttingDownError(key));
+    for (const { key, lease } of this.all.all()) lease.interrupt(new LockShuttingDownError(key));
   }
 
   async releaseAll(): Promise<void> {
-    await Promise.all([...this.all].map(({ grant }) => grant.release()));
+    await Promise.all(this.all.all().map(({ grant }) => grant.release()));
   }
 }
 

@@ -8,9 +8,10 @@ import type { LeaseState } from './lease.js';
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 
+const NONE: readonly Hold[] = [];
+
 /** The handle of one acquire: a hold for each key. */
 export class HeldLock implements ScopedLock, LockInScope {
-  private readonly first: Hold;
   private joinedSignals: AbortController | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
@@ -18,9 +19,14 @@ export class HeldLock implements ScopedLock, LockInScope {
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 
-  /** @param holds in the order in which they were taken */
-  constructor(readonly holds: readonly [Hold, ...Hold[]]) {
-    this.first = holds[0];
+  /** One for each key, in the order in which they were taken. */
+  constructor(
+    private readonly first: Hold,
+    private readonly others: readonly Hold[] = NONE,
+  ) {}
+
+  get holds(): readonly Hold[] {
+    return [this.first, ...this.others];
   }
 
   get key(): string {
@@ -32,7 +38,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   get token(): number | undefined {
-    return this.holds.length === 1 ? this.first.held.grant.token : undefined;
+    return this.others.length === 0 ? this.first.held.grant.token : undefined;
   }
 
   get tokens(): ReadonlyMap<string, number> {
@@ -51,7 +57,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   }
 
   get signal(): AbortSignal {
-    if (this.holds.length === 1) return this.first.held.lease.signal;
+    if (this.others.length === 0) return this.first.held.lease.signal;
     if (!this.joinedSignals) {
       this.joinedSignals = controllerForMany();
       for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
@@ -67,6 +73,7 @@ export class HeldLock implements ScopedLock, LockInScope {
   /** The first of its keys' losses that is found; undefined while all are held. */
   get lostError(): LockLostError | undefined {
     if (!this.open) return this.lostBeforeRelease;
+    if (this.others.length === 0) return this.first.held.lease.lostError;
     for (const { held } of this.holds) {
       const lost = held.lease.lostError;
       if (lost) return lost;
@@ -91,7 +98,7 @@ export class HeldLock implements ScopedLock, LockInScope {
     this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
-    return (this.givenBack = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
+    return (this.givenBack = this.others.length === 0 ? this.first.end() : endInReverse(this.holds));
   }
 
   run<T>(code: () => T): T {

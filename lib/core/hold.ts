@@ -1,6 +1,7 @@
 import type { Ask } from './ask.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
+import { LinkedList, type Linked } from './linked-list.js';
 import { NestedLine } from './nested-line.js';
 import type { Wait } from './wait.js';
 import type { Watchdog } from './watchdog.js';
@@ -8,11 +9,14 @@ import type { Watchdog } from './watchdog.js';
 const DONE = Promise.resolve();
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
-export class HeldGrant {
+export class HeldGrant implements Linked<HeldGrant> {
+  previous: HeldGrant | undefined;
+  next: HeldGrant | undefined;
+
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
   /** The outermost hold; with an explicit owner there may be several, which do not exclude each other. */
-  private readonly outermost: Hold[] = [];
+  private readonly outermost = new LinkedList<Hold>();
 
   constructor(
     readonly grant: Grant,
@@ -36,21 +40,21 @@ export class HeldGrant {
 
   enter(label: string): Hold {
     const hold = new Hold(this, undefined, label);
-    this.outermost.push(hold);
+    this.outermost.add(hold);
     return hold;
   }
 
   /** An outermost hold is done. */
   leave(hold: Hold): Promise<void> {
-    this.outermost.splice(this.outermost.indexOf(hold), 1);
-    if (this.outermost.length > 0) return DONE;
+    this.outermost.delete(hold);
+    if (this.outermost.first) return DONE;
     this.onDone(this);
     return this.grant.release();
   }
 
   /** Whoever waits to nest in it is refused. */
   refuseWaiting(error: Error): void {
-    for (const hold of this.outermost) hold.refuseWaiting(error);
+    for (const hold of this.outermost.all()) hold.refuseWaiting(error);
   }
 }
 
@@ -61,7 +65,10 @@ export class HeldGrant {
  * one active child; further ones stand in its line. A hold is *open* until its own section ends, and *done* when the
  * child that has begun, if any, is done too.
  */
-export class Hold {
+export class Hold implements Linked<Hold> {
+  previous: Hold | undefined;
+  next: Hold | undefined;
+
   private isOpen = true;
   private child: Hold | undefined;
   private line: NestedLine<Hold> | undefined;

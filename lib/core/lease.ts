@@ -21,7 +21,8 @@ export class Lease {
   private mayRenew = true;
   private interruption: FairLockError | undefined;
   private controller: AbortController | undefined;
-  private listeners: ((error: LockLostError) => void)[] = [];
+  /** All who want to hear of it: a list for each lease costs more than the few calls inside each other. */
+  private tell: ((error: LockLostError) => void) | undefined;
 
   /**
    * @param key the lock's name, for messages
@@ -108,22 +109,31 @@ export class Lease {
     const error = new LockLostError(this.key, why);
     this.current = error;
     this.controller?.abort(error);
-    const listeners = this.listeners;
-    this.listeners = [];
-    for (const listener of listeners) listener(error);
+    const { tell } = this;
+    this.tell = undefined;
+    tell?.(error);
   }
 
   /** Given back: no longer held, and not lost either. */
   end(): void {
     if (this.state === 'lost') return;
     this.current = 'released';
-    this.listeners = [];
+    this.tell = undefined;
   }
 
   /** Calls `listener` once when the lease is lost, at once if it already is. Listeners must not throw. */
   onLost(listener: (error: LockLostError) => void): void {
     const lost = this.lostError;
-    if (lost) listener(lost);
-    else if (this.current !== 'released') this.listeners.push(listener);
+    if (lost) {
+      listener(lost);
+    } else if (this.current !== 'released') {
+      const { tell } = this;
+      this.tell = tell
+        ? (error) => {
+            tell(error);
+            listener(error);
+          }
+        : listener;
+    }
   }
 }

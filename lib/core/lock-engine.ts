@@ -162,7 +162,7 @@ export class LockEngine {
   ): Promise<HeldLock> {
     const ask = new Ask(options, this.defaults, waitTime);
     if (typeof keys === 'string') {
-      return new HeldLock([await this.acquirer.acquire(keys, this.store.encode(keys), ask)]);
+      return new HeldLock(await this.acquirer.acquire(keys, this.store.encode(keys), ask));
     }
     const taken: Hold[] = [];
     try {
@@ -175,7 +175,8 @@ export class LockEngine {
       await endInReverse(taken);
       throw error;
     }
-    return new HeldLock(taken as [Hold, ...Hold[]]);
+    const [first, ...others] = taken as [Hold, ...Hold[]];
+    return new HeldLock(first, others);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Ask } from './ask.js';
 import { LockShuttingDownError } from './errors.js';
 import type { HeldGrants } from './held-grants.js';
+import { LinkedList } from './linked-list.js';
 import type { Owners } from './owners.js';
 import { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
@@ -14,7 +15,7 @@ type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
 /** The waits of an engine, and how a shutdown ends them step by step. */
 export class Shutdown implements Watched {
-  private readonly waits = new Set<Wait>();
+  private readonly waits = new LinkedList<Wait>();
   private phase: Phase = 'running';
 
   constructor(
@@ -52,14 +53,14 @@ export class Shutdown implements Watched {
   begin(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits) if (!this.holds(wait.ask)) this.abandon(wait);
+    for (const wait of this.waits.all()) if (!this.holds(wait.ask)) this.abandon(wait);
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
   /** The drain time is over. */
   onDue(): void {
     this.phase = 'drained';
-    for (const wait of this.waits) this.abandon(wait);
+    for (const wait of this.waits.all()) this.abandon(wait);
     this.grants.interrupt();
   }
 

@@ -2,15 +2,20 @@ import { follow, unfollow } from './abort-relay.js';
 import type { Ask } from './ask.js';
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
+import type { Linked } from './linked-list.js';
 import type { AbortSource } from './lock-store.js';
 
 /** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
-export class Wait implements AbortSource {
+export class Wait implements AbortSource, Linked<Wait> {
+  previous: Wait | undefined;
+  next: Wait | undefined;
+
   /** The hold into which another request of its owner took it along: it need not wait any more. */
   takenAlong: Hold | undefined;
   aborted = false;
   reason: unknown;
-  private listeners: (() => void)[] = [];
+  /** Of the line that it stands in, which is one at a time. */
+  private listener: (() => void) | undefined;
 
   /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
@@ -28,17 +33,17 @@ export class Wait implements AbortSource {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    const { listeners } = this;
-    this.listeners = [];
-    for (const listener of listeners) listener();
+    const { listener } = this;
+    this.listener = undefined;
+    listener?.();
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.listeners.push(listener);
+    this.listener = listener;
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    this.listeners = this.listeners.filter((other) => other !== listener);
+    if (this.listener === listener) this.listener = undefined;
   }
 
   /** Out of the line for whatever reason: listens no more. */

@@ -1,5 +1,8 @@
-/** Something that wants to be called at a time. Instances are kept, so scheduling allocates nothing. */
+/** Something that wants to be called at a time, by one watchdog. Instances are kept, so scheduling allocates nothing. */
 export interface Watched {
+  /** Its place with the watchdog, which is that one's business. */
+  watchEntry?: WatchEntry | undefined;
+
   /** Called at or after the scheduled time. Must not throw; schedules itself anew if it wants another call. */
   onDue(): void;
 }
@@ -14,8 +17,7 @@ const SLICE = 5;
  * burst of due tasks is worked off in slices of at most 5 ms. The timer never keeps the process alive.
  */
 export class Watchdog {
-  private readonly heap: Entry[] = [];
-  private readonly entries = new Map<Watched, Entry>();
+  private readonly heap: WatchEntry[] = [];
   private timer: NodeJS.Timeout | undefined;
   private timerDue = Infinity;
   private stopped = false;
@@ -29,22 +31,16 @@ export class Watchdog {
   /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), in place of an earlier time of its own. */
   schedule(task: Watched, due: number): void {
     if (this.stopped) return;
-    const entry = this.entries.get(task);
-    if (entry) {
-      entry.due = due;
-      this.siftUp(this.siftDown(entry.index));
-    } else {
-      const added = { task, due, index: this.heap.length };
-      this.heap.push(added);
-      this.entries.set(task, added);
-      this.siftUp(added.index);
-    }
+    const entry = (task.watchEntry ??= new WatchEntry(task));
+    entry.due = due;
+    if (entry.index === NOWHERE) this.siftUp(this.heap.push(entry) - 1);
+    else this.siftUp(this.siftDown(entry.index));
     this.arm();
   }
 
   cancel(task: Watched): void {
-    const entry = this.entries.get(task);
-    if (entry) this.remove(entry);
+    const entry = task.watchEntry;
+    if (entry && entry.index !== NOWHERE) this.remove(entry);
     // The timer stays: when it fires it finds what is due then. Re-arming on each release would cost more.
   }
 
@@ -54,8 +50,8 @@ export class Watchdog {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.timerDue = Infinity;
+    for (const entry of this.heap) entry.index = NOWHERE;
     this.heap.length = 0;
-    this.entries.clear();
   }
 
   private arm(): void {
@@ -89,12 +85,13 @@ export class Watchdog {
     }
   }
 
-  private remove(entry: Entry): void {
-    this.entries.delete(entry.task);
+  private remove(entry: WatchEntry): void {
+    const { index } = entry;
+    entry.index = NOWHERE;
     const last = this.heap.pop();
     if (!last || last === entry) return;
-    this.place(last, entry.index);
-    this.siftUp(this.siftDown(last.index));
+    this.place(last, index);
+    this.siftUp(this.siftDown(index));
   }
 
   private siftUp(index: number): number {
@@ -130,7 +127,7 @@ export class Watchdog {
     return index;
   }
 
-  private place(entry: Entry, index: number): void {
+  private place(entry: WatchEntry, index: number): void {
     this.heap[index] = entry;
     entry.index = index;
   }
@@ -139,8 +136,13 @@ export class Watchdog {
 /** Node's largest timer delay; a later task is reached in several steps. */
 const MAX_DELAY = 2 ** 31 - 1;
 
-interface Entry {
-  readonly task: Watched;
-  due: number;
-  index: number;
+/** The index of what is not scheduled. */
+const NOWHERE = -1;
+
+/** A place in the heap. */
+export class WatchEntry {
+  due = Infinity;
+  index = NOWHERE;
+
+  constructor(readonly task: Watched) {}
 }
