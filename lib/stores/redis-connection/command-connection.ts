@@ -3,7 +3,8 @@ import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue, type Awaited } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
-import { commandTimeout, toCommandFailure } from './server-failure.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
+import { WriteBatches } from './write-batches.js';
 
 /** A Lua script as the embedding tool writes it. */
 export interface Script {
@@ -30,7 +31,7 @@ export class CommandConnection {
   private readonly nodes: ClusterNodes | undefined;
   private suspected = false;
   private closed = false;
-  private corked = false;
+  private readonly writes = new WriteBatches();
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
@@ -109,38 +110,40 @@ export class CommandConnection {
 
   /** Sends a script once. @throws CommandFailure */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const sentAt = performance.now();
-      const awaited: Awaited = {
-        deadline: sentAt + this.timeout,
-        answered: false,
-        onOverdue: () => {
-          reject(commandTimeout(this.timeout));
-          this.suspect(sentAt);
-        },
-      };
-      this.deadlines.add(awaited);
-      const answered = (reply: unknown): void => {
-        this.deadlines.answered(awaited);
-        this.lastAnswer = performance.now();
-        resolve(reply);
-      };
-      const failed = (error: unknown): void => {
-        this.deadlines.answered(awaited);
-        const failure = toCommandFailure(error);
-        if (failure.retriable) this.nodes?.refresh();
-        if (failure.error.failure === 'read-only') this.leaveDemoted();
-        reject(failure);
-      };
-      this.writeTogether();
-      this.client
-        .evalsha(script.sha1, script.numberOfKeys, ...keys, ...args)
-        .then(answered, (error: unknown) => {
-          // Unknown to this server, so it did not run.
-          if (!isNoScript(error)) return failed(error);
-          this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(answered, failed);
-        });
+    return new Promise((resolve, reject) => this.send(script, keys, args, resolve, reject));
+  }
+
+  /** As `run`, and calls either `onReply` or `onFailure`, once. Neither must throw. */
+  send(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    onReply: (reply: unknown) => void,
+    onFailure: (failure: CommandFailure) => void,
+  ): void {
+    const command = new CommandUnderWay(performance.now() + this.timeout, () => {
+      onFailure(commandTimeout(this.timeout));
+      this.suspect(command.deadline - this.timeout);
     });
+    this.deadlines.add(command);
+    const answered = (reply: unknown): void => {
+      this.lastAnswer = performance.now();
+      if (this.deadlines.answered(command)) onReply(reply);
+    };
+    const failed = (error: unknown): void => {
+      const failure = toCommandFailure(error);
+      if (failure.retriable) this.nodes?.refresh();
+      if (failure.error.failure === 'read-only') this.leaveDemoted();
+      if (this.deadlines.answered(command)) onFailure(failure);
+    };
+    this.writeTogether();
+    this.client
+      .evalsha(script.sha1, script.numberOfKeys, ...keys, ...args)
+      .then(answered, (error: unknown) => {
+        // Unknown to this server, so it did not run.
+        if (!isNoScript(error)) return failed(error);
+        this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(answered, failed);
+      });
   }
 
   /** Closes for good: politely where the server answers within `limit` ms. */
@@ -151,17 +154,9 @@ export class CommandConnection {
     await closeClient(this.client, limit);
   }
 
-  /** What is sent in one turn of the event loop goes out in one write: system calls are what a busy client spends most on. */
   private writeTogether(): void {
     const { client } = this;
-    if (this.corked || !('stream' in client) || !this.ready) return;
-    const { stream } = client;
-    this.corked = true;
-    stream.cork();
-    process.nextTick(() => {
-      this.corked = false;
-      stream.uncork();
-    });
+    if ('stream' in client && this.ready) this.writes.before(client.stream);
   }
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
@@ -196,6 +191,17 @@ export class CommandConnection {
       })
       .catch(() => undefined);
   }
+}
+
+/** What the queue of deadlines knows of a command. */
+class CommandUnderWay implements Awaited {
+  previous: Awaited | undefined;
+  next: Awaited | undefined;
+
+  constructor(
+    readonly deadline: number,
+    readonly onOverdue: () => void,
+  ) {}
 }
 
 function isNoScript(error: unknown): boolean {

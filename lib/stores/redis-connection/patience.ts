@@ -18,21 +18,28 @@ export class Patience {
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend
    */
-  async insist<T>(
+  insist<T>(command: () => Promise<T>, deadline: number, abandoned?: () => boolean): Promise<T> {
+    return command().catch((error: unknown) => this.repeat(error, command, deadline, abandoned));
+  }
+
+  /** As `insist`, for whoever has said it once and got `error`. */
+  async repeat<T>(
+    error: unknown,
     command: () => Promise<T>,
     deadline: number,
     abandoned: () => boolean = () => false,
   ): Promise<T> {
+    let failure = toCommandFailure(error);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      const left = deadline - performance.now();
+      if (!failure.retriable || left <= 0) throw failure;
+      if (this.connection.ready) await this.delay(Math.min(pause, left));
+      else await this.connection.whenReady(left);
+      if (performance.now() >= deadline || this.closed || abandoned()) throw failure;
       try {
         return await command();
-      } catch (error) {
-        const failure = toCommandFailure(error);
-        const left = deadline - performance.now();
-        if (!failure.retriable || left <= 0) throw failure;
-        if (this.connection.ready) await this.delay(Math.min(pause, left));
-        else await this.connection.whenReady(left);
-        if (performance.now() >= deadline || this.closed || abandoned()) throw failure;
+      } catch (next) {
+        failure = toCommandFailure(next);
       }
     }
   }

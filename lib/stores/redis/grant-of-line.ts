@@ -1,5 +1,7 @@
+import type { Lease } from '../../core/lease.js';
+import type { Grant } from '../../core/lock-store.js';
 import type { ClientContext } from './client-context.js';
-import { HeldRun } from './held-run.js';
+import { HeldRun, type Turn } from './held-run.js';
 import type { Answer, Finished, LineKeys, PresentGrant } from './line-commands.js';
 import type { RequestsInLine } from './requests-in-line.js';
 import type { Replicated, Replication, ScriptRunner } from './replication.js';
@@ -19,6 +21,9 @@ export interface LineOfGrant {
   beatNow(): void;
   /** Whether a release should mark this client alive in line (R5). */
   mustSpeak(): boolean;
+  /** The line must not be forgotten from `begin` to `end`. */
+  begin(): void;
+  end(): void;
   /** Runs while the line must not be forgotten. */
   busy<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -181,12 +186,10 @@ export class GrantOfLine {
   private enterNext(run: HeldRun): Promise<void> {
     const entered = run.remaining() > 0 ? run.enterNext() : undefined;
     if (!entered) return this.over(run);
-    const { waiter, lease, token } = entered;
+    const { waiter, lease } = entered;
     this.line.requests.served(waiter);
     lease.onLost(() => this.lost(run));
-    let released: Promise<void> | undefined;
-    const release = (): Promise<void> => (released ??= this.leaveSection(run, waiter));
-    waiter.grant({ key: waiter.request.key, token, lease, waited: waiter.waited, release });
+    waiter.grant(new GrantedTurn(entered, () => this.leaveSection(run, waiter)));
     this.line.schedule();
     return Promise.resolve();
   }
@@ -244,21 +247,48 @@ export class GrantOfLine {
 
   /** Resolves when acknowledged, at the latest after the command deadline; goes on in the background until then. */
   private sendRelease(over: Finished): Promise<void> {
-    const { commands, timing } = this.context;
+    const { commands, patience, timing } = this.context;
     const say = (): Promise<Answer> => {
       const sent = commands.release(this.line.keys, over, this.line.mustSpeak());
       this.releaseOrder = commands.lastOrder;
       return sent;
     };
-    const acknowledged = this.line.busy(async () => {
-      this.releasing += 1;
-      // Without an answer the lease ends it.
-      const answer = await this.context.patience
-        .insist(say, performance.now() + timing.lease)
-        .catch(() => undefined);
+    const heard = (answer?: Answer): void => {
       this.releasing -= 1;
       if (answer) this.line.take(answer);
+      this.line.end();
+    };
+    const started = performance.now();
+    this.line.begin();
+    this.releasing += 1;
+    return say().then(heard, (error: unknown) => {
+      const repeated = patience.repeat(error, say, started + timing.lease).then(
+        heard,
+        // Without an answer the lease ends it.
+        () => heard(),
+      );
+      return patience.atMost(repeated, started + timing.commandTimeout - performance.now());
     });
-    return this.context.patience.atMost(acknowledged, timing.commandTimeout);
   }
+}
+
+/** A request's turn as its caller knows it. */
+class GrantedTurn implements Grant {
+  readonly key: string;
+  readonly token: number;
+  readonly lease: Lease;
+  readonly waited: number;
+  private released: Promise<void> | undefined;
+
+  constructor(
+    { waiter, token, lease }: Turn,
+    private readonly leave: () => Promise<void>,
+  ) {
+    this.key = waiter.request.key;
+    this.token = token;
+    this.lease = lease;
+    this.waited = waiter.waited;
+  }
+
+  readonly release = (): Promise<void> => (this.released ??= this.leave());
 }

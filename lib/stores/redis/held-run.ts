@@ -4,6 +4,16 @@ import type { Finished, PresentGrant } from './line-commands.js';
 import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
+/** One request's time inside. */
+export class Turn {
+  constructor(
+    readonly waiter: Waiter,
+    readonly lease: Lease,
+    /** Fencing token. */
+    readonly token: number,
+  ) {}
+}
+
 /**
  * A grant as this client lives it: a run of requests, neighbours in line, that hold the lock one after the other, are
  * renewed as one, and released once at the end (R14).
@@ -13,7 +23,7 @@ export class HeldRun {
   /** Fixed lease of its only request; undefined: the watchdog renews. */
   readonly leaseTime: number | undefined;
   /** The one that is inside. */
-  current: { waiter: Waiter; lease: Lease } | undefined;
+  current: Turn | undefined;
 
   /** Set when Redis has confirmed the whole of a fixed lease. */
   confirmed: boolean;
@@ -67,15 +77,15 @@ export class HeldRun {
   }
 
   /** Lets the next member in that still waits; undefined if there is none. */
-  enterNext(): { waiter: Waiter; lease: Lease; token: number } | undefined {
+  enterNext(): Turn | undefined {
     this.current = undefined;
     while (this.next < this.members.length) {
       const index = this.next++;
       const waiter = this.members[index];
       if (!waiter || waiter.settled) continue;
       const lease = new Lease(waiter.request.key, this.since, this.left);
-      this.current = { waiter, lease };
-      return { waiter, lease, token: this.first + index };
+      this.current = new Turn(waiter, lease, this.first + index);
+      return this.current;
     }
     return undefined;
   }

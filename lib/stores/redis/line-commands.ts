@@ -4,6 +4,7 @@ import type { Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
 import type { ScriptRunner } from './replication.js';
+import { toCommandFailure } from '../redis-connection/server-failure.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import type { Timing } from './timing.js';
@@ -167,7 +168,7 @@ export class LineCommands {
     waiting: { readonly oldest: Asking | undefined } | undefined,
     ping: boolean,
     deadline: number,
-    via: ScriptRunner = this.commands,
+    via?: ScriptRunner,
   ): Promise<Answer> {
     const args = [
       this.clientId,
@@ -225,20 +226,40 @@ export class LineCommands {
   }
 
   /** @param wanted what an acquire would be granted at once */
-  private async say(
+  private say(
     script: Script,
     keys: LineKeys,
-    args: (string | number)[],
+    args: readonly (string | number)[],
     wanted?: Wanted,
-    via: ScriptRunner = this.commands,
+    via?: ScriptRunner,
   ): Promise<Answer> {
     const order = ++this.order;
     const sentAt = now();
-    const reply = (await via.run(script, keys, args)) as string | FullAnswer;
+    const understood = (reply: unknown): Answer => this.understand(keys, reply, order, sentAt, wanted);
+    if (via) return via.run(script, keys, args).then(understood);
+    return new Promise((resolve, reject) => {
+      const onReply = (reply: unknown): void => {
+        try {
+          resolve(understood(reply));
+        } catch (error) {
+          reject(toCommandFailure(error));
+        }
+      };
+      this.commands.send(script, keys, args, onReply, reject);
+    });
+  }
+
+  private understand(
+    keys: LineKeys,
+    reply: unknown,
+    order: number,
+    sentAt: Instant,
+    wanted: Wanted | undefined,
+  ): Answer {
     const answer =
       typeof reply === 'string'
         ? understandShort(reply, order, sentAt, wanted)
-        : understand(reply, order, sentAt);
+        : understand(reply as FullAnswer, order, sentAt);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
     this.clockOf(keys).observe(sentAt.monotonic, performance.now(), answer.serverTime);
     const { grant } = answer;
@@ -287,15 +308,16 @@ function understand(reply: FullAnswer, order: number, sentAt: Instant): Answer {
  * how long the next holder may have the lock.
  */
 function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
-  const [status, micros, wake = '-1'] = reply.split(' ') as [Status, string, string?];
-  const first = Number(micros);
+  const space = reply.indexOf(' ');
+  const second = reply.indexOf(' ', space + 1);
+  const first = Number(second < 0 ? reply.slice(space + 1) : reply.slice(space + 1, second));
   return {
-    status,
+    status: reply.slice(0, space) as Status,
     order,
     sentAt,
     serverTime: first / 1_000,
     generation: -1,
-    wake: Number(wake),
+    wake: second < 0 ? -1 : Number(reply.slice(second + 1)),
     owed: false,
     grant: wanted && { run: [wanted.sequence], first, left: wanted.lease, since: sentAt },
     details: NO_DETAILS,

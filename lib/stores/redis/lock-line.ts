@@ -1,5 +1,5 @@
 import type { Grant, LockRequest } from '../../core/lock-store.js';
-import type { Watched } from '../../core/watchdog.js';
+import type { WatchEntry, Watched } from '../../core/watchdog.js';
 import type { ClientContext } from './client-context.js';
 import { GrantOfLine, type LineOfGrant } from './grant-of-line.js';
 import type { HeldRun } from './held-run.js';
@@ -22,6 +22,7 @@ const RETRY_PAUSE = 100;
  */
 export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   readonly requests: RequestsInLine;
+  watchEntry: WatchEntry | undefined;
   private readonly grant: GrantOfLine;
   /** The newest command whose answer was taken: an older one tells nothing about the present. */
   private newest = 0;
@@ -99,16 +100,23 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.wakeSpread = Math.min(this.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
   }
 
-  async busy<T>(work: () => Promise<T>): Promise<T> {
+  begin(): void {
     this.working += 1;
+  }
+
+  end(): void {
+    this.working -= 1;
+    if (this.working > 0) return;
+    this.schedule();
+    this.onQuiet?.();
+  }
+
+  async busy<T>(work: () => Promise<T>): Promise<T> {
+    this.begin();
     try {
       return await work();
     } finally {
-      this.working -= 1;
-      if (this.working === 0) {
-        this.schedule();
-        this.onQuiet?.();
-      }
+      this.end();
     }
   }
 

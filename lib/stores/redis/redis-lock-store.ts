@@ -20,6 +20,7 @@ import { Subscriber } from '../redis-connection/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
+import { LockLines } from './lock-lines.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
@@ -54,7 +55,7 @@ export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
 
-  private readonly lines = new Map<string, LockLine>();
+  private readonly lines = new LockLines((name, onIdle) => this.newLine(name, onIdle));
   private readonly timing: Timing;
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
@@ -104,7 +105,7 @@ export class RedisLockStore implements LockStore {
       options.onWarning,
     );
     this.marker.onRefused = (error) => {
-      for (const line of this.lines.values()) void line.requests.close(error);
+      for (const line of this.lines.all()) void line.requests.close(error);
     };
     const lineCommands = new LineCommands(
       this.clientId,
@@ -177,7 +178,7 @@ export class RedisLockStore implements LockStore {
     const refused = this.refusal(request);
     if (refused) return Promise.reject(refused);
     this.sequence += 1;
-    return this.line(encodeName(request.key)).join(request, this.sequence);
+    return this.lines.get(encodeName(request.key)).join(request, this.sequence);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
@@ -196,7 +197,7 @@ export class RedisLockStore implements LockStore {
     const first = holder.token;
     const answer = await this.say(() => this.context.commands.forceRelease(keys, first));
     // The caller may be the holder itself: its line hears it here rather than by a message.
-    this.lines.get(encodeName(key))?.beatNow();
+    this.lines.find(encodeName(key))?.beatNow();
     return answer.status === 'FORCED';
   }
 
@@ -207,7 +208,7 @@ export class RedisLockStore implements LockStore {
 
   private async closeAll(): Promise<void> {
     const { commandTimeout } = this.timing;
-    const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
+    const handedBack = Promise.all(this.lines.all().map((line) => line.close()));
     await this.context.patience.atMost(handedBack, commandTimeout);
     this.context.patience.close();
     this.watchdog.stop();
@@ -219,16 +220,9 @@ export class RedisLockStore implements LockStore {
     ]);
   }
 
-  private line(name: string): LockLine {
-    let line = this.lines.get(name);
-    if (!line) {
-      const keys = this.keysOf(name);
-      line = new LockLine(keys, this.context, this.connection.serverOf(keys[0]), (idle) => {
-        if (this.lines.get(name) === idle) this.lines.delete(name);
-      });
-      this.lines.set(name, line);
-    }
-    return line;
+  private newLine(name: string, onIdle: (line: LockLine) => void): LockLine {
+    const keys = this.keysOf(name);
+    return new LockLine(keys, this.context, this.connection.serverOf(keys[0]), onIdle);
   }
 
   private keysOf(name: string): LineKeys {
@@ -258,11 +252,11 @@ export class RedisLockStore implements LockStore {
     if (!message) return;
     const name = message.hash.slice(`${this.keyPrefix}${this.options.keyPrefix}:{`.length, -1);
     if (message.kind === 'revoked') {
-      this.lines.get(name)?.revoked(message.first);
+      this.lines.find(name)?.revoked(message.first);
       return;
     }
     // M1: the message may be old; the largest age that it can have is taken off.
-    const line = this.line(name);
+    const line = this.lines.get(name);
     const left = message.left - this.context.commands.clockOf(line.keys).ageAtMost(message.stamp);
     // R10: where nobody waits any more, the line made for it hands the grant on and is forgotten again.
     line.notified({ run: message.run, first: message.first, left, since: now() });
@@ -282,7 +276,7 @@ export class RedisLockStore implements LockStore {
 
   private onConnected(): void {
     this.marker.connected();
-    for (const line of this.lines.values()) line.keptBy(this.connection.serverOf(line.keys[0]));
+    for (const line of this.lines.all()) line.keptBy(this.connection.serverOf(line.keys[0]));
     this.lookAtAll();
     // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).
     const [runId, heardBy] = [this.connection.serverRunId, this.subscriber.serverRunId];
@@ -290,7 +284,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private lookAtAll(): void {
-    for (const line of this.lines.values()) line.beatNow();
+    for (const line of this.lines.all()) line.beatNow();
   }
 
   private clockStepped(step: number): void {

@@ -9,6 +9,7 @@ import type { Grant, LockRequest } from '../../core/lock-store.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import { describe, type ClientContext } from './client-context.js';
 import type { Answer, LineKeys } from './line-commands.js';
+import { Question } from './question.js';
 import { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again for a place that is in doubt, ms. */
@@ -27,6 +28,9 @@ export interface LineOfRequests {
   queued(answer: Answer, ahead: number): void;
   /** Whether it is its turn in a grant that this request waits for. */
   isGranted(waiter: Waiter): boolean;
+  /** The line must not be forgotten from `begin` to `end`. */
+  begin(): void;
+  end(): void;
   /** Runs while the line must not be forgotten. */
   busy<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -79,7 +83,7 @@ export class RequestsInLine {
     } else {
       // Nobody is overtaken within the process either.
       this.admitNewcomers();
-      void this.ask(waiter);
+      this.ask(waiter);
     }
     return waiter.promise;
   }
@@ -94,7 +98,7 @@ export class RequestsInLine {
   heardGeneration(generation: number): void {
     if (generation === this.generation || generation < 0) return;
     this.generation = generation;
-    for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) void this.ask(waiter);
+    for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) this.ask(waiter);
   }
 
   /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
@@ -106,7 +110,7 @@ export class RequestsInLine {
   reask(waiter: Waiter | undefined): void {
     if (!waiter || waiter.settled) return;
     waiter.need = this.context.commands.lastOrder;
-    void this.ask(waiter);
+    this.ask(waiter);
   }
 
   /** Everybody out, since the client closes or for another reason. Resolves when the line knows. */
@@ -127,22 +131,21 @@ export class RequestsInLine {
     for (let start = 0; start < newcomers.length;) {
       const group = firstGroup(newcomers, start);
       start += group.length;
-      if (group.length === 1) void this.ask(group[0]!);
-      else void this.askTogether(group);
+      if (group.length === 1) this.ask(group[0]!);
+      else this.askTogether(group);
     }
   }
 
-  private askTogether(group: readonly Waiter[]): Promise<void> {
-    const { sequence } = group[0]!;
-    return this.askFor(
-      group,
-      (deadline) => this.context.commands.join(this.line.keys, sequence, group.length, deadline),
-      (answer) => this.understandTogether(group, answer),
-    );
+  private askTogether(group: readonly Waiter[]): void {
+    const first = group[0]!;
+    const { commands, timing } = this.context;
+    const join = ({ deadline }: Question): Promise<Answer> =>
+      commands.join(this.line.keys, first.sequence, group.length, deadline);
+    for (const waiter of group) waiter.asking = true;
+    this.put(new Question(first, timing.commandTimeout, join, group.slice(1)));
   }
 
   private understandTogether(group: readonly Waiter[], answer: Answer): void {
-    if (answer.status === 'EXPIRED') throw commandTimeout(this.context.timing.commandTimeout);
     const [ticket, ahead] = answer.details.map(Number) as [number, number];
     if (answer.status === 'QUEUED') {
       this.line.queued(answer, ahead);
@@ -152,71 +155,79 @@ export class RequestsInLine {
     this.line.take(answer);
     for (const [i, waiter] of group.entries()) {
       if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
-      else if (answer.status === 'KNOWN' && !waiter.settled) void this.ask(waiter);
+      else if (answer.status === 'KNOWN' && !waiter.settled) this.ask(waiter);
       else waiter.tellPlace(ahead + i);
     }
   }
 
-  /** Asks for a place, or for the old place back, until acknowledged. Never rejects. */
-  private async ask(waiter: Waiter): Promise<void> {
+  /** Asks for a place, or for the old place back, until acknowledged. Never throws. */
+  private ask(waiter: Waiter): void {
     if (waiter.asking || waiter.settled) return;
-    await this.askFor(
-      [waiter],
-      (deadline) => this.context.commands.acquire(this.line.keys, waiter, deadline),
-      (answer) => this.understand(waiter, answer),
+    waiter.asking = true;
+    this.put(new Question(waiter, this.context.timing.commandTimeout, this.acquire));
+  }
+
+  private readonly acquire = ({ first, deadline }: Question): Promise<Answer> =>
+    this.context.commands.acquire(this.line.keys, first, deadline);
+
+  /** Puts the question until it is answered, and again for each request that needs it then. */
+  private put(question: Question): void {
+    const { subscriber, timing } = this.context;
+    this.line.begin();
+    // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
+    if (subscriber.up || question.first.tries) this.begin(question);
+    else void subscriber.settled(timing.commandTimeout).then(() => this.begin(question));
+  }
+
+  private begin(question: Question): void {
+    question.begin();
+    this.say(question);
+  }
+
+  private say(question: Question): void {
+    const { patience } = this.context;
+    question.say().then(
+      (answer) => this.answered(question, answer),
+      (error: unknown) => {
+        patience.repeat(error, question.say, question.deadline).then(
+          (answer) => this.answered(question, answer),
+          (failure: unknown) => this.failed(question, failure),
+        );
+      },
     );
   }
 
-  /** Asks for these requests by one command, and again for each that needs it then. Never rejects. */
-  private async askFor(
-    group: readonly Waiter[],
-    command: (deadline: number) => Promise<Answer>,
-    understand: (answer: Answer) => void,
-  ): Promise<void> {
-    for (const waiter of group) waiter.asking = true;
-    await this.line.busy(async () => {
-      try {
-        const answer = await this.insist(group, command);
-        for (const waiter of group) waiter.asking = false;
-        understand(answer);
-      } catch (error) {
-        for (const waiter of group) waiter.asking = false;
-        for (const waiter of group) this.askingFailed(waiter, toCommandFailure(error));
-      }
-    });
-    for (const waiter of group) if (this.mustAsk(waiter)) void this.ask(waiter);
+  private answered(question: Question, answer: Answer): void {
+    // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
+    if (answer.status === 'EXPIRED' && question.again()) return this.say(question);
+    question.answered();
+    question.end();
+    try {
+      if (answer.status === 'EXPIRED') throw commandTimeout(this.context.timing.commandTimeout);
+      if (question.others.length === 0) this.understand(question.first, answer);
+      else this.understandTogether([question.first, ...question.others], answer);
+    } catch (error) {
+      this.refuseAll(question, error);
+    }
+    this.done(question);
   }
 
-  /** Says an idempotent command for these requests until it is answered, or they are all settled, or the deadline is over. */
-  private async insist(
-    group: readonly Waiter[],
-    command: (deadline: number) => Promise<Answer>,
-  ): Promise<Answer> {
-    const { patience, subscriber, timing } = this.context;
-    const started = performance.now();
-    const deadline = started + timing.commandTimeout;
-    // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
-    if (!subscriber.up && !group[0]!.tries) await subscriber.settled(timing.commandTimeout);
-    let attempts = 0;
-    const say = (): Promise<Answer> => {
-      attempts += 1;
-      return command(deadline);
-    };
-    const wasSure = group.map((waiter) => waiter.unsureUntil < started);
-    for (const waiter of group) waiter.unsureUntil = deadline;
-    let answer = await patience.insist(say, deadline);
-    // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
-    while (
-      answer.status === 'EXPIRED' &&
-      performance.now() < deadline &&
-      group.some((waiter) => !waiter.settled)
-    ) {
-      answer = await patience.insist(say, deadline);
-      attempts -= 1;
-    }
-    // A single command that was answered leaves no copy behind (R13).
-    if (attempts === 1) group.forEach((waiter, i) => wasSure[i] && (waiter.unsureUntil = 0));
-    return answer;
+  private failed(question: Question, error: unknown): void {
+    question.end();
+    this.refuseAll(question, error);
+    this.done(question);
+  }
+
+  private refuseAll({ first, others }: Question, error: unknown): void {
+    const failure = toCommandFailure(error);
+    this.askingFailed(first, failure);
+    for (const waiter of others) this.askingFailed(waiter, failure);
+  }
+
+  private done(question: Question): void {
+    this.line.end();
+    if (this.mustAsk(question.first)) this.ask(question.first);
+    for (const waiter of question.others) if (this.mustAsk(waiter)) this.ask(waiter);
   }
 
   private understand(waiter: Waiter, answer: Answer): void {
@@ -235,8 +246,6 @@ export class RequestsInLine {
       case 'FULL':
         this.reject(waiter, new LockQueueFullError(key, waiter.maxQueue));
         break;
-      case 'EXPIRED':
-        throw commandTimeout(this.context.timing.commandTimeout);
       default: // GRANTED: the answer's grant says all; DONE: to a late copy, nobody waits for it
     }
     this.line.take(answer);
@@ -246,7 +255,7 @@ export class RequestsInLine {
     if (waiter.settled) return;
     if (waiter.ticket > 0 && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      this.context.patience.later(RETRY_PAUSE, () => void this.ask(waiter));
+      this.context.patience.later(RETRY_PAUSE, () => this.ask(waiter));
       return;
     }
     this.reject(waiter, failure.error);

@@ -20,6 +20,7 @@ export class Waiter extends PendingRequest implements Asking {
   /** Settled without the lock. */
   gaveUp = false;
   private told = false;
+  private wasSure = true;
 
   /** @param onGiveUp called when the wait time ends or the caller aborts, with the error to reject with */
   constructor(
@@ -42,6 +43,17 @@ export class Waiter extends PendingRequest implements Asking {
   /** It waits in an unbounded line for a lease that is renewed: such requests may ask together. */
   get plain(): boolean {
     return !this.tries && this.leaseTime === undefined && this.maxQueue === Infinity;
+  }
+
+  /** A command for it goes out that was asked for at `asked` and may run until `deadline`. */
+  mayBeUnsure(asked: number, deadline: number): void {
+    this.wasSure = this.unsureUntil < asked;
+    this.unsureUntil = deadline;
+  }
+
+  /** The command has run, once. */
+  sureAgain(): void {
+    if (this.wasSure) this.unsureUntil = 0;
   }
 
   /** Acknowledged in line. */
