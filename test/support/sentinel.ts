@@ -27,17 +27,24 @@ export class SentinelSetup {
     readonly instances: readonly Instance[],
     readonly sentinels: readonly RedisServer[],
     private readonly watch: Redis,
+    private readonly password: string | undefined,
   ) {}
 
-  static async start(replicas = 2): Promise<SentinelSetup> {
+  /** @param password that the sentinels ask for, also of each other */
+  static async start(replicas = 2, password?: string): Promise<SentinelSetup> {
     const primary = await startInstance();
     const followers = await Promise.all(
       Array.from({ length: replicas }, () => startInstance(primary.server.port)),
     );
     const sentinels = await Promise.all(
-      Array.from({ length: SENTINELS }, () => startSentinel(primary.server.port)),
+      Array.from({ length: SENTINELS }, () => startSentinel(primary.server.port, password)),
     );
-    const setup = new SentinelSetup([primary, ...followers], sentinels, adminOf(sentinels[0]!));
+    const setup = new SentinelSetup(
+      [primary, ...followers],
+      sentinels,
+      adminOf(sentinels[0]!, password),
+      password,
+    );
     await setup.watch.connect();
     await setup.whole();
     return setup;
@@ -46,6 +53,17 @@ export class SentinelSetup {
   /** For a client. */
   get options(): { name: string; sentinels: { host: string; port: number }[] } {
     return { name: NAME, sentinels: this.sentinels.map(({ port }) => ({ host: HOST, port })) };
+  }
+
+  /** Says the same to each of the sentinels. */
+  async tellSentinels(...command: [string, ...string[]]): Promise<unknown[]> {
+    return await Promise.all(
+      this.sentinels.map(async (sentinel) => {
+        const admin = adminOf(sentinel, this.password);
+        await admin.connect();
+        return await admin.call(...command).finally(() => admin.disconnect());
+      }),
+    );
   }
 
   /** Whom the sentinels name. */
@@ -84,6 +102,18 @@ export class SentinelSetup {
       return well && others.length === SENTINELS - 1 && (await this.idle(primary));
     };
     await eventually(isWhole, MEETING, 'the primary, its replicas and the sentinels to be in order');
+  }
+
+  /** From now on no replica hears its primary; the result lets them. */
+  async cutReplicas(): Promise<() => Promise<void>> {
+    const roles = await Promise.all(this.instances.map(({ admin }) => admin.role()));
+    const replicas = this.instances.filter((_, i) => roles[i]?.[0] === 'slave');
+    const login = (password: string): Promise<unknown> =>
+      Promise.all(replicas.map(({ admin }) => admin.config('SET', 'masterauth', password)));
+    // A password that nobody asked for: the primary refuses them.
+    await login('wrong');
+    await Promise.all(replicas.map(({ admin }) => admin.call('CLIENT', 'KILL', 'TYPE', 'master')));
+    return async () => void (await login(''));
   }
 
   /** Whoever was killed or frozen is back. */
@@ -130,10 +160,11 @@ async function startInstance(of?: number): Promise<Instance> {
   return { server, admin };
 }
 
-function startSentinel(port: number): Promise<RedisServer> {
+function startSentinel(port: number, password?: string): Promise<RedisServer> {
   return startRedisServer({
     args: ['--sentinel'],
     config: {
+      ...(password !== undefined && { requirepass: password }),
       sentinel: [
         `monitor ${NAME} ${HOST} ${port} ${QUORUM}`,
         `down-after-milliseconds ${NAME} ${DOWN_AFTER}`,
@@ -145,8 +176,9 @@ function startSentinel(port: number): Promise<RedisServer> {
   });
 }
 
-function adminOf({ url }: RedisServer): Redis {
+function adminOf({ url }: RedisServer, password?: string): Redis {
   const admin = new Redis(url, {
+    ...(password !== undefined && { password }),
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: () => 50,
