@@ -15,6 +15,11 @@ const INSTALLERS = { 'apt-get': installByApt, apk: installByApk, dnf: installByD
 
 const INSTALL_TIMEOUT = 180_000;
 
+/** The path of this server program; undefined where it is not on the PATH. Installs nothing. */
+export function presentBinary(name) {
+  return firstOnPath([name]);
+}
+
 /** The path of redis-server or valkey-server; installs it when there is none and the user is root. */
 export async function redisServerBinary() {
   const present = firstOnPath(SERVERS);

@@ -14,6 +14,8 @@ export interface RedisServerOptions {
   config?: Record<string, string | number | string[]>;
   /** Default: a free one. */
   port?: number;
+  /** The program; default: `redisServerBinary()`. */
+  binary?: string;
 }
 
 export interface RedisServer {
@@ -35,6 +37,9 @@ export interface RedisServer {
 
 /** The first that is there of: REDIS_URL, a container, redis-server, redis-server after installing it. */
 export function findRedis(): Promise<FoundRedis>;
+
+/** The path of this server program; undefined where it is not on the PATH. Installs nothing. */
+export function presentBinary(name: string): string | undefined;
 
 /** The path of redis-server or valkey-server, installed when there is none and the user is root. */
 export function redisServerBinary(): Promise<string>;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { startRedisServer } from './redis-server.mjs';
 
-export { redisServerBinary } from './redis-binary.mjs';
+export { presentBinary, redisServerBinary } from './redis-binary.mjs';
 export { freePort, startRedisServer } from './redis-server.mjs';
 
 const PING_TIMEOUT = 2_000;

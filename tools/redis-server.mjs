@@ -26,8 +26,8 @@ const PORT_ATTEMPTS = 3;
  */
 const REAPER = 'while read -r word; do pid=$word; done; [ "$pid" = - ] || kill -9 "$pid"; rm -rf "$0"';
 
-export async function startRedisServer({ args = [], config = {}, port } = {}) {
-  const binary = await redisServerBinary();
+export async function startRedisServer({ args = [], config = {}, port, binary: given } = {}) {
+  const binary = given ?? (await redisServerBinary());
   for (let attempt = 1; ; attempt++) {
     const server = new RedisServer(binary, port ?? (await freePort()), config, args);
     try {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 export {
   freePort,
+  presentBinary,
   redisServerBinary,
   startRedisServer,
   type RedisServer,
