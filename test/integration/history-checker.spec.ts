@@ -1,6 +1,6 @@
 import { check } from '../support/history/checker.js';
 import { NS_PER_MS, type Fault, type HistoryEvent } from '../support/history/events.js';
-import { judgeLog } from '../support/history/independent-log.js';
+import { judgeLog, refusedWrites } from '../support/history/independent-log.js';
 import { type Invariant, type Report } from '../support/history/report.js';
 import { usualTerms } from '../support/history/terms.js';
 
@@ -171,6 +171,7 @@ describe('the history checker accepts', () => {
       .add(401, 'a', 'lost')
       .add(402, 'a', 'releaseSent');
     expect(broken(history)).toEqual([]);
+    expect(history.check().fencedOverlaps).toBe(1);
   });
 
   test('nested sections, deep and in branches, one after the other', () => {
@@ -412,5 +413,10 @@ describe('the judge of the independent log', () => {
     expect(
       judge([line('B', 'a', 1), line('B', 'b', 2), line('E', 'a', 1), line('E', 'b', 2)], events),
     ).toEqual([]);
+  });
+
+  test('counts the writes that a resource refuses because it has seen a higher token, whatever the fault', () => {
+    const text = [line('B', 'a', 1), line('B', 'b', 2), line('E', 'a', 1), line('E', 'b', 2)].join('\n');
+    expect(refusedWrites(text)).toBe(1);
   });
 });

@@ -17,11 +17,12 @@ import { lostWakeUps } from './wake-ups.js';
 export function check(events: readonly HistoryEvent[], terms: Terms): Report {
   const faults = new Faults(events);
   const lives = [...livesOf(events, faults).values()];
+  const exclusion = overlaps(lives, faults, terms);
   const order = inversions(lives, faults, terms);
   const wakeUps = lostWakeUps(lives, events, faults, terms);
   return {
     violations: [
-      ...overlaps(lives, faults, terms),
+      ...exclusion.violations,
       ...tokenRegressions(lives, faults, terms.highestTokens),
       ...order.violations,
       ...wakeUps.violations,
@@ -39,6 +40,7 @@ export function check(events: readonly HistoryEvent[], terms: Terms): Report {
     lost: lives.filter((life) => life.lost).length,
     nested: sum(lives, (life) => life.children.size),
     excused: order.excused,
+    fencedOverlaps: exclusion.fenced,
     worstWakeUp: wakeUps.worst,
     highestTokens: highestTokens(lives, terms.highestTokens),
   };

@@ -8,10 +8,16 @@ const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown
 
 /**
  * Invariant 1: sections of one lock, from the first to the last look that found it held, never overlap.
- * Where a fault took the lock away they may, for as long as a holder needs to notice, and with a higher token behind.
+ * Where a fault took the lock away they may, for as long as a holder needs to notice, and with a higher token behind;
+ * these are counted apart.
  */
-export function overlaps(lives: Iterable<Life>, faults: Faults, terms: Terms): Violation[] {
+export function overlaps(
+  lives: Iterable<Life>,
+  faults: Faults,
+  terms: Terms,
+): { violations: Violation[]; fenced: number } {
   const found: Violation[] = [];
+  let fenced = 0;
   for (const [key, granted] of grantedByKey(lives)) {
     const sections = granted
       .filter((life) => life.heldFrom)
@@ -19,7 +25,9 @@ export function overlaps(lives: Iterable<Life>, faults: Faults, terms: Terms): V
     let longest: Life | undefined;
     for (const section of sections) {
       if (longest && at(longest.heldTo) > at(section.heldFrom)) {
-        if (!excepted(longest, section, at(longest.heldTo) - at(section.heldFrom), faults, terms)) {
+        if (excepted(longest, section, at(longest.heldTo) - at(section.heldFrom), faults, terms)) {
+          fenced += 1;
+        } else {
           found.push({
             invariant: 1,
             sentence: `${longest.name} and ${section.name} hold ${key} at the same time`,
@@ -30,7 +38,7 @@ export function overlaps(lives: Iterable<Life>, faults: Faults, terms: Terms): V
       if (!longest || at(section.heldTo) > at(longest.heldTo)) longest = section;
     }
   }
-  return found;
+  return { violations: found, fenced };
 }
 
 /** Invariant 7: nobody finds the lock held after it went to another, or after it was seen that the server had ended it. */

@@ -14,10 +14,7 @@ type Line = readonly [what: 'B' | 'E', key: string, request: string, token: numb
 export function judgeLog(text: string, events: readonly HistoryEvent[]): Violation[] {
   const faults = new Faults(events);
   const lives = livesOf(events, faults);
-  const lines = text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line);
+  const lines = linesOf(text);
   const found: Violation[] = [];
   const inside = new Map<string, string>();
   const ends = new Set(lines.filter(([what]) => what === 'E').map(([, , request]) => request));
@@ -58,6 +55,28 @@ export function judgeLog(text: string, events: readonly HistoryEvent[]): Violati
     if (what === 'E' && other === request) inside.delete(key);
   }
   return found;
+}
+
+/**
+ * How many of the writes a resource refuses that remembers the highest token of each lock. Nothing is excused, nor are
+ * sections left out that found themselves lost.
+ */
+export function refusedWrites(text: string): number {
+  const highest = new Map<string, number>();
+  let refused = 0;
+  for (const [, key, , token] of linesOf(text)) {
+    if (token === null) continue;
+    if (token < (highest.get(key) ?? 0)) refused += 1;
+    else highest.set(key, token);
+  }
+  return refused;
+}
+
+function linesOf(text: string): Line[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
 }
 
 function violation(invariant: 1 | 2, sentence: string, ...lives: (Life | undefined)[]): Violation {

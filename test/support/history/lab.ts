@@ -13,7 +13,7 @@ import { History } from './history.js';
 import { judgeLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { usualTerms, type Terms } from './terms.js';
-import { WorkerProcess, type WorkerArguments, type WorkerRedis } from './worker-process.js';
+import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** So many processes start side by side. */
@@ -67,6 +67,7 @@ export class Lab {
   constructor(
     private readonly redis: WorkerRedis,
     readonly times: LabTimes = USUAL_TIMES,
+    private readonly demands: Demands = {},
   ) {}
 
   /** Starts a worker process; resolves when its clients are connected. */
@@ -83,7 +84,7 @@ export class Lab {
       dist: builtPackage(),
       store,
       clients,
-      redisStore: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout },
+      redisStore: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout, ...this.demands },
       engine: {
         waitTime: 60_000,
         maxQueue: 100_000,

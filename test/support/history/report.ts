@@ -22,6 +22,8 @@ export interface Report {
   readonly nested: number;
   /** Passed over, but only while a fault kept its client from being reached; no violations. */
   readonly excused: number;
+  /** Held at the same time after a fault took the lock from its holder, the later one with the higher token; no violations. */
+  readonly fencedOverlaps: number;
   /** The longest time, in ms, for which a live waiter waited for a lock that nobody held. */
   readonly worstWakeUp: number;
   /** By key; the next history of the same locks is judged against them. */

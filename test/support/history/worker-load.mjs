@@ -6,12 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
  *
  * @param {import('./worker-process.js').Load} load
  * @param name begins the names of the requests
+ * @param ended whether no more of them are to begin
  */
-export async function runLoad(load, requests, clients, name) {
+export async function runLoad(load, requests, clients, name, ended) {
   const random = seededRandom(load.seed);
   let begun = 0;
   const flow = async (client) => {
-    while (begun < load.requests) {
+    while (begun < (load.requests ?? Infinity) && !ended()) {
       begun += 1;
       const key = `${load.keyPrefix}${Math.floor(random() * load.locks)}`;
       await oneRequest(load, key, random, requests, client, `${name}#${begun}`);

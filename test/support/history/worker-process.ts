@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RedisOptions } from 'ioredis';
+import type { RedisLockStoreOptions } from '../../../lib/stores/redis/redis-lock-store.js';
 import { within } from '../waiting.js';
 import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
 import type { History } from './history.js';
@@ -19,6 +20,9 @@ const CLOSE_TIMEOUT = 6_000;
 export type WorkerRedis =
   string | RedisOptions | { readonly cluster: readonly { host: string; port: number }[] };
 
+/** What a store demands of its servers before it believes a grant; none by default. */
+export type Demands = Pick<RedisLockStoreOptions, 'replicas' | 'maxLease'>;
+
 /** What a worker is told at its start. */
 export interface WorkerArguments {
   readonly name: string;
@@ -33,7 +37,7 @@ export interface WorkerArguments {
     readonly lease: number;
     readonly livenessWindow: number;
     readonly commandTimeout: number;
-  };
+  } & Demands;
   readonly engine: {
     readonly waitTime: number;
     readonly maxQueue: number;
@@ -48,7 +52,8 @@ export interface WorkerArguments {
 /** Many requests, shaped by a seed. Shares are from 0 to 1, times in ms. */
 export interface Load {
   readonly seed: number;
-  readonly requests: number;
+  /** Default: as many as it takes until `endLoad()`. */
+  readonly requests?: number;
   /** How many of them at a time; they are spread over the worker's clients. */
   readonly concurrency: number;
   /** The locks are `${keyPrefix}0`, `${keyPrefix}1`, … */
@@ -86,6 +91,7 @@ type Command =
   | { type: 'ask'; request: string; client: number; key: string; options: AskOptions; holdFor: HoldFor }
   | { type: 'abort' | 'release' | 'assertHeld'; request: string }
   | { type: 'load'; load: Load }
+  | { type: 'endLoad' }
   | { type: 'beginRound'; round: Round }
   | { type: 'endRound'; number: number }
   | { type: 'inspect' | 'forceRelease'; question: string; key: string }
@@ -173,6 +179,11 @@ export class WorkerProcess {
       event.worker === this.name && (event.type === 'loadDone' || event.type === 'exited');
     this.tell({ type: 'load', load });
     await this.history.first(over, ms, `the load of the worker ${this.name}`, from);
+  }
+
+  /** Begins no more of a load; it is done when what it began has ended. */
+  endLoad(): void {
+    this.tell({ type: 'endLoad' });
   }
 
   beginRound(round: Round): void {

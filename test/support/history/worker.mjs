@@ -33,6 +33,7 @@ const log = options.log === undefined ? undefined : openSync(options.log, 'a');
 const requests = new Requests(engines, recorder, log);
 const flows = new Flows(engines, recorder, options.name);
 let closing;
+let loadEnded = false;
 
 const commands = {
   ask: ({ request, client, key, options: ask, holdFor }) => requests.live(request, client, key, ask, holdFor),
@@ -40,9 +41,10 @@ const commands = {
   release: ({ request }) => requests.release(request),
   assertHeld: ({ request }) => requests.assertHeld(request),
   load: async ({ load }) => {
-    await runLoad(load, requests, engines.length, options.name);
+    await runLoad(load, requests, engines.length, options.name, () => loadEnded);
     recorder.record('loadDone', {});
   },
+  endLoad: () => (loadEnded = true),
   beginRound: ({ round }) => flows.begin(round),
   endRound: ({ number }) => flows.end(number),
   inspect: ({ question, key }) =>

@@ -1,0 +1,218 @@
+import { NS_PER_MS, type FaultKind, type HistoryEvent } from '../support/history/events.js';
+import { refusedWrites } from '../support/history/independent-log.js';
+import { Lab } from '../support/history/lab.js';
+import type { RemoteRequest } from '../support/history/remote-request.js';
+import { SLACK, type Gap } from '../support/history/terms.js';
+import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
+import { SentinelSetup, type Instance } from '../support/sentinel.js';
+import { pause } from '../support/waiting.js';
+import { DEADLINE, PATIENCE, WINDOW } from '../faults/scene.js';
+import { expectGone } from '../soak/leftovers.js';
+
+/** Longer than any failover here, so that an old holder may believe through it. */
+const LONG_LEASE = 9_000;
+/** In strict mode each new primary waits for so long. */
+const MAX_LEASE = 5_000;
+/** A primary that feeds a new replica forks; what that takes on a busy machine the canary cannot see. */
+const FORK = 500;
+/** The longest pause between two attempts to connect, with its jitter. */
+const LONGEST_BACKOFF = 1_200;
+/** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
+const FOUND = DEADLINE + LONGEST_BACKOFF;
+/** Broken subscriptions are back after the first pause before a reconnect. */
+const RESUBSCRIBED = 500;
+/** With `replicas` there is none while one of two servers is away, which is most of the time here. */
+const FEWEST_GRANTS = 300;
+/** Five faults with half a minute for each of them, on a busy machine. */
+const TIMEOUT = 200_000;
+
+interface Way {
+  readonly way: string;
+  /** As many as may be promoted; with `replicas` all of them must have a grant (docs/replication.md). */
+  readonly replicas: number;
+  readonly demands: Demands;
+  /** What a failover does to locks: only where writes may be lost is an overlap excused, and only behind a higher token. */
+  readonly failover: readonly FaultKind[];
+}
+
+const WAYS: Way[] = [
+  {
+    way: 'without replicas or strict: two hold a lock only after a failover, and the older token is refused',
+    replicas: 2,
+    demands: {},
+    failover: ['serverDown', 'dataLost'],
+  },
+  {
+    way: 'with replicas: never two holders, whatever the primary had not passed on when it died',
+    replicas: 1,
+    demands: { replicas: { min: 1, timeout: 500 } },
+    failover: ['serverDown'],
+  },
+  {
+    way: 'with strict: never two holders, though what the primary granted last is lost',
+    replicas: 2,
+    demands: { maxLease: MAX_LEASE },
+    failover: ['serverDown'],
+  },
+];
+
+describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas, demands, failover }) => {
+  let setup: SentinelSetup;
+  let lab: Lab;
+  let workers: WorkerProcess[];
+
+  beforeAll(async () => {
+    setup = await SentinelSetup.start(replicas);
+  }, 60_000);
+  afterAll(() => setup.stop());
+
+  beforeEach(async () => {
+    lab = new Lab(
+      setup.options,
+      { lease: demands.maxLease ?? LONG_LEASE, livenessWindow: WINDOW, commandTimeout: DEADLINE },
+      demands,
+    );
+    await lab.watchStalls();
+    workers = await lab.workersAlike(5);
+  });
+  afterEach(() => lab.close());
+
+  test(
+    'in order, with rising tokens; nothing is left',
+    async () => {
+      const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      await served(fault('serverDown')); // a first start in strict mode waits as a new primary does
+      const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...loadOf(i) }, TIMEOUT));
+      await cutSubscriptions();
+      await loseReplica();
+      for (const change of [byOrder, killUnheard, freeze]) await replace(change);
+      for (const worker of workers) worker.endLoad();
+      await Promise.all(loads);
+      await lab.closeWorkers();
+      const { admin } = await setup.primary();
+      await admin.del(`${lab.prefix}:primary`); // the marker of strict mode is meant to stay for an hour
+      await expectGone(admin, lab, false);
+      const report = lab.verify({ wakeUp });
+      const refused = refusedWrites(lab.log());
+      process.stderr.write(
+        `SEED=${seed} ${JSON.stringify({ ...report, refused, highestTokens: undefined })}\n`,
+      );
+      expect(report.grants).toBeGreaterThan(FEWEST_GRANTS);
+      const documented = failover.includes('dataLost');
+      expect(report.fencedOverlaps > 0).toBe(documented);
+      // Elsewhere a refused write is one of a section that had found itself lost: `verify` has judged the others.
+      if (documented) expect(refused).toBeGreaterThan(0);
+    },
+    TIMEOUT,
+  );
+
+  /** Three processes have many short sections, two have long ones, in which a failover finds them. */
+  function loadOf(worker: number): Omit<Load, 'seed'> {
+    const shares = { timeoutShare: 0.05, abortShare: 0.05, nestedShare: 0.1 };
+    const usual = { waitTime: 30_000, ...shares };
+    if (worker < 3) return { concurrency: 4, keyPrefix: 'short', locks: 4, longestHold: 60, ...usual };
+    return { concurrency: 4, keyPrefix: 'long', locks: 3, longestHold: 3_000, ...usual };
+  }
+
+  /** An outage is what it is; after it somebody has to find the new primary, which may have to wait first. */
+  function wakeUp({ from, to, faults, stalled }: Gap): number {
+    const outages = faults.map(({ at, until }) => Math.max(0, Math.min(until, to) - Math.max(at, from)));
+    const behind = FOUND + (demands.maxLease ?? 0);
+    return SLACK + FORK + stalled + outages.reduce((sum, one) => sum + one / NS_PER_MS + behind, 0);
+  }
+
+  /** Recorded until the result is called. */
+  function fault(...kinds: readonly FaultKind[]): () => void {
+    const heals = kinds.map((kind) => lab.history.fault(kind).heal);
+    return () => heals.forEach((heal) => heal());
+  }
+
+  /** Somebody who asks now is granted a lock; then whatever was recorded is over. */
+  async function served(heal: () => void): Promise<void> {
+    const request = workers[0]!.ask('any');
+    await request.granted(PATIENCE);
+    heal();
+    await request.release();
+  }
+
+  /** All but those of the sentinels: these would take the primary for down. */
+  async function cutSubscriptions(): Promise<void> {
+    const { admin } = await setup.primary();
+    for (let times = 0; times < 3; times += 1) {
+      const heal = fault('cut');
+      const subscribers = String(await admin.client('LIST', 'TYPE', 'PUBSUB')).split('\n');
+      const ours = subscribers.filter((line) => line !== '' && !line.includes(' name=sentinel-'));
+      expect(ours).toHaveLength(workers.length);
+      const ids = ours.map((line) => /^id=(\d+)/.exec(line)![1]!);
+      await Promise.all(ids.map((id) => admin.client('KILL', 'ID', id)));
+      await pause(RESUBSCRIBED);
+      heal();
+    }
+  }
+
+  /** Nothing is to be noticed, but where each grant needs all replicas. */
+  async function loseReplica(): Promise<void> {
+    const primary = await setup.primary();
+    const replica = setup.instances.find((one) => one !== primary)!;
+    const heal = demands.replicas ? fault('serverDown') : (): void => undefined;
+    await replica.server.kill();
+    await pause(2 * DEADLINE);
+    await setup.heal();
+    await setup.whole();
+    await pause(DEADLINE);
+    heal();
+    await grantedAgain();
+  }
+
+  /** Replaces the primary; `change` may say what is to be seen as soon as there is another one. */
+  async function replace(change: (former: Instance) => Promise<void | (() => Promise<void>)>): Promise<void> {
+    const former = await setup.primary();
+    const heal = fault(...failover);
+    const look = await change(former);
+    await setup.promoted(former);
+    const back = async (): Promise<void> => {
+      await setup.heal();
+      await setup.whole();
+    };
+    if (demands.replicas) await back();
+    await look?.();
+    await pause(FOUND + (demands.maxLease ?? 0));
+    heal();
+    await grantedAgain();
+    if (!demands.replicas) await back();
+  }
+
+  const byOrder = (): Promise<void> => setup.failover();
+  const freeze = (former: Instance): Promise<void> => former.server.kill('SIGSTOP');
+
+  /** What the primary grants last no replica hears of; its holder stands still until somebody else has that lock. */
+  async function killUnheard(former: Instance): Promise<() => Promise<void>> {
+    const hear = await setup.cutReplicas();
+    const unheard = workers[4]!.ask('unheard');
+    await (demands.replicas ? unheard.event('error') : unheard.event('op'));
+    const { resume } = workers[4]!.stop();
+    await former.server.kill();
+    await hear();
+    return async () => {
+      const next = await firstGranted('unheard');
+      const over = demands.replicas ? unheard.event('error') : unheard.release();
+      resume();
+      await over;
+      await next.release();
+    };
+  }
+
+  /** Asks until the new primary is found; then it waits for as long as that one lets everybody wait. */
+  async function firstGranted(key: string): Promise<RemoteRequest> {
+    for (;;) {
+      const request = workers[0]!.ask(key);
+      const outcome = await Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+      if (outcome.type === 'granted') return request;
+    }
+  }
+
+  async function grantedAgain(): Promise<void> {
+    const isGrant = (event: HistoryEvent): event is HistoryEvent => event.type === 'granted';
+    await lab.history.first(isGrant, PATIENCE, 'a grant after a fault', lab.history.events.length);
+  }
+});
