@@ -2704,7 +2704,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '7a8b4df413527ff0fa1d09ae28049a4102e25995',
+  sha1: '92c4dd5a734eaeb9707b705d0113c9cc026d16b6',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2720,11 +2720,11 @@ redis.call('PEXPIRE', hash, ARGV[3])
 redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
 return 'RELEASED ' .. stamp .. ' -1'
 end
-local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
-if usual and waiting > 1 and lease and not ARGV[5] then
+local lease, ttl, atRest = string.match(ARGV[4], '^%- idle (%d+) (%d+) .* (%d+)$')
+if usual and lease and not ARGV[5] then
 local members = redis.call('ZRANGE', queue, '0', '1')
 local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
-if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
+if name and (waiting == 1 or string.sub(members[2], 1, #name) ~= name) and string.sub(me, 1, #name) ~= name then
 local deadline = redis.call('ZSCORE', clients, name)
 local record = redis.call('HGET', hash, 'c:' .. name)
 local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
@@ -2734,6 +2734,9 @@ if (tonumber(heard[2]) or 0) > 0 then
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
 redis.call('PEXPIRE', hash, ttl)
+if waiting == 1 then
+redis.call('PEXPIRE', clients, atRest)
+end
 redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
 return 'RELEASED ' .. stamp .. ' ' .. lease
 end

@@ -26,11 +26,11 @@ end
 
 -- The usual handoff: the head of the line is a single request of another client, which is in touch and surely alive. What
 -- is not usual in any way takes the long way, which would do the same here.
-local lease, ttl = string.match(ARGV[4], '^%- idle (%d+) (%d+) ')
-if usual and waiting > 1 and lease and not ARGV[5] then
+local lease, ttl, atRest = string.match(ARGV[4], '^%- idle (%d+) (%d+) .* (%d+)$')
+if usual and lease and not ARGV[5] then
   local members = redis.call('ZRANGE', queue, '0', '1')
   local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
-  if name and string.sub(members[2], 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
+  if name and (waiting == 1 or string.sub(members[2], 1, #name) ~= name) and string.sub(me, 1, #name) ~= name then
     local deadline = redis.call('ZSCORE', clients, name)
     local record = redis.call('HGET', hash, 'c:' .. name)
     local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
@@ -41,6 +41,10 @@ if usual and waiting > 1 and lease and not ARGV[5] then
         redis.call('ZREMRANGEBYRANK', queue, '0', '0')
         redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
         redis.call('PEXPIRE', hash, ttl)
+        if waiting == 1 then
+          -- Nobody is left in line.
+          redis.call('PEXPIRE', clients, atRest)
+        end
         redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
         return 'RELEASED ' .. stamp .. ' ' .. lease
       end
