@@ -70,6 +70,27 @@ describe('a process that gets no turn', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0 });
   });
 
+  test('a process stopped while it was granted the lock, and this taken by force: it hears of both, and holds nothing', async () => {
+    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
+    const [first, stoppedOne] = await holderAndLine('k', holder, head);
+    const { resume } = head.stop();
+    await first.release();
+    const forced = scene.lab.history.fault('forced', { key: 'k' });
+    await other.question('forceRelease', 'k', PATIENCE);
+    forced.heal();
+    const later = other.ask('k');
+    await later.granted();
+    resume();
+    // It reads that it was granted the lock, and then that it lost it.
+    expect(await stoppedOne!.event('assertHeld')).toMatchObject({ held: false });
+    expect(await isHeld(later)).toBe(true);
+    await stoppedOne!.release();
+    expect(await isHeld(later)).toBe(true);
+    await later.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 3, errors: 0 });
+  });
+
   test('an event loop blocked for a heartbeat period: the lock is kept', async () => {
     const [holder, other] = (await scene.workers(2)) as Two;
     const [first, next] = await holderAndLine('k', holder, other);

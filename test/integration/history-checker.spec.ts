@@ -174,6 +174,18 @@ describe('the history checker accepts', () => {
     expect(history.check().fencedOverlaps).toBe(1);
   });
 
+  test('that one whose lock was taken by force before it heard of it is told of its grant after the next', () => {
+    const history = script()
+      .inLine(0, 1, 'a')
+      .fault(5, 6, 'forced', { key: 'k' })
+      .sent(8, 'b')
+      .section(9, 10, 'b', 2)
+      .add(12, 'a', 'granted', { token: 1 })
+      .look(13, 'a', false)
+      .add(14, 'a', 'releaseSent');
+    expect(broken(history)).toEqual([]);
+  });
+
   test('nested sections, deep and in branches, one after the other', () => {
     const history = script()
       .sent(0, 'a')
@@ -233,6 +245,16 @@ describe('the history checker rejects', () => {
       .sent(4, 'b')
       .section(5, 6, 'b', 6);
     expect(broken(history)).toEqual([2]);
+  });
+
+  test('2: a token that falls although the lock was taken by force long before it was asked for', () => {
+    const history = script()
+      .fault(0, 1, 'forced', { key: 'k' })
+      .inLine(2, 3, 'a')
+      .sent(8, 'b')
+      .section(9, 10, 'b', 2)
+      .section(12, 13, 'a', 1);
+    expect(broken(history)).toContain(2);
   });
 
   test('2: a token that is not above those of histories before', () => {

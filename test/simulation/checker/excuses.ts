@@ -74,8 +74,10 @@ export class Excuses {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
-    // While all subscriptions come back, the line waits for those that return within the grace.
-    const servedWasSteady = (served.unheardBefore ?? now) < passedAt - GRACE;
+    // While all subscriptions come back, the line waits for those that return within the grace; not for one that spoke when
+    // the other was heard already, and broke again.
+    const steadySince = Math.max(passedAt - GRACE, waiting.ackedAt ?? 0);
+    const servedWasSteady = (served.unheardBefore ?? now) < steadySince;
     if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
     // While clients have different settings: without messages, a first lease that is shorter than the heartbeat of
     // the client that it is given to may be over before that asks.

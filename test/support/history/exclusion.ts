@@ -25,7 +25,7 @@ export function overlaps(
     let longest: Life | undefined;
     for (const section of sections) {
       if (longest && at(longest.heldTo) > at(section.heldFrom)) {
-        if (excepted(longest, section, at(longest.heldTo) - at(section.heldFrom), faults, terms)) {
+        if (excepted(longest, section, faults, terms)) {
           fenced += 1;
         } else {
           found.push({
@@ -57,7 +57,7 @@ export function lateHolders(
       if (!last) continue;
       const next = granted[i + 1];
       if (next && last.at > next.grantedAt) {
-        if (!excepted(life, next, last.at - next.grantedAt, faults, terms)) {
+        if (!excepted(life, next, faults, terms)) {
           found.push({
             invariant: 7,
             sentence: `${life.name} finds itself holding ${key} after ${next.name} was granted it`,
@@ -79,17 +79,21 @@ export function lateHolders(
 }
 
 /**
- * The lock was taken from `before` while it held, which it notices at its next renewal; if it could not reach the server
- * then, or stood still, at the latest when its lease is over.
+ * The lock was taken from the older one, by their tokens, which notices it at its next renewal; if it could not reach the
+ * server then, or stood still, at the latest when its lease is over. It may even hear of its grant after the other.
  */
-function excepted(before: Life, after: Life, overlap: number, faults: Faults, terms: Terms): boolean {
-  const taken = faults.taking(before.key, before.sent.at, after.grantedAt);
+function excepted(one: Life, other: Life, faults: Faults, terms: Terms): boolean {
+  if (one.token !== null && one.token === other.token) return false;
+  const heardLate = one.token !== null && other.token !== null && other.token < one.token;
+  const [older, newer] = heardLate ? [other, one] : [one, other];
+  const taken = faults.taking(older.key, older.sent.at, Math.max(older.grantedAt, newer.grantedAt));
   if (!taken) return false;
+  if (!older.heldTo) return true;
   const deaf = faults
-    .felt(before.key, taken.at, at(before.heldTo), 0, before.worker)
+    .felt(older.key, taken.at, older.heldTo.at, 0, older.worker)
     .some(({ kind }) => DEAFENING.has(kind));
-  if (overlap > ((deaf ? terms.lease : terms.renewal) + SLACK) * NS_PER_MS) return false;
-  return before.token === null || after.token === null || after.token > before.token;
+  const overlap = older.heldTo.at - newer.grantedAt;
+  return overlap <= ((deaf ? terms.lease : terms.renewal) + SLACK) * NS_PER_MS;
 }
 
 function at(event: { at: number } | undefined): number {

@@ -3,8 +3,8 @@ import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 
 /**
- * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away,
- * the order of two grants is only known if the second was asked for when the first had been given.
+ * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away from
+ * one that hears late that it had it, the order of two grants is only known if it asked when the other had been granted.
  */
 export function tokenRegressions(
   lives: Iterable<Life>,
@@ -27,7 +27,7 @@ export function tokenRegressions(
       if (highest && tokenOf(life) <= tokenOf(highest)) {
         const orderIsKnown = highest.grantedAt < life.sent.at;
         const same = tokenOf(life) === tokenOf(highest);
-        if (same || orderIsKnown || !faults.taking(key, highest.sent.at, life.grantedAt)) {
+        if (same || orderIsKnown || !faults.taking(key, life.sent.at, life.grantedAt)) {
           found.push({
             invariant: 2,
             sentence: `the token of ${life.name} for ${key} is not above that of ${highest.name}, which was granted before`,
