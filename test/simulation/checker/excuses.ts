@@ -87,6 +87,16 @@ export class Excuses {
       return true;
     // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
     if (messagesMayBeLost && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
+    // A step of the server's clock is silence of everybody: where settings differ, too long for some only (R7).
+    const othersAllowMore = Math.min(lease, window) < this.window;
+    const silenced = this.breaks.some(
+      ({ kind, at, by }) =>
+        kind === 'clock-forward' &&
+        by + this.heartbeat > window &&
+        at <= passedAt &&
+        passedAt <= at + recovery,
+    );
+    if (othersAllowMore && silenced) return true;
     return this.breaks.some(
       ({ kind, at, lock }) =>
         (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&
