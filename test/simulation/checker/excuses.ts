@@ -87,23 +87,27 @@ export class Excuses {
       return true;
     // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
     if (messagesMayBeLost && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
-    // A step of the server's clock is silence of everybody: where settings differ, too long for some only (R7).
-    const othersAllowMore = Math.min(lease, window) < this.window;
+    // A step of the server's clock is silence of everybody: of more than a window for all it costs nothing (R7), of less it
+    // may be too much for those who spoke longest ago.
     const silenced = this.breaks.some(
       ({ kind, at, by }) =>
         kind === 'clock-forward' &&
         by + this.heartbeat > window &&
+        by < this.window &&
         at <= passedAt &&
         passedAt <= at + recovery,
     );
-    if (othersAllowMore && silenced) return true;
+    if (silenced) return true;
     return this.breaks.some(
       ({ kind, at, lock }) =>
         (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&
         (lock === undefined || lock === waiting.lock) &&
         at >= (waiting.ackedAt ?? 0) - recovery &&
-        // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones.
-        (passedAt <= at + recovery || this.steppedBack > 0),
+        // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones. A copy of an old
+        // command may hide that the rest of a client's places are gone.
+        (passedAt <= at + recovery ||
+          this.steppedBack > 0 ||
+          (kind === 'line-lost' && this.kinds.has('duplicate'))),
     );
   }
 
