@@ -144,6 +144,13 @@ export const TARGETS = [
     value: byRaw('p50Ms'),
     atMost: 2,
   },
+  {
+    scenario: 'ping-pong',
+    text: "a bare PUBLISH's p50 by a PING's p50 (the floor of the line above)",
+    value: (subjects) => paired({ p50Ms: subjects.raw?.bareP50Ms }, subjects.raw, 'p50Ms'),
+    atMost: 2,
+    aim: true,
+  },
   { scenario: 'dead-waiters', text: 'time to serve, at any k, ms', value: worst('servedMs'), atMost: 100 },
   {
     scenario: 'starvation',

@@ -26,6 +26,13 @@ export default {
         return () => redis.releaseRaw(key, id);
       },
       ping: () => redis.ping(),
+      publish: (channel, text) => redis.publish(channel, text),
+      async subscribe(channel, listener) {
+        const subscriber = redis.duplicate();
+        subscriber.on('message', (_, text) => listener(text));
+        await subscriber.subscribe(channel);
+        return () => subscriber.disconnect();
+      },
       close: () => redis.quit(),
     };
   },

@@ -104,6 +104,25 @@ export class Workload {
     return { times };
   }
 
+  /** Two processes throw a bare message to and fro, each after a pause; answers how long those it caught took. */
+  async volley({ from, to, pause, ms, begins = false }) {
+    const times = [];
+    const [client] = this.clients;
+    const answer = async () => {
+      await sleep(pause);
+      await client.publish(to, String(stamp()));
+    };
+    const end = await client.subscribe(from, (thrown) => {
+      times.push(stamp() - Number(thrown));
+      void answer();
+    });
+    await sleep(ms / 10); // the other has subscribed
+    if (begins) void answer();
+    await sleep(ms);
+    end();
+    return { times };
+  }
+
   /** Takes a lock and keeps it. */
   async hold({ key, leaseTime }) {
     this.releases.set(key, await this.clients[0].lock(key, leaseTime === undefined ? {} : { leaseTime }));
