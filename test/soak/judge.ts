@@ -8,6 +8,7 @@ import { judgeLog } from '../support/history/independent-log.js';
 import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
 import { broken, explain } from '../support/history/report.js';
 import { usualTerms, type Gap } from '../support/history/terms.js';
+import { localGrants } from './local-grants.js';
 import type { RoundToJudge, Verdict } from './verdict.js';
 
 const NICE = 10;
@@ -36,11 +37,11 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
     ...history,
     violations: [...history.violations, ...judgeLog(readFileSync(log, 'utf8'), events)],
   };
-  const byKey = grantedByKey(livesOf(events, new Faults(events)).values());
+  const lives = [...livesOf(events, new Faults(events)).values()];
   return {
     number,
     grants: report.grants,
-    localGrants: sum(byKey.values(), localGrants),
+    localGrants: localGrants(lives),
     timeouts: report.timeouts,
     errors: report.errors,
     lost: report.lost,
@@ -49,7 +50,7 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
     explanation: report.violations.length > 0 ? explain(report) : '',
     worstRecoveryMs: {
       'free lock, live waiter': report.worstWakeUp,
-      'SIGKILL of the holder': Math.max(0, ...[...byKey.values()].map(afterKills)),
+      'SIGKILL of the holder': Math.max(0, ...[...grantedByKey(lives).values()].map(afterKills)),
     },
   };
 }
@@ -70,14 +71,6 @@ function revived(event: HistoryEvent): HistoryEvent {
   return event.type === 'fault' ? { ...event, until: event.until ?? Infinity } : event;
 }
 
-/** Those that were in line already when a request of the same process was released and were granted next: at most these came by a run. */
-function localGrants(granted: readonly Life[]): number {
-  return granted.filter((life, i) => {
-    const before = granted[i - 1];
-    return before?.worker === life.worker && life.sent.at < (before.releaseSent?.at ?? Infinity);
-  }).length;
-}
-
 /** The longest time, ms, from the killing of a holder to the grant of one who was in line then. */
 function afterKills(granted: readonly Life[]): number {
   let longest = 0;
@@ -89,10 +82,4 @@ function afterKills(granted: readonly Life[]): number {
     }
   }
   return longest;
-}
-
-function sum<T>(list: Iterable<T>, of: (one: T) => number): number {
-  let total = 0;
-  for (const one of list) total += of(one);
-  return total;
 }

@@ -52,9 +52,9 @@ export class RemoteRequest {
   }
 
   /** Leaves its section; resolves when the release was acknowledged. */
-  async release(): Promise<EventOf<'releaseAcked'>> {
+  async release(ms?: number): Promise<EventOf<'releaseAcked'>> {
     this.commands.release();
-    return await this.event('releaseAcked');
+    return await this.event('releaseAcked', ms);
   }
 
   /** Its caller's signal aborts. */
