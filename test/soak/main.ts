@@ -1,25 +1,43 @@
 /**
  * `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. The history of a
- * round that broke something is kept in `reports/soak`.
+ * round that broke something is kept in `reports/soak`. `npm run soak -- --crowd`: no faults, but very many.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
+import { runCrowd } from './crowd.js';
 import type { Totals } from './totals.js';
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '1' }, seed: { type: 'string' } },
+  options: {
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    crowd: { type: 'boolean', default: false },
+  },
 });
 const seed = Number(values.seed ?? process.env['SEED'] ?? Date.now() % 2 ** 31);
 const safety = Number(values.minutes) * 60_000;
 if (!(safety > 0) || !Number.isSafeInteger(seed))
-  throw new Error('Usage: --minutes <number> --seed <whole number>');
+  throw new Error('Usage: --minutes <number> --seed <whole number>, or --crowd');
 
 process.stderr.write(`seed ${seed}\n`);
-const totals = await runCampaign({ seed, safety, liveness: 5_000, untilGone: true, onProgress });
-for (const explanation of totals.explanations) process.stderr.write(`${explanation}\n`);
-process.stderr.write(`faults ${JSON.stringify(totals.faults)}\n`);
-process.stdout.write(`${JSON.stringify(totals)}\n`);
-process.exitCode = totals.ok ? 0 : 1;
+const { ok, result } = values.crowd ? await crowd() : await campaign();
+process.stdout.write(`${JSON.stringify(result)}\n`);
+process.exitCode = ok ? 0 : 1;
+
+async function campaign() {
+  const totals = await runCampaign({ seed, safety, liveness: 5_000, untilGone: true, onProgress });
+  for (const explanation of totals.explanations) process.stderr.write(`${explanation}\n`);
+  process.stderr.write(`faults ${JSON.stringify(totals.faults)}\n`);
+  return { ok: totals.ok, result: totals };
+}
+
+async function crowd() {
+  const result = await runCrowd(seed);
+  for (const sentence of [...result.totals.explanations, ...result.missed]) {
+    process.stderr.write(`${sentence}\n`);
+  }
+  return { ok: result.ok, result };
+}
 
 function onProgress({
   begun,
