@@ -297,6 +297,19 @@ describe('the history checker rejects', () => {
     expect(history.check().worstWakeUp).toBeCloseTo(598);
   });
 
+  test('4: that a lock stays free for longer than the bound while one waits who is alive, behind one who was stopped', () => {
+    const history = script()
+      .sent(0, 'z')
+      .section(0.1, 2, 'z', 1)
+      .inLine(0.2, 0.3, 'a')
+      .inLine(0.4, 0.5, 'b')
+      .fault(1, 5_000, 'stopped', { victim: 'w-a' })
+      .section(5_000, 5_001, 'b', 2)
+      .section(5_010, 5_011, 'a', 3);
+    expect(broken(history)).toEqual([4]);
+    expect(named(history, 4)).toEqual(['b', 'z']);
+  });
+
   test('4: that nobody is served any more although somebody waits', () => {
     const history = script()
       .sent(0, 'a')
