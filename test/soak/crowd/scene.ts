@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { leaks, unhandled } from '../../support/history/bookkeeping.js';
-import { stamp } from '../../support/history/events.js';
+import { describe, stamp, type HistoryEvent } from '../../support/history/events.js';
 import { Faults } from '../../support/history/faults.js';
 import { Lab } from '../../support/history/lab.js';
 import { livesOf } from '../../support/history/lives.js';
@@ -97,7 +97,13 @@ export class Scene {
   }
 
   async untilInLine(key: string, many: number): Promise<void> {
-    await eventually(async () => (await this.inLine(key)) === many, PATIENCE, `${many} in line`);
+    let refusal: HistoryEvent | undefined;
+    const unwatch = this.lab.history.watch((event) => {
+      if (event.type === 'error' || event.type === 'timeout') refusal ??= event;
+    });
+    const complete = async (): Promise<boolean> => !!refusal || (await this.inLine(key)) === many;
+    await eventually(complete, PATIENCE, `${many} in line`).finally(unwatch);
+    if (refusal) throw new Error(`Not all got in line: ${describe(refusal)}`);
     this.say(`${many} in line`);
   }
 
