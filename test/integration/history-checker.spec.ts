@@ -259,8 +259,12 @@ describe('the history checker rejects', () => {
 
   test('2: a token that is not above those of histories before', () => {
     const history = script().sent(0, 'a').section(1, 2, 'a', 7);
-    const report = check(history.events, { ...TERMS, highestTokens: new Map([['k', 7]]) });
-    expect(report.violations.map(({ invariant }) => invariant)).toEqual([2]);
+    const after = (grantedAt: number): Invariant[] => {
+      const highestTokens = new Map([['k', { token: 7, grantedAt: grantedAt * NS_PER_MS }]]);
+      return check(history.events, { ...TERMS, highestTokens }).violations.map(({ invariant }) => invariant);
+    };
+    expect(after(-1)).toEqual([2]);
+    expect(after(0.5)).toEqual([]); // it was in line already
   });
 
   test('3: that somebody who asked later is served before one who was in line', () => {

@@ -6,6 +6,7 @@ import { NS_PER_MS, type HistoryEvent } from '../support/history/events.js';
 import { Faults } from '../support/history/faults.js';
 import { judgeLog } from '../support/history/independent-log.js';
 import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
+import type { HighestTokens } from '../support/history/fencing.js';
 import { broken, explain } from '../support/history/report.js';
 import { usualTerms, type Gap } from '../support/history/terms.js';
 import { localGrants } from './local-grants.js';
@@ -13,7 +14,7 @@ import type { RoundToJudge, Verdict } from './verdict.js';
 
 const NICE = 10;
 
-let highestTokens: ReadonlyMap<string, number> = new Map();
+let highestTokens: HighestTokens = new Map();
 
 setPriority(NICE);
 process.on('disconnect', () => process.exit());

@@ -2,6 +2,9 @@ import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 
+/** By key, from histories of the same locks before this one; they may overlap with it. */
+export type HighestTokens = ReadonlyMap<string, { readonly token: number; readonly grantedAt: number }>;
+
 /**
  * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away from
  * one that hears late that it had it, the order of two grants is only known if it asked when the other had been granted.
@@ -9,7 +12,7 @@ import type { Violation } from './report.js';
 export function tokenRegressions(
   lives: Iterable<Life>,
   faults: Faults,
-  before: ReadonlyMap<string, number> = new Map(),
+  before: HighestTokens = new Map(),
 ): Violation[] {
   const found: Violation[] = [];
   for (const [key, granted] of grantedByKey(lives)) {
@@ -17,10 +20,10 @@ export function tokenRegressions(
     let highest: Life | undefined;
     for (const life of fenced) {
       const earlier = before.get(key);
-      if (earlier !== undefined && tokenOf(life) <= earlier) {
+      if (earlier && earlier.grantedAt < life.sent.at && tokenOf(life) <= earlier.token) {
         found.push({
           invariant: 2,
-          sentence: `the token of ${life.name} for ${key} is not above ${earlier}, which was given out long before`,
+          sentence: `the token of ${life.name} for ${key} is not above ${earlier.token}, which was given out before it asked`,
           events: life.grants,
         });
       }
@@ -41,13 +44,10 @@ export function tokenRegressions(
   return found;
 }
 
-export function highestTokens(
-  lives: Iterable<Life>,
-  before: ReadonlyMap<string, number> = new Map(),
-): Map<string, number> {
+export function highestTokens(lives: Iterable<Life>, before: HighestTokens = new Map()): HighestTokens {
   const highest = new Map(before);
-  for (const { key, token } of lives) {
-    if (token !== null) highest.set(key, Math.max(token, highest.get(key) ?? 0));
+  for (const { key, token, grantedAt } of lives) {
+    if (token !== null && token > (highest.get(key)?.token ?? 0)) highest.set(key, { token, grantedAt });
   }
   return highest;
 }

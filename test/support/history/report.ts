@@ -1,4 +1,5 @@
 import { describe, type HistoryEvent } from './events.js';
+import type { HighestTokens } from './fencing.js';
 
 /** The number under which test design lists what must hold of every history. */
 export type Invariant = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
@@ -27,7 +28,7 @@ export interface Report {
   /** The longest time, in ms, for which a live waiter waited for a lock that nobody held. */
   readonly worstWakeUp: number;
   /** By key; the next history of the same locks is judged against them. */
-  readonly highestTokens: ReadonlyMap<string, number>;
+  readonly highestTokens: HighestTokens;
 }
 
 const MOST_SHOWN = 10;

@@ -1,4 +1,5 @@
 import type { Fault } from './events.js';
+import type { HighestTokens } from './fencing.js';
 
 /** What the judges must know of the lock besides the history; ms. */
 export interface Terms {
@@ -11,7 +12,7 @@ export interface Terms {
   /** Within what time a free lock has to be given to a live waiter. */
   readonly wakeUp: (gap: Gap) => number;
   /** From histories of the same locks before this one. */
-  readonly highestTokens?: ReadonlyMap<string, number>;
+  readonly highestTokens?: HighestTokens;
   /** The run goes on: what has not ended yet is not held against it. */
   readonly unfinished?: boolean;
 }
