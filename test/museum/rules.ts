@@ -196,14 +196,8 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'M4 who leaves takes no grant',
-    what: 'a request that gave up is settled only when Redis has heard it',
-    mutations: [
-      inStore(
-        'requests-in-line.ts',
-        'if (!waiter.settle()) return;\n    waiter.gaveUp',
-        'if (waiter.settled) return;\n    waiter.gaveUp',
-      ),
-    ],
+    what: 'a request that gave up takes its turn all the same',
+    mutations: [inStore('held-run.ts', 'if (!waiter || waiter.settled) continue;', 'if (!waiter) continue;')],
     proof: simulation('delay'),
   },
   {
