@@ -202,7 +202,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false'),
       {
         file: 'stores/redis-connection/command-connection.ts',
-        from: 'reject(commandTimeout(this.timeout));\n          this.suspect(sentAt);',
+        from: 'onFailure(commandTimeout(this.timeout));\n      this.suspect(command.deadline - this.timeout);',
         to: '',
       },
     ],

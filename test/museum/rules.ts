@@ -58,13 +58,13 @@ export const RULES: readonly Exhibit[] = [
     of: 'R6 doubt: a broken subscription costs nothing for a while',
     what: 'it costs the place at once',
     mutations: [inLine('if micros - doubt >= GRACE * 1000 then', 'if true then')],
-    proof: simulation('cut-subscribers'),
+    proof: test(RULES_SPEC, 'and is back in its own place when it speaks within the grace (R6)'),
   },
   {
     of: 'R6 doubt: who comes back first does not overtake',
     what: 'the doubtful are passed over by anybody',
     mutations: [inLine('if late or (since >= spoke and now - since < GRACE) then', 'if false then')],
-    proof: simulation('cut-subscribers'),
+    proof: test(RULES_SPEC, 'the first to come back does not overtake the line (R6)'),
   },
   {
     of: 'R7 all overdue at once: the server was away',
@@ -125,15 +125,31 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'R11 clock of the server',
-    what: 'forgotten neither at a step nor at a reconnect',
+    what: 'not forgotten when it was set',
     mutations: [
       {
         file: 'stores/redis-connection/server-clock.ts',
         from: '      this.best = sample;\n      this.onStep(',
         to: '      this.onStep(',
       },
+      { file: 'stores/redis-connection/server-clocks.ts', from: '        made.reset();\n', to: '' },
     ],
     proof: simulation('server-step'),
+  },
+  {
+    of: 'R11 what comes from the future has no known age',
+    what: 'it counts as new',
+    mutations: [
+      {
+        file: 'stores/redis-connection/server-clock.ts',
+        from: 'return age < 0 ? Infinity : age;',
+        to: 'return Math.max(0, age);',
+      },
+    ],
+    proof: test(
+      'unit/redis-connection/server-clocks.spec.ts',
+      'cannot tell the age of what comes from the future',
+    ),
   },
   {
     of: 'R12 self-fencing by the larger of two clocks',

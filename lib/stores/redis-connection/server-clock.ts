@@ -52,10 +52,14 @@ export class ServerClock {
     return Math.floor(instant + this.best.low - (instant - this.best.takenAt) * DRIFT);
   }
 
-  /** The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known. */
+  /**
+   * The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known, and of what
+   * comes from the future: then the server's clock was set, and this process has not heard of it yet.
+   */
   ageAtMost(stamp: number): number {
     if (!this.best) return Infinity;
     const instant = performance.now();
-    return Math.max(0, instant + this.best.high + (instant - this.best.takenAt) * DRIFT - stamp);
+    const age = instant + this.best.high + (instant - this.best.takenAt) * DRIFT - stamp;
+    return age < 0 ? Infinity : age;
   }
 }

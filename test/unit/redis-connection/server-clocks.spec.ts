@@ -25,4 +25,12 @@ describe('the clocks of several servers', () => {
     expect(clocks.of('b:1').atMost(now)).toBe(0);
     expect(steps).toEqual([expect.closeTo(HOUR, -2)]);
   });
+
+  test('cannot tell the age of what comes from the future: the clock was set, and nobody has said so yet', () => {
+    const clock = new ServerClocks(() => undefined).of('a:1');
+    const now = performance.now();
+    clock.observe(now - 1, now, HOUR);
+    expect(clock.ageAtMost(HOUR - 500)).toBeLessThan(1_000);
+    expect(clock.ageAtMost(2 * HOUR)).toBe(Infinity);
+  });
 });
