@@ -105,24 +105,31 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
     });
     verdicts.push(told.catch((error: unknown) => void (failure ??= { error })));
   };
-  const nextRound = (): void => {
+  let before: Round | undefined;
+  const nextRound = async (): Promise<void> => {
+    // It has the locks of the round before this one, of which nobody may be left.
+    await before?.drained;
     endRound();
+    before = round;
     number += 1;
     round = begin();
     for (const [place, { worker }] of crew.members.entries()) round.join(worker, place);
   };
 
   const made = mischief.run().catch((error: unknown) => void (failure ??= { error }));
-  for (const end = performance.now() + options.safety; performance.now() < end && !failure;) {
-    await pause(Math.min(ROUND, end - performance.now()));
-    nextRound();
+  for (const end = performance.now() + options.safety; !failure;) {
+    const left = end - performance.now();
+    // None is short: a killed holder's lease of the round before is over, too.
+    await pause(left < 2 * ROUND ? left : ROUND);
     await lookForTtls(admin, lab).catch(() => undefined); // it may be down just now
+    if (performance.now() >= end) break;
+    await nextRound();
   }
   await mischief.end();
   await made;
   await crew.settle();
 
-  nextRound();
+  await nextRound();
   await pause(options.liveness);
   endRound();
   await Promise.all(verdicts);

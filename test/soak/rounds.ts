@@ -18,6 +18,9 @@ const KEPT = fileURLToPath(new URL('../../reports/soak', import.meta.url));
 
 /** One stretch of the campaign, with locks of its own. */
 export class Round {
+  /** Resolves when all that it began has ended; undefined until it is told to end. */
+  drained: Promise<unknown> | undefined;
+
   private readonly begun = stamp();
   private readonly files = new Map<WorkerProcess, string>();
   private readonly log: string;
@@ -53,7 +56,9 @@ export class Round {
   /** Nobody begins anything any more; resolves with the verdict when all that was begun has ended. */
   async end(judge: Judge): Promise<Verdict> {
     for (const worker of this.files.keys()) worker.endRound(this.number);
-    await Promise.all([...this.files.keys()].map((worker) => this.doneBy(worker)));
+    const done = Promise.all([...this.files.keys()].map((worker) => this.doneBy(worker)));
+    this.drained = done.catch(() => undefined); // the verdict fails
+    await done;
     const since = this.begun - FELT * NS_PER_MS;
     const { lease, livenessWindow } = this.lab.times;
     const context = this.lab.history.events.filter((event) => concerns(event, since));

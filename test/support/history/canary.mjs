@@ -12,7 +12,8 @@ const NOTICEABLE = 20;
 const PARTNER = 'partner';
 
 if (process.argv[2] === PARTNER) {
-  process.on('message', (ball) => process.send(ball));
+  // Whoever throws may have gone meanwhile.
+  process.on('message', (ball) => process.send(ball, undefined, undefined, () => undefined));
   process.on('disconnect', () => process.exit());
 } else {
   play();
