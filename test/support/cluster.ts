@@ -64,18 +64,15 @@ export class RedisCluster {
 
   /** The node that serves the slot of `key`, as the others see it. */
   async masterOf(key: string): Promise<Node> {
-    const [witness] = this.running();
-    if (!witness) throw new Error('No node runs.');
     const slot = await this.slotOf(key);
-    const table = (await witness.admin.cluster('SLOTS')) as unknown as SlotRange[];
+    const table = (await this.ask(({ admin }) => admin.cluster('SLOTS'))) as unknown as SlotRange[];
     const id = table.find(([from, to]) => from <= slot && slot <= to)?.[2][2];
     return this.byId(id);
   }
 
   /** The replicas of a node, as they see themselves. */
   async replicasOf({ id }: Node): Promise<Node[]> {
-    const [witness] = this.running();
-    const lines = ((await witness?.admin.cluster('REPLICAS', id)) ?? []) as string[];
+    const lines = (await this.ask(({ admin }) => admin.cluster('REPLICAS', id))) as string[];
     return lines.map((line) => this.byId(line.split(' ')[0]));
   }
 
@@ -88,7 +85,7 @@ export class RedisCluster {
   }
 
   slotOf(key: string): Promise<number> {
-    return this.running()[0]!.admin.cluster('KEYSLOT', key);
+    return this.ask(({ admin }) => admin.cluster('KEYSLOT', key));
   }
 
   /** The slot of `key` is about to move to `target`: until it has, keys are here or there, and answers redirect. */
@@ -180,6 +177,11 @@ export class RedisCluster {
     for (const { admin } of this.all) admin.disconnect();
     await Promise.all(this.all.map(({ server }) => server.kill('SIGCONT')));
     await Promise.all(this.all.map(({ server }) => server.stop()));
+  }
+
+  /** What the first to answer says: a frozen node looks as if it ran, and never does. */
+  private ask<T>(question: (node: Node) => Promise<T>): Promise<T> {
+    return Promise.any(this.running().map(question));
   }
 
   private running(): Node[] {
