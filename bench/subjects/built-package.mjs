@@ -3,6 +3,16 @@ const DIST = new URL('../../dist/esm/', import.meta.url);
 
 export const built = (path) => import(new URL(path, DIST).href);
 
+/** What its stores on Redis have in common as subjects. */
+export const ON_REDIS = {
+  role: 'ours',
+  fair: true,
+  queues: true,
+  crossProcess: true,
+  tellsQueued: true,
+  commands: ['evalsha', 'eval'],
+};
+
 /** Long enough that no scenario ever runs into it; finite, so that its timer is paid for as by default. */
 const WAIT_TIME = 600_000;
 

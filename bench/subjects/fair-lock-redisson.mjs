@@ -1,14 +1,9 @@
-import { built, openEngine } from './built-package.mjs';
+import { built, ON_REDIS, openEngine } from './built-package.mjs';
 
 export default {
   name: 'fair-lock-redisson',
   label: "nestjs-fair-lock, store 'redisson'",
-  role: 'ours',
-  fair: true,
-  queues: true,
-  crossProcess: true,
-  tellsQueued: true,
-  commands: ['evalsha', 'eval'],
+  ...ON_REDIS,
   setUp: "store: 'redisson' (Redisson's wire format), all options at their defaults, a finite waitTime",
 
   async open({ url }) {

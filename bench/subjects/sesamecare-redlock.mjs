@@ -1,27 +1,6 @@
-import { Redis } from 'ioredis';
+import { redlockOf } from './redlock.mjs';
 
-const LEASE = 30_000;
-
-export default {
-  name: 'sesamecare-redlock',
-  label: '@sesamecare-oss/redlock',
-  role: 'peer',
-  crossProcess: true,
-  commands: ['evalsha', 'eval'],
-  setUp: 'acquire and release for 30 s on one node; defaults (a try every 200 ± 100 ms), tries without end',
-
-  async open({ url }) {
-    const { Redlock } = await import('@sesamecare-oss/redlock');
-    const redis = new Redis(url);
-    const redlock = new Redlock([redis], { retryCount: -1 });
-    redlock.on('error', () => {}); // one for each try on a busy lock
-    await redis.ping();
-    return {
-      async lock(key) {
-        const lock = await redlock.acquire([key], LEASE);
-        return () => lock.release();
-      },
-      close: () => redis.quit(),
-    };
-  },
-};
+export default redlockOf('sesamecare-redlock', '@sesamecare-oss/redlock', async () => {
+  const { Redlock } = await import('@sesamecare-oss/redlock');
+  return Redlock;
+});

@@ -1,3 +1,4 @@
+import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { type Capabilities, type StoreFactory } from './bench.js';
@@ -17,14 +18,23 @@ export const capabilities: Capabilities = {
 
 /** Clients of one line that no other test file knows. */
 export function redisLine(): StoreFactory {
-  const keyPrefix = uniquePrefix();
+  // The deadline has tests of its own; here other files keep the same server busy.
+  return line(redisUrl, uniquePrefix(), 3_000);
+}
+
+/** The same on servers of its own. @param redis asked when they run */
+export function lineOfItsOwn(redis: () => RedisSource, keyPrefix = uniquePrefix()): StoreFactory {
+  return line(redis, keyPrefix, 1_500);
+}
+
+function line(redis: () => RedisSource, keyPrefix: string, commandTimeout: number): StoreFactory {
   return () =>
     new RedisLockStore({
-      redis: redisUrl(),
+      redis: redis(),
       keyPrefix,
       lease: LEASE,
       livenessWindow: 2_000,
-      commandTimeout: 3_000, // the deadline has tests of its own; here other files keep the same server busy
+      commandTimeout,
       onWarning: () => undefined,
     });
 }

@@ -124,7 +124,7 @@ export class RedisCluster {
     await this.endMove(key, target);
   }
 
-  /** Resolves when all who run agree that the slot of `key` is served by another node than `former`. */
+  /** Resolves when the slot of `key` is served by another node than `former`, which takes itself for the master. */
   async promoted(key: string, former: Node): Promise<Node> {
     let now: Node | undefined;
     await eventually(

@@ -2,9 +2,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
-import { capabilities } from '../contract/redis.line.js';
+import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { makeCertificates, type Certificates } from '../support/tls.js';
 import { documentedAcl } from './documented-acl.js';
@@ -100,15 +99,7 @@ describe.each([
 
   describeLockStore(
     'redis',
-    () =>
-      new RedisLockStore({
-        redis: way.source,
-        keyPrefix,
-        lease: capabilities.lease,
-        livenessWindow: 2_000,
-        commandTimeout: 1_500,
-        onWarning: () => undefined,
-      }),
+    lineOfItsOwn(() => way.source, keyPrefix),
     capabilities,
   );
 });

@@ -1,7 +1,5 @@
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
-import { capabilities } from '../contract/redis.line.js';
-import { uniquePrefix } from '../support/redis.js';
+import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
 import { SentinelSetup } from '../support/sentinel.js';
 
 let setup: SentinelSetup;
@@ -10,18 +8,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => setup.stop());
 
-const keyPrefix = uniquePrefix();
-
 describeLockStore(
   'redis store behind sentinels',
-  () =>
-    new RedisLockStore({
-      redis: setup.options,
-      keyPrefix,
-      lease: capabilities.lease,
-      livenessWindow: 2_000,
-      commandTimeout: 1_500,
-      onWarning: () => undefined,
-    }),
+  lineOfItsOwn(() => setup.options),
   capabilities,
 );

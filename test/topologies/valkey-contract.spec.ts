@@ -1,7 +1,6 @@
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
-import { capabilities } from '../contract/redis.line.js';
-import { presentBinary, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
+import { presentBinary, startRedisServer, type RedisServer } from '../support/redis.js';
 
 const binary = presentBinary('valkey-server');
 
@@ -17,19 +16,9 @@ if (binary === undefined) {
   });
   afterAll(() => server.stop());
 
-  const keyPrefix = uniquePrefix();
-
   describeLockStore(
     'redis store on Valkey',
-    () =>
-      new RedisLockStore({
-        redis: server.url,
-        keyPrefix,
-        lease: capabilities.lease,
-        livenessWindow: 2_000,
-        commandTimeout: 1_500,
-        onWarning: () => undefined,
-      }),
+    lineOfItsOwn(() => server.url),
     capabilities,
   );
 }
