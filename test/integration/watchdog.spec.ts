@@ -5,7 +5,7 @@ import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, pause, within } from '../support/waiting.js';
+import { deferred, eventually, pause, within } from '../support/waiting.js';
 
 const { lease, livenessWindow } = USUAL_TIMES;
 
@@ -182,5 +182,24 @@ describe('the watchdog', () => {
     await (await within(second, 4 * slow, 'the second')).release();
     heal();
     await (await within(first, lease, 'the first')).release();
+  });
+
+  test('and for one whose grant was taken by force before it was heard of', async () => {
+    const client = await clients.start(proxy.url);
+    const other = await clients.start(server.url);
+    await (await client.engine.acquire('forced')).release();
+    const revoked = proxy.messages({ match: ({ text }) => text.startsWith('L') });
+    const answers = proxy.blackHole({ direction: 'toClient', role: 'commands' });
+    const asked = client.store.acquire(request('forced'));
+    await eventually(() => other.engine.isLocked('forced'), lease, 'the grant');
+    await other.engine.forceRelease('forced');
+    await revoked.hit();
+    const between = await other.engine.acquire('forced');
+    await between.release();
+    answers();
+    const grant = await within(asked, lease, 'the grant');
+    // An older token would be the one that was taken.
+    expect(grant.token).toBeGreaterThan(between.token);
+    await grant.release();
   });
 });

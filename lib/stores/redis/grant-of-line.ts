@@ -73,7 +73,9 @@ export class GrantOfLine {
   /** Redis says that this grant was taken away. */
   revoked(first: number): void {
     if (this.run?.first === first) this.lose(this.run, 'it was released by force');
-    if (this.confirming?.first === first) void this.over(this.confirming);
+    else if (this.confirming?.first === first) void this.over(this.confirming);
+    // The answer that brings it comes by another connection, and is still to come: nobody will enter it.
+    else this.finished = Math.max(this.finished, first);
   }
 
   /** The answer to a heartbeat that was sent while `run` was the present one; it touches no other (M2). */
