@@ -3,18 +3,19 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '18197f65c306169669c6945f16a95258aefe4cc9',
+  sha1: '0906679c66437cf4a4e44dd8f475fc2e1be96c88',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
-local micros = tonumber(stamp)
-local now = math.floor(micros / 1000)
+local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local me = ARGV[1]
-local expired = now > tonumber(ARGV[2])
-local waiting = redis.call('ZCARD', queue)
+local expired = stampMs > ARGV[2]
 local guard = ARGV[6]
-if waiting == 0 and not expired and not guard and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+local alone = form == F or not kept and redis.call('ZCARD', queue) == 0
+if alone and not expired and not guard and string.sub(ARGV[5], 1, 16) < stamp then
 local last, done = '', '-'
 if kept then
 last, done = string.match(kept, '^F(%d+) (.*)$')
@@ -25,14 +26,15 @@ redis.call('PEXPIRE', hash, ARGV[4])
 return 'GRANTED ' .. stamp
 end
 end
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -72,7 +74,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -84,7 +86,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -134,6 +136,7 @@ end
 if string.sub(done, -#me) == me then
 return answer('DONE')
 end
+local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now
 local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
 seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
@@ -188,6 +191,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
@@ -280,6 +288,7 @@ ticket, text = micros, stamp
 else
 ticket, text = last + 1, int(last + 1)
 end
+crowd()
 redis.call('ZADD', queue, text, member)
 if waiting == 0 then
 redis.call('PEXPIRE', queue, WINDOW + RETENTION)
@@ -569,21 +578,23 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'ba6ce12418fce6ec1aa176bd5a9f26d02ce5f571',
+  sha1: 'e75eb2faee566fb05e28de5d81ffbed537379cb7',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stampMs = string.sub(stamp, 1, 13)
+local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local kept = redis.call('HGET', hash, 'grant')
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -623,7 +634,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -635,7 +646,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -685,6 +696,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
@@ -1049,21 +1065,23 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '61a576d6af7bd7d1efd21b994fe4030e20309299',
+  sha1: '26d6a40885566945922e5b4279392508d6eb2ec5',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stampMs = string.sub(stamp, 1, 13)
+local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local kept = redis.call('HGET', hash, 'grant')
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -1103,7 +1121,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -1115,7 +1133,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -1168,6 +1186,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
@@ -1550,21 +1573,23 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '09f922d1672c68e3682da8f3191f99dbe6e799ab',
+  sha1: '47f752f2e677150f07fbfb94ac07787e0d5045e8',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stampMs = string.sub(stamp, 1, 13)
+local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local kept = redis.call('HGET', hash, 'grant')
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -1604,7 +1629,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -1616,7 +1641,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -1676,21 +1701,23 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'e45ca0cb758af6d353f6aaedaa17ed6d987136fb',
+  sha1: '9b1f4c4c75594d224fbfbf0e40b4e9ccdda81778',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stampMs = string.sub(stamp, 1, 13)
+local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local kept = redis.call('HGET', hash, 'grant')
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -1730,7 +1757,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -1742,7 +1769,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -1796,6 +1823,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
@@ -2150,6 +2182,7 @@ end
 speak()
 local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
+crowd()
 for i = 0, count - 1 do
 if not holds(sequence + i) then
 entries[#entries + 1] = int(ticket + i)
@@ -2176,21 +2209,23 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '82c5a825998eb01b350bd707ff24f33f060085ab',
+  sha1: '51afe57e8e45862bef1bd2a801807f12a097257e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stampMs = string.sub(stamp, 1, 13)
+local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local kept = redis.call('HGET', hash, 'grant')
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -2230,7 +2265,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -2242,7 +2277,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -2292,6 +2327,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
@@ -2704,53 +2744,54 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '92c4dd5a734eaeb9707b705d0113c9cc026d16b6',
+  sha1: 'f1723952cb45479bdd9cd956f60891500dfb2eeb',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
-local micros = tonumber(stamp)
-local now = math.floor(micros / 1000)
+local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
+local form = kept and string.byte(kept)
+local F, V, H, W = 70, 86, 72, 87
 local me, own = ARGV[1], ARGV[2]
-local mine = 'H' .. me .. ' ' .. own .. ' '
-local usual = kept and string.sub(kept, 1, #mine) == mine and own < stamp
-local waiting = redis.call('ZCARD', queue)
-if usual and waiting == 0 then
+local mine = me .. ' ' .. own .. ' '
+local usual = (form == H or form == W) and string.sub(kept, 2, #mine + 1) == mine and own < stamp
+local members = usual and form == W and redis.call('ZRANGE', queue, '0', '1') or {}
+local head, behind = members[1], members[2]
+if usual and not head then
 redis.call('PEXPIRE', hash, ARGV[3])
 redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
 return 'RELEASED ' .. stamp .. ' -1'
 end
 local lease, ttl, atRest = string.match(ARGV[4], '^%- idle (%d+) (%d+) .* (%d+)$')
 if usual and lease and not ARGV[5] then
-local members = redis.call('ZRANGE', queue, '0', '1')
-local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
-if name and (waiting == 1 or string.sub(members[2], 1, #name) ~= name) and string.sub(me, 1, #name) ~= name then
+local name, sequence = string.match(head, '^([^:]+):(%d+)$')
+if name and string.sub(behind or '', 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
 local deadline = redis.call('ZSCORE', clients, name)
 local record = redis.call('HGET', hash, 'c:' .. name)
-local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
-if deadline and tonumber(deadline) >= now and record and string.find(record, '^%x+ 0 ') then
-local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
-if (tonumber(heard[2]) or 0) > 0 then
-redis.call('ZREMRANGEBYRANK', queue, '0', '0')
-redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+if deadline and deadline >= stampMs and record and string.find(record, '^%x+ 0 ') then
 redis.call('PEXPIRE', hash, ttl)
-if waiting == 1 then
+redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+local heard = redis.pcall('PUBLISH', string.match(hash, '^[^{]*') .. 'client:' .. name,
+'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+if type(heard) == 'number' and heard > 0 then
+redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+if not behind then
 redis.call('PEXPIRE', clients, atRest)
 end
-redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
 return 'RELEASED ' .. stamp .. ' ' .. lease
 end
 end
 end
 end
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
 local RETENTION = 60000
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
 elseif form then
 holder, run, first, since, from, token, done, lease, label =
@@ -2790,7 +2831,7 @@ if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
 .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
 else
-redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
 redis.call('PEXPIRE', hash, ms)
 end
@@ -2802,7 +2843,7 @@ holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
 leaseEnd = now + lease
 vacated = false
 if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
 write(ms)
@@ -2849,7 +2890,7 @@ done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 local guard = ARGV[5]
-if waiting == 0 and unserved == '-' then
+if not usual and redis.call('ZCARD', queue) == 0 and unserved == '-' then
 ttl = rest(ARGV[3])
 return answer('RELEASED')
 end
@@ -2862,6 +2903,11 @@ local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
 if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
+end
+end
+local function crowd()
+if form == F or form == H then
+redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()

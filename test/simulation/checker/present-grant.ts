@@ -11,8 +11,8 @@ export function presentGrant(
   key: string,
 ): { first: number; last: number; left: number } | 'free' | undefined {
   const [grant, time] = [redis.execute('HGET', [key, 'grant']), redis.execute('TIME', []) as string[]];
-  if (typeof grant !== 'string' || grant.startsWith('F')) return 'free';
-  const byClock = /^H[^:]+:(\d+) (\d+) \S+ (\d+)/.exec(grant);
+  if (typeof grant !== 'string' || /^[FV]/.test(grant)) return 'free';
+  const byClock = /^[HW][^:]+:(\d+) (\d+) \S+ (\d+)/.exec(grant);
   const found = /^R[^:]+:([\d,]+) (\d+) \d+ (\d+) \d+ \S+ (\d+)/.exec(grant);
   const [, run = '', first = '', from = '', lease = ''] = byClock
     ? [byClock[0], byClock[1], byClock[2], byClock[2], byClock[3]]

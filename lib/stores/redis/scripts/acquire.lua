@@ -15,13 +15,12 @@
 -- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
 --- include: now
 local me = ARGV[1]
-local expired = now > tonumber(ARGV[2])
-local waiting = redis.call('ZCARD', queue)
+local expired = stampMs > ARGV[2]
 local guard = ARGV[6]
 
--- The usual case, in as few steps as can be: free, nobody waits, and the clock is ahead of every token. Tokens and times in
--- µs have 16 digits each until the year 2286, so they can be compared as text.
-if waiting == 0 and not expired and not guard and (not kept or string.byte(kept) == 70) and string.sub(ARGV[5], 1, 16) < stamp then
+-- The usual case, in as few steps as can be: free, nobody waits, and the clock is ahead of every token.
+local alone = form == F or not kept and redis.call('ZCARD', queue) == 0
+if alone and not expired and not guard and string.sub(ARGV[5], 1, 16) < stamp then
   local last, done = '', '-'
   if kept then
     last, done = string.match(kept, '^F(%d+) (.*)$')
@@ -45,6 +44,7 @@ if string.sub(done, -#me) == me then
   return answer('DONE')
 end
 
+local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now
 local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
 seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
@@ -81,6 +81,7 @@ local function join()
     else
       ticket, text = last + 1, int(last + 1)
     end
+    crowd()
     redis.call('ZADD', queue, text, member)
     if waiting == 0 then
       redis.call('PEXPIRE', queue, WINDOW + RETENTION)

@@ -26,6 +26,7 @@ speak()
 
 local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
+crowd()
 for i = 0, count - 1 do
   if not holds(sequence + i) then
     entries[#entries + 1] = int(ticket + i)

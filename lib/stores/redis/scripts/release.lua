@@ -12,12 +12,13 @@
 --       LOST      it was not the present grant; nothing was touched
 --- include: now
 local me, own = ARGV[1], ARGV[2]
-local mine = 'H' .. me .. ' ' .. own .. ' '
-local usual = kept and string.sub(kept, 1, #mine) == mine and own < stamp
-local waiting = redis.call('ZCARD', queue)
+local mine = me .. ' ' .. own .. ' '
+local usual = (form == H or form == W) and string.sub(kept, 2, #mine + 1) == mine and own < stamp
+local members = usual and form == W and redis.call('ZRANGE', queue, '0', '1') or {}
+local head, behind = members[1], members[2]
 
 -- The usual release: nobody waits, and the clock is ahead of every token.
-if usual and waiting == 0 then
+if usual and not head then
   -- R3: a first write that is allowed when memory is full.
   redis.call('PEXPIRE', hash, ARGV[3])
   redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
@@ -28,26 +29,25 @@ end
 -- is not usual in any way takes the long way, which would do the same here.
 local lease, ttl, atRest = string.match(ARGV[4], '^%- idle (%d+) (%d+) .* (%d+)$')
 if usual and lease and not ARGV[5] then
-  local members = redis.call('ZRANGE', queue, '0', '1')
-  local name, sequence = string.match(members[1], '^([^:]+):(%d+)$')
-  if name and (waiting == 1 or string.sub(members[2], 1, #name) ~= name) and string.sub(me, 1, #name) ~= name then
+  local name, sequence = string.match(head, '^([^:]+):(%d+)$')
+  if name and string.sub(behind or '', 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
     local deadline = redis.call('ZSCORE', clients, name)
     local record = redis.call('HGET', hash, 'c:' .. name)
-    local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
-    if deadline and tonumber(deadline) >= now and record and string.find(record, '^%x+ 0 ') then
-      local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
-      if (tonumber(heard[2]) or 0) > 0 then
-        -- R3: as above.
+    if deadline and deadline >= stampMs and record and string.find(record, '^%x+ 0 ') then
+      -- R3: as above. The message leaves with the reply, also where it is not the last thing here (R4).
+      redis.call('PEXPIRE', hash, ttl)
+      redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+      local heard = redis.pcall('PUBLISH', string.match(hash, '^[^{]*') .. 'client:' .. name,
+        'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+      if type(heard) == 'number' and heard > 0 then
         redis.call('ZREMRANGEBYRANK', queue, '0', '0')
-        redis.call('HSET', hash, 'grant', 'H' .. members[1] .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
-        redis.call('PEXPIRE', hash, ttl)
-        if waiting == 1 then
+        if not behind then
           -- Nobody is left in line.
           redis.call('PEXPIRE', clients, atRest)
         end
-        redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
         return 'RELEASED ' .. stamp .. ' ' .. lease
       end
+      -- Nobody heard it, so nothing was given. What that means the long way judges, which writes the grant anew.
     end
   end
 end
@@ -60,7 +60,7 @@ done = own .. ':' .. me
 holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 local guard = ARGV[5]
-if waiting == 0 and unserved == '-' then
+if not usual and redis.call('ZCARD', queue) == 0 and unserved == '-' then
   ttl = rest(ARGV[3])
   return answer('RELEASED')
 end

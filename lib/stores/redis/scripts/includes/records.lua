@@ -22,6 +22,13 @@ local function keep(key, ttl)
   end
 end
 
+-- Before somebody gets in line: the grant says it, so that from then on all commands look at the queue.
+local function crowd()
+  if form == F or form == H then
+    redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
+  end
+end
+
 -- The last ticket given (µs). Should the hash have been lost, the queue still knows.
 local function lastTicket()
   return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)

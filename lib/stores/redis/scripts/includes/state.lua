@@ -1,5 +1,7 @@
 -- The grant in its parts, and how to change it and to answer.
 --- include: now
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
 
 -- An unreleased grant outlives its lease by this (ms), so that a crashed holder can be named.
 local RETENTION = 60000
@@ -9,11 +11,10 @@ local client = string.match(ARGV[1], '^[^:]+')
 
 -- Tokens, times and lease are kept as text, except for `token`, the last token given, and `leaseEnd` in ms.
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-local form = kept and string.byte(kept)
-if form == 70 then
-  token, done = string.match(kept, '^F(%d+) (.*)$')
-elseif form == 72 then
-  holder, run, first, done, lease, label = string.match(kept, '^H([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
+if form == F or form == V then
+  token, done = string.match(kept, '^.(%d+) (.*)$')
+elseif form == H or form == W then
+  holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
   since, from, token = first, first, first
 elseif form then
   holder, run, first, since, from, token, done, lease, label =
@@ -68,7 +69,7 @@ local function write(ms)
     redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
       .. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
   else
-    redis.call('HSET', hash, 'grant', 'F' .. int(token) .. ' ' .. done)
+    redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
   end
   redis.call('PEXPIRE', hash, ms)
 end
@@ -82,7 +83,7 @@ local function grant(name, ids, count, duration, ms, text)
   leaseEnd = now + lease
   vacated = false
   if byClock and count == 1 then
-    redis.call('HSET', hash, 'grant', 'H' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
+    redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
     redis.call('PEXPIRE', hash, ms)
   else
     write(ms)
