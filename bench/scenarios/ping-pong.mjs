@@ -3,6 +3,8 @@ import { interleaved, summary } from '../measure/rounds.mjs';
 import { median, percentile } from '../measure/stats.mjs';
 
 const HOLD = 1;
+/** Before the first round, without a hold, ms. */
+const WARM_UP = 1_000;
 
 /** @type {import('./index.mjs').Scenario} */
 export default {
@@ -30,6 +32,12 @@ export default {
     const pairs = new Map();
     for (const subject of subjects)
       pairs.set(subject, [await lab.worker(subject), await lab.worker(subject)]);
+    for (const subject of subjects) {
+      const args = { key: 'ping-pong-warm-up', hold: 0, ms: WARM_UP };
+      await Promise.all(pairs.get(subject).map((worker) => worker.do('loop', args)));
+    }
+    await bare[0].do('pings', { pause: 0, ms: WARM_UP });
+    await volley(bare, { pause: 0, ms: WARM_UP });
     const results = await interleaved(
       lab.quick ? 3 : 5,
       [...subjects, raw],

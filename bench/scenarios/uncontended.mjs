@@ -39,7 +39,7 @@ export default {
     }
     const measure = (subject) => allLoads(workers.get(subject), part);
     const results = await interleaved(rounds, lab.subjects, measure, lab.onRound);
-    const delayed = await this.delayed(lab, lab.quick ? 5 : 9);
+    const delayed = await this.delayed(lab, lab.quick ? 5 : 9, part);
     return Object.fromEntries(
       lab.subjects.map((subject) => [
         subject.name,
@@ -48,14 +48,17 @@ export default {
     );
   },
 
-  async delayed(lab, rounds) {
+  async delayed(lab, rounds, part) {
     const subjects = lab.quick
       ? lab.these('fair-lock', 'raw')
       : lab.subjects.filter(({ crossProcess, role }) => crossProcess || role === 'floor');
     const front = await startDelay(lab.url, ROUND_TRIP);
     try {
       return await lab.withWorkers(subjects, { url: front.url }, async (workers) => {
-        for (const worker of workers.values()) await cycles(worker, 1, 100);
+        for (const worker of workers.values()) {
+          await cycles(worker, 64, WARM_UP / part);
+          await cycles(worker, 1, 100);
+        }
         return interleaved(rounds, subjects, async (subject) => ({
           delayedUs: await cycles(workers.get(subject), 1, 150),
         }));

@@ -180,22 +180,22 @@ export class Workload {
     return { ms: lastAt - at, order };
   }
 
-  /** What the process used since it was asked last. */
-  usage() {
-    const cpu = process.cpuUsage(this.cpu);
-    const at = stamp();
-    const result = {
-      cpuMs: (cpu.user + cpu.system) / 1_000,
-      ms: at - (this.usageAt ?? at),
-      loopDelayP99: this.loopDelay ? Math.max(0, this.loopDelay.percentile(99) / 1e6 - LOOP_RESOLUTION) : 0,
-      loopDelayMax: this.loopDelay ? Math.max(0, this.loopDelay.max / 1e6 - LOOP_RESOLUTION) : 0,
-    };
-    this.loopDelay ??= monitorEventLoopDelay({ resolution: LOOP_RESOLUTION });
-    this.loopDelay.enable();
-    this.loopDelay.reset();
-    this.cpu = process.cpuUsage();
-    this.usageAt = stamp();
-    return result;
+  /** The share of a core that the process uses for `ms`. */
+  async cpu({ ms }) {
+    const [before, at] = [process.cpuUsage(), stamp()];
+    await sleep(ms);
+    const { user, system } = process.cpuUsage(before);
+    return { share: (user + system) / 1_000 / (stamp() - at) };
+  }
+
+  /** How late the event loop is, for `ms`, over what the sampling itself takes. */
+  async loopDelay({ ms }) {
+    const delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION });
+    delay.enable();
+    await sleep(ms);
+    delay.disable();
+    const late = (ns) => Math.max(0, ns / 1e6 - LOOP_RESOLUTION);
+    return { p99: late(delay.percentile(99)), max: late(delay.max) };
   }
 
   async close() {

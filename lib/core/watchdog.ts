@@ -10,16 +10,21 @@ export interface Watched {
 /** Longest time spent on due tasks before the event loop gets a turn, in ms. */
 const SLICE = 5;
 
+/** Pause after the due tasks are done, in ms: what falls due meanwhile waits for its end. */
+const REST = 5;
+
 /**
  * One timer for everything that a client renews or watches.
  *
- * A binary heap by due time: ten thousand leases cost one timer, scheduling and cancelling are O(log n), and a
- * burst of due tasks is worked off in slices of at most 5 ms. The timer never keeps the process alive.
+ * A binary heap by due time: ten thousand leases cost one timer and at most 200 wake-ups a second, scheduling and
+ * cancelling are O(log n), and a burst of due tasks is worked off in slices of at most 5 ms. The timer never keeps the
+ * process alive.
  */
 export class Watchdog {
   private readonly heap: WatchEntry[] = [];
   private timer: NodeJS.Timeout | undefined;
   private timerDue = Infinity;
+  private restUntil = -Infinity;
   private stopped = false;
   private readonly work = (): void => this.runDue();
 
@@ -57,10 +62,12 @@ export class Watchdog {
   private arm(): void {
     const first = this.heap[0];
     if (!first || first.due >= this.timerDue) return;
+    const due = Math.max(first.due, this.restUntil);
+    if (due >= this.timerDue) return;
     clearTimeout(this.timer);
-    this.timerDue = first.due;
+    this.timerDue = due;
     // setTimeout may fire up to 1 ms early relative to the fractional clock; rounding up avoids a second wake-up.
-    const delay = Math.min(Math.max(0, Math.ceil(first.due - performance.now())), MAX_DELAY);
+    const delay = Math.min(Math.max(0, Math.ceil(due - performance.now())), MAX_DELAY);
     this.timer = setTimeout(this.work, delay);
     this.timer.unref();
   }
@@ -70,14 +77,16 @@ export class Watchdog {
     // What the tasks schedule meanwhile needs no timer of its own: the next one is set at the end.
     this.timerDue = -Infinity;
     const started = performance.now();
+    let time = started;
     try {
-      for (let first = this.heap[0]; first; first = this.heap[0]) {
-        const time = performance.now();
-        // If more is due after a slice: let I/O in, then go on.
-        if (first.due > time || time - started > SLICE) break;
+      for (let first = this.heap[0]; first && first.due <= time; first = this.heap[0]) {
+        // More is due after a slice: let I/O in, then go on.
+        if (time - started > SLICE) return;
         this.remove(first);
         first.task.onDue();
+        time = performance.now();
       }
+      this.restUntil = time + REST;
     } finally {
       // Also after a task that threw: its mistake must not end the renewing of all others.
       this.timerDue = Infinity;

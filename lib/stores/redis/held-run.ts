@@ -20,6 +20,8 @@ export class Turn {
  */
 export class HeldRun {
   readonly first: number;
+  /** Sequence numbers of its requests. */
+  readonly run: readonly number[];
   /** Fixed lease of its only request; undefined: the watchdog renews. */
   readonly leaseTime: number | undefined;
   /** The one that is inside. */
@@ -28,7 +30,6 @@ export class HeldRun {
   /** Set when Redis has confirmed the whole of a fixed lease. */
   confirmed: boolean;
 
-  private readonly headSequence: number;
   private readonly margin: number;
   private next = 0;
   private since: Instant;
@@ -40,7 +41,7 @@ export class HeldRun {
     lease: number,
   ) {
     this.first = grant.first;
-    this.headSequence = grant.run[0] ?? 0;
+    this.run = grant.run;
     this.leaseTime = members[0]?.leaseTime;
     this.confirmed = this.leaseTime !== undefined && grant.left >= this.leaseTime;
     this.margin = safetyMargin(this.leaseTime ?? lease);
@@ -55,7 +56,7 @@ export class HeldRun {
 
   /** The first request's sequence, for Redis to remember as done (M9); 0 while it has not had its turn. */
   private get head(): number {
-    return this.next > 0 ? this.headSequence : 0;
+    return this.next > 0 ? (this.run[0] ?? 0) : 0;
   }
 
   /** Of who is inside, or comes next. */

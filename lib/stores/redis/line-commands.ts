@@ -84,6 +84,8 @@ export interface Finished {
 export interface Renewal {
   /** First token of the grant; 0 renews nothing. */
   readonly first: number;
+  /** Sequence numbers of its requests. */
+  readonly run: readonly number[];
   readonly leaseTime: number | undefined;
   readonly label: string;
 }
@@ -132,7 +134,7 @@ export class LineCommands {
       `${seen} ${wishOf(asking)} ${this.terms()}`,
       ...this.guard,
     ];
-    return this.say(acquire, keys, args, { sequence: asking.sequence, lease });
+    return this.say(acquire, keys, args, { run: [asking.sequence], left: lease });
   }
 
   /** @param first sequence of the first of `count` requests without a gap */
@@ -184,7 +186,7 @@ export class LineCommands {
       this.terms(),
       ...this.guard,
     ];
-    return this.say(heartbeat, keys, args, undefined, via);
+    return this.say(heartbeat, keys, args, renewal, via);
   }
 
   leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
@@ -225,7 +227,7 @@ export class LineCommands {
     return `${this.firstLease} ${hears} ${this.settings}`;
   }
 
-  /** @param wanted what an acquire would be granted at once */
+  /** @param wanted what an acquire would be granted, or a heartbeat renews */
   private say(
     script: Script,
     keys: LineKeys,
@@ -268,13 +270,13 @@ export class LineCommands {
   }
 }
 
+/** What of a grant is known before the answer, which adds the rest. */
 interface Wanted {
-  readonly sequence: number;
+  readonly run: readonly number[];
+  readonly first?: number;
   /** ms */
-  readonly lease: number;
+  readonly left?: number;
 }
-
-const NO_DETAILS = [undefined, undefined, undefined] as const;
 
 type FullAnswer = [
   status: Status,
@@ -304,23 +306,28 @@ function understand(reply: FullAnswer, order: number, sentAt: Instant): Answer {
 }
 
 /**
- * The answer of acquire and release in the usual case: status and time, which is also the token of a grant; release adds for
- * how long the next holder may have the lock.
+ * The answer in the usual case of acquire, release and heartbeat: status and time, which is also the token of a new grant;
+ * then for how long the present holder may have the lock, and what a heartbeat adds.
  */
 function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
-  const space = reply.indexOf(' ');
-  const second = reply.indexOf(' ', space + 1);
-  const first = Number(second < 0 ? reply.slice(space + 1) : reply.slice(space + 1, second));
+  const [status, micros, wake, detail] = reply.split(' ');
+  const time = Number(micros);
+  const left = wake === undefined ? -1 : Number(wake);
   return {
-    status: reply.slice(0, space) as Status,
+    status: status as Status,
     order,
     sentAt,
-    serverTime: first / 1_000,
+    serverTime: time / 1_000,
     generation: -1,
-    wake: second < 0 ? -1 : Number(reply.slice(second + 1)),
+    wake: left,
     owed: false,
-    grant: wanted && { run: [wanted.sequence], first, left: wanted.lease, since: sentAt },
-    details: NO_DETAILS,
+    grant: wanted && {
+      run: wanted.run,
+      first: wanted.first ?? time,
+      left: wanted.left ?? left,
+      since: sentAt,
+    },
+    details: [detail, undefined, undefined],
   };
 }
 

@@ -135,8 +135,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.schedule();
   }
 
-  renew({ first, leaseTime, label }: HeldRun, via: ScriptRunner): Promise<Answer> {
-    return this.heartbeat({ first, leaseTime, label }, false, via);
+  renew({ first, run, leaseTime, label }: HeldRun, via: ScriptRunner): Promise<Answer> {
+    return this.heartbeat({ first, run, leaseTime, label }, false, via);
   }
 
   schedule(): void {
@@ -167,38 +167,41 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   onDue(): void {
     const lost = this.grant.run?.current?.lease.state === 'lost';
     const time = performance.now();
-    if (!lost && !this.beating && (time >= this.nextBeat || time >= this.wakeAt)) void this.beat();
+    if (!lost && !this.beating && (time >= this.nextBeat || time >= this.wakeAt)) this.beat();
     else this.schedule();
   }
 
   /** All that this client says of a lock in a heartbeat period, whatever it holds and however many wait. Never rejects. */
-  private async beat(): Promise<void> {
+  private beat(): void {
     this.beating = true;
     const { timing } = this.context;
     this.nextBeat = performance.now() + timing.heartbeat;
     this.wakeAt = Infinity;
     this.owed = false;
     const { run } = this.grant;
-    await this.busy(async () => {
-      const spoken = this.speak().catch(() => false);
-      // A lease that runs out meanwhile is lost then, not when the answer fails to come.
-      this.schedule();
-      if (!(await spoken)) {
+    const spoken = (confirmed: boolean): void => {
+      if (!confirmed) {
         run?.current?.lease.doubt();
         this.nextBeat = performance.now() + RETRY_PAUSE;
       }
       this.beating = false;
-    });
+      this.end();
+      this.schedule();
+    };
+    this.begin();
+    this.speak().then(spoken, () => spoken(false));
+    // A lease that runs out meanwhile is lost then, not when the answer fails to come.
     this.schedule();
   }
 
-  /** False: what it had to renew is written, but not known to be replicated. */
-  private async speak(): Promise<boolean> {
+  /** Of ten thousand locks it is this that costs. False: what it had to renew is written, but not known to be replicated. */
+  private speak(): Promise<boolean> {
     const { subscriptionCheck, replication } = this.context;
     const { run, late } = this.grant;
     const renewing = run?.wantsRenewal && run.current?.lease.renewable ? run : undefined;
     const renewal = {
       first: renewing?.first ?? late?.first ?? 0,
+      run: renewing?.run ?? late?.run ?? [],
       leaseTime: renewing ? renewing.leaseTime : this.requests.get(late?.run[0] ?? 0)?.leaseTime,
       label: run?.label ?? '',
     };
@@ -214,23 +217,28 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       if (late && answer.status !== 'EXPIRED') this.grant.heardOfLate(late, answer);
     };
     if (!renewing || !replication) {
-      hear(await say(), true);
-      return true;
+      return say().then((answer) => {
+        hear(answer, true);
+        return true;
+      });
     }
     // Once: a heartbeat that failed is tried again by the next.
-    const outcome = await replication.confirm(say, performance.now(), (answer) => hear(answer, false));
-    if (outcome.answer.status !== 'RENEWED') return true;
-    if (outcome.enough) this.grant.heardOf(renewing, outcome.answer);
-    return outcome.enough;
+    const confirmed = replication.confirm(say, performance.now(), (answer) => hear(answer, false));
+    return confirmed.then(({ answer, enough }) => {
+      if (answer.status !== 'RENEWED') return true;
+      if (enough) this.grant.heardOf(renewing, answer);
+      return enough;
+    });
   }
 
-  private async heartbeat(renewal: Renewal, ping: boolean, via: ScriptRunner | undefined): Promise<Answer> {
+  private heartbeat(renewal: Renewal, ping: boolean, via: ScriptRunner | undefined): Promise<Answer> {
     const { commands, timing } = this.context;
     const waiting = this.requests.size > 0 ? { oldest: this.requests.oldest() } : undefined;
     const deadline = performance.now() + timing.commandTimeout;
-    const answer = await commands.heartbeat(this.keys, renewal, waiting, ping, deadline, via);
-    if (answer.status !== 'EXPIRED' && waiting)
-      this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
-    return answer;
+    return commands.heartbeat(this.keys, renewal, waiting, ping, deadline, via).then((answer) => {
+      if (answer.status !== 'EXPIRED' && waiting)
+        this.spokeAt = Math.max(this.spokeAt, answer.sentAt.monotonic);
+      return answer;
+    });
   }
 }

@@ -1065,7 +1065,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '26d6a40885566945922e5b4279392508d6eb2ec5',
+  sha1: '998c0740ff827a0af230dbb7824cc2d2dda7a222',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1566,6 +1566,10 @@ end
 local heardBy = listeners(client)
 if ARGV[10] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
+end
+if status == 'RENEWED' and ARGV[7] == 'idle' then
+finish()
+return 'RENEWED ' .. stamp .. ' ' .. leaseEnd - now .. ' ' .. (heardBy or -1)
 end
 return answer(status, heardBy or -1)`,
 } as const;

@@ -6,7 +6,7 @@
 --       [6] label of the holder  [7] 'waiting' or 'idle'  [8] sequence of the request that waits longest, or ''
 --       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] terms
 --       [12] guard
--- Returns answer(status, a):
+-- Returns the text 'RENEWED time left a' to one who does not wait, left being ms of its lease, else answer(status, a):
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
 --       GONE     it is not, or none was named
@@ -51,5 +51,9 @@ end
 local heardBy = listeners(client)
 if ARGV[10] == 'ping' then
   outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
+end
+if status == 'RENEWED' and ARGV[7] == 'idle' then
+  finish()
+  return 'RENEWED ' .. stamp .. ' ' .. leaseEnd - now .. ' ' .. (heardBy or -1)
 end
 return answer(status, heardBy or -1)
