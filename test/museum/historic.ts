@@ -199,7 +199,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',
     what: 'commands carry no deadline, neither here nor in Redis',
     mutations: [
-      inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false'),
+      inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
       {
         file: 'stores/redis-connection/command-connection.ts',
         from: 'onFailure(commandTimeout(this.timeout));\n      this.suspect(command.deadline - this.timeout);',

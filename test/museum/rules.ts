@@ -18,7 +18,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R2 nothing after the deadline (acquire)',
     what: 'acquire has no deadline',
-    mutations: [inScript('acquire', 'local expired = now > tonumber(ARGV[2])', 'local expired = false')],
+    mutations: [inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false')],
     proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
   },
   {
@@ -301,5 +301,28 @@ export const RULES: readonly Exhibit[] = [
     what: 'a client with a deadline keeps its generation',
     mutations: [inRecords('local known = generation and deadline', 'local known = generation or deadline')],
     proof: simulation('cut-subscribers', 'evict'),
+  },
+  {
+    of: 'the grant tells that somebody waits',
+    what: 'who gets in line does not say so',
+    mutations: [inRecords('if form == F or form == H then', 'if false then')],
+    proof: simulation('force-release'),
+  },
+  {
+    of: 'a short handoff counts who hears it',
+    what: 'it does not',
+    mutations: [inScript('release', "if type(heard) == 'number' and heard > 0 then", 'if true then')],
+    proof: simulation('kill', 'cut-subscribers'),
+  },
+  {
+    of: 'a grant that was taken before it was heard of is not entered',
+    what: 'it is',
+    mutations: [
+      inStore('grant-of-line.ts', '    else this.finished = Math.max(this.finished, first);\n', ''),
+    ],
+    proof: test(
+      'integration/watchdog.spec.ts',
+      'and for one whose grant was taken by force before it was heard of',
+    ),
   },
 ];
