@@ -312,7 +312,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'a short handoff counts who hears it',
     what: 'it does not',
     mutations: [inScript('release', "if type(heard) == 'number' and heard > 0 then", 'if true then')],
-    proof: simulation('kill', 'cut-subscribers'),
+    proof: test(
+      RULES_SPEC,
+      'a client that nobody listens to is passed over at once by one who was in line before',
+    ),
   },
   {
     of: 'a grant that was taken before it was heard of is not entered',
