@@ -1,3 +1,4 @@
+import anatomy from './anatomy.mjs';
 import deadWaiters from './dead-waiters.mjs';
 import decorator from './decorator.mjs';
 import drain from './drain.mjs';
@@ -26,6 +27,7 @@ import uncontended from './uncontended.mjs';
 /** @type {readonly Scenario[]} */
 export const SCENARIOS = [
   uncontended,
+  anatomy,
   serverTime,
   drain,
   hotKey,

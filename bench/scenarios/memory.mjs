@@ -24,7 +24,7 @@ export default {
 
   async run(lab) {
     const subjects = lab.subjects.filter(
-      ({ crossProcess, role, java }) => (crossProcess || role === 'floor') && !java,
+      ({ crossProcess, name, java }) => (crossProcess || name === 'raw') && !java,
     );
     const some = lab.quick ? lab.these('fair-lock', 'raw') : subjects;
     const workers = await lab.sharedWorkers(some);

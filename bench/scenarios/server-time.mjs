@@ -5,6 +5,7 @@ const SUBJECTS = [
   'fair-lock',
   'fair-lock-redisson',
   'raw',
+  'empty-scripts',
   'redisson',
   'redlock',
   'sesamecare-redlock',

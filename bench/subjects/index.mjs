@@ -1,4 +1,5 @@
 import asyncMutex from './async-mutex.mjs';
+import emptyScripts from './empty-scripts.mjs';
 import fairLockMemory from './fair-lock-memory.mjs';
 import fairLockRedis from './fair-lock-redis.mjs';
 import fairLockRedisson from './fair-lock-redisson.mjs';
@@ -38,6 +39,7 @@ export const SUBJECTS = [
   fairLockRedisson,
   fairLockMemory,
   raw,
+  emptyScripts,
   redisson,
   redlock,
   sesamecareRedlock,

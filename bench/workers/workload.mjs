@@ -6,6 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from '../measure/stats.mjs';
+import { SocketTimes } from './socket-times.mjs';
 
 const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 
@@ -41,6 +42,28 @@ export class Workload {
       }),
     );
     return { ms: stamp() - start, cycles: each * concurrency, p50: median(times) };
+  }
+
+  /** What a cycle, one at a time, is made of: µs by cycle, the medians of each part. */
+  async anatomy({ key, count }) {
+    const times = (this.socketTimes ??= new SocketTimes(stamp));
+    const [client] = this.clients;
+    const parts = { beforeUs: [], writeUs: [], waitUs: [], afterUs: [], cycleUs: [] };
+    for (let i = 0; i < count; i += 1) {
+      const asked = stamp();
+      const release = await client.lock(key);
+      const granted = stamp();
+      const { writeBegan, writeEnded, received } = times;
+      const called = stamp();
+      await release();
+      const done = stamp();
+      parts.beforeUs.push(writeBegan - asked + times.writeBegan - called);
+      parts.writeUs.push(writeEnded - writeBegan + times.writeEnded - times.writeBegan);
+      parts.waitUs.push(received - writeEnded + times.received - times.writeEnded);
+      parts.afterUs.push(granted - received + done - times.received);
+      parts.cycleUs.push(granted - asked + done - called);
+    }
+    return Object.fromEntries(Object.entries(parts).map(([name, all]) => [name, 1_000 * median(all)]));
   }
 
   /** `askers` on one key, without a pause and without a hold, for `ms` after a warm-up. */

@@ -1,0 +1,36 @@
+import { interleaved, summary } from '../measure/rounds.mjs';
+
+const SUBJECTS = ['fair-lock', 'empty-scripts', 'raw'];
+const CYCLES = 400;
+const WARM_UP = 3_000;
+
+/** @type {import('./index.mjs').Scenario} */
+export default {
+  name: 'anatomy',
+  title: 'What a cycle on a free lock is made of',
+  how:
+    'One at a time, as above, in µs of wall clock by cycle, acquire and release together: JavaScript from the call to the write, the write (a system ' +
+    'call), from there to the first byte of the answer (network, server, being woken), JavaScript from there to the caller. Medians of the cycles, then of the rounds.',
+
+  columns: [
+    ['beforeUs', 'call to write'],
+    ['writeUs', 'write'],
+    ['waitUs', 'write to answer'],
+    ['afterUs', 'answer to caller'],
+    ['cycleUs', 'cycle'],
+  ],
+
+  async run(lab) {
+    const subjects = lab.these(...SUBJECTS);
+    const workers = await lab.sharedWorkers(subjects);
+    const cycles = (subject, count) => workers.get(subject).do('anatomy', { key: 'anatomy', count });
+    for (const subject of subjects) await cycles(subject, lab.quick ? WARM_UP / 3 : WARM_UP);
+    const results = await interleaved(
+      lab.quick ? 3 : 11,
+      subjects,
+      (subject) => cycles(subject, CYCLES),
+      lab.onRound,
+    );
+    return Object.fromEntries([...results].map(([subject, rounds]) => [subject.name, summary(rounds)]));
+  },
+};

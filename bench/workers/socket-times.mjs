@@ -1,0 +1,24 @@
+import { Socket } from 'node:net';
+
+/** When the process last began and ended a write to a socket, and last got something from one, ms of the host's clock. */
+export class SocketTimes {
+  writeBegan = 0;
+  writeEnded = 0;
+  received = 0;
+
+  /** @param {() => number} stamp */
+  constructor(stamp) {
+    const times = this;
+    const { write, push } = Socket.prototype;
+    Socket.prototype.write = function (...args) {
+      times.writeBegan = stamp();
+      const more = write.apply(this, args);
+      times.writeEnded = stamp();
+      return more;
+    };
+    Socket.prototype.push = function (...args) {
+      times.received = stamp();
+      return push.apply(this, args);
+    };
+  }
+}
