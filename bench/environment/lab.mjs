@@ -11,7 +11,7 @@ const QUICK_SUBJECTS = new Set([
   'fair-lock',
   'fair-lock-memory',
   'raw',
-  'empty-scripts',
+  'four-calls',
   'redisson',
   'redis-semaphore',
 ]);

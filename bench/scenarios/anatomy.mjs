@@ -1,6 +1,6 @@
 import { interleaved, summary } from '../measure/rounds.mjs';
 
-const SUBJECTS = ['fair-lock', 'empty-scripts', 'raw'];
+const SUBJECTS = ['fair-lock', 'four-calls', 'empty-scripts', 'raw'];
 const CYCLES = 400;
 const WARM_UP = 3_000;
 

@@ -6,6 +6,7 @@ const SUBJECTS = [
   'fair-lock-redisson',
   'raw',
   'empty-scripts',
+  'four-calls',
   'redisson',
   'redlock',
   'sesamecare-redlock',

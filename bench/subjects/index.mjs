@@ -1,5 +1,5 @@
 import asyncMutex from './async-mutex.mjs';
-import emptyScripts from './empty-scripts.mjs';
+import { emptyScripts, fourCalls } from './bare-scripts.mjs';
 import fairLockMemory from './fair-lock-memory.mjs';
 import fairLockRedis from './fair-lock-redis.mjs';
 import fairLockRedisson from './fair-lock-redisson.mjs';
@@ -40,6 +40,7 @@ export const SUBJECTS = [
   fairLockMemory,
   raw,
   emptyScripts,
+  fourCalls,
   redisson,
   redlock,
   sesamecareRedlock,
