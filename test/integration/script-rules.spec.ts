@@ -237,6 +237,18 @@ describe('the scripts of the native protocol', () => {
       expect((await live.heartbeat()).run).toBe('1');
     });
 
+    test('also while somebody listens to all channels there are, as tools for people do', async () => {
+      const [holder, dead, live] = [client(), await heard(), await heard()];
+      const grant = await holder.acquire();
+      await dead.acquire();
+      await live.acquire();
+      await subscriber.unsubscribe(dead.channel);
+      await subscriber.psubscribe('*');
+      await holder.release(grant.first, grant.sequence);
+      await subscriber.punsubscribe('*');
+      expect((await live.heartbeat()).run).toBe('1');
+    });
+
     test('and is back in its own place when it speaks within the grace (R6)', async () => {
       const [holder, gone, live] = [client(), await heard(), await heard()];
       const grant = await holder.acquire();

@@ -309,9 +309,9 @@ export const RULES: readonly Exhibit[] = [
     proof: simulation('force-release'),
   },
   {
-    of: 'a short handoff counts who hears it',
+    of: 'a short handoff asks whether somebody listens',
     what: 'it does not',
-    mutations: [inScript('release', "if type(heard) == 'number' and heard > 0 then", 'if true then')],
+    mutations: [inScript('release', 'if (tonumber(heard[2]) or 0) > 0 then', 'if true then')],
     proof: test(
       RULES_SPEC,
       'a client that nobody listens to is passed over at once by one who was in line before',

@@ -2748,7 +2748,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'f1723952cb45479bdd9cd956f60891500dfb2eeb',
+  sha1: '4805dcda79f8fffcb3c0c5b60dca37b3b65485da',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2772,16 +2772,17 @@ local name, sequence = string.match(head, '^([^:]+):(%d+)$')
 if name and string.sub(behind or '', 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
 local deadline = redis.call('ZSCORE', clients, name)
 local record = redis.call('HGET', hash, 'c:' .. name)
+local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
 if deadline and deadline >= stampMs and record and string.find(record, '^%x+ 0 ') then
-redis.call('PEXPIRE', hash, ttl)
-redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
-local heard = redis.pcall('PUBLISH', string.match(hash, '^[^{]*') .. 'client:' .. name,
-'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
-if type(heard) == 'number' and heard > 0 then
+local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
+if (tonumber(heard[2]) or 0) > 0 then
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+redis.call('PEXPIRE', hash, ttl)
 if not behind then
 redis.call('PEXPIRE', clients, atRest)
 end
+redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
 return 'RELEASED ' .. stamp .. ' ' .. lease
 end
 end

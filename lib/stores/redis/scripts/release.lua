@@ -33,21 +33,22 @@ if usual and lease and not ARGV[5] then
   if name and string.sub(behind or '', 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
     local deadline = redis.call('ZSCORE', clients, name)
     local record = redis.call('HGET', hash, 'c:' .. name)
+    local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
     if deadline and deadline >= stampMs and record and string.find(record, '^%x+ 0 ') then
-      -- R3: as above. The message leaves with the reply, also where it is not the last thing here (R4).
-      redis.call('PEXPIRE', hash, ttl)
-      redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
-      local heard = redis.pcall('PUBLISH', string.match(hash, '^[^{]*') .. 'client:' .. name,
-        'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
-      if type(heard) == 'number' and heard > 0 then
+      -- Before the message: what PUBLISH counts are also those who listen to whole patterns of channels.
+      local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
+      if (tonumber(heard[2]) or 0) > 0 then
+        -- R3: as above.
         redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+        redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
+        redis.call('PEXPIRE', hash, ttl)
         if not behind then
           -- Nobody is left in line.
           redis.call('PEXPIRE', clients, atRest)
         end
+        redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
         return 'RELEASED ' .. stamp .. ' ' .. lease
       end
-      -- Nobody heard it, so nothing was given. What that means the long way judges, which writes the grant anew.
     end
   end
 end
