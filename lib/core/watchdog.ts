@@ -61,7 +61,7 @@ export class Watchdog {
 
   private arm(): void {
     const first = this.heap[0];
-    if (!first || first.due >= this.timerDue) return;
+    if (!first) return;
     const due = Math.max(first.due, this.restUntil);
     if (due >= this.timerDue) return;
     clearTimeout(this.timer);
