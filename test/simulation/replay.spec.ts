@@ -21,7 +21,7 @@ local function answer(call, name, ...)
     return refusal
   end
   if name == 'TIME' then return surroundings.time end
-  if name == 'PUBLISH' then return surroundings.listeners[(...)] or 0 end
+  if name == 'PUBLISH' then return 0 end
   if name == 'INFO' then return 'run_id:' .. surroundings.runId end
   if name == 'PUBSUB' then
     local channel = select(2, ...)
