@@ -22,15 +22,13 @@ export default {
 
   async run(lab) {
     const subjects = lab.these(...SUBJECTS);
-    const workers = await lab.sharedWorkers(subjects);
-    const cycles = (subject, count) => workers.get(subject).do('anatomy', { key: 'anatomy', count });
-    for (const subject of subjects) await cycles(subject, lab.quick ? WARM_UP / 3 : WARM_UP);
-    const results = await interleaved(
-      lab.quick ? 3 : 11,
-      subjects,
-      (subject) => cycles(subject, CYCLES),
-      lab.onRound,
-    );
+    // Of its own: from now on their sockets are watched.
+    const results = await lab.withWorkers(subjects, {}, async (workers) => {
+      const cycles = (subject, count) => workers.get(subject).do('anatomy', { key: 'anatomy', count });
+      for (const subject of subjects) await cycles(subject, lab.quick ? WARM_UP / 3 : WARM_UP);
+      const measure = (subject) => cycles(subject, CYCLES);
+      return interleaved(lab.quick ? 3 : 11, subjects, measure, lab.onRound);
+    });
     return Object.fromEntries([...results].map(([subject, rounds]) => [subject.name, summary(rounds)]));
   },
 };
