@@ -7,14 +7,7 @@ import { SUBJECTS } from '../subjects/index.mjs';
 import { buildJavaWorker } from './java.mjs';
 
 /** Enough for every target. */
-const QUICK_SUBJECTS = new Set([
-  'fair-lock',
-  'fair-lock-memory',
-  'raw',
-  'four-calls',
-  'redisson',
-  'redis-semaphore',
-]);
+const QUICK_SUBJECTS = new Set(['fair-lock', 'fair-lock-memory', 'raw', 'redisson', 'redis-semaphore']);
 
 /** @typedef {Lab} Lab */
 export class Lab {

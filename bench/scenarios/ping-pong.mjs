@@ -32,12 +32,13 @@ export default {
     const pairs = new Map();
     for (const subject of subjects)
       pairs.set(subject, [await lab.worker(subject), await lab.worker(subject)]);
+    const warmUp = lab.quick ? WARM_UP / 4 : WARM_UP;
     for (const subject of subjects) {
-      const args = { key: 'ping-pong-warm-up', hold: 0, ms: WARM_UP };
+      const args = { key: 'ping-pong-warm-up', hold: 0, ms: warmUp };
       await Promise.all(pairs.get(subject).map((worker) => worker.do('loop', args)));
     }
-    await bare[0].do('pings', { pause: 0, ms: WARM_UP });
-    await volley(bare, { pause: 0, ms: WARM_UP });
+    await bare[0].do('pings', { pause: 0, ms: warmUp });
+    await volley(bare, { pause: 0, ms: warmUp });
     const results = await interleaved(
       lab.quick ? 3 : 5,
       [...subjects, raw],
