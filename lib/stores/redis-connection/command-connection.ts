@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import { BriefSpin } from './brief-spin.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue, type Awaited } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
@@ -32,6 +33,7 @@ export class CommandConnection {
   private suspected = false;
   private closed = false;
   private readonly writes = new WriteBatches();
+  private readonly spin = new BriefSpin();
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
@@ -125,8 +127,10 @@ export class CommandConnection {
       onFailure(commandTimeout(this.timeout));
       this.suspect(command.deadline - this.timeout);
     });
+    if (this.deadlines.empty) this.spin.begin();
     this.deadlines.add(command);
     const answered = (reply: unknown): void => {
+      this.spin.end();
       this.lastAnswer = performance.now();
       if (this.deadlines.answered(command)) onReply(reply);
     };

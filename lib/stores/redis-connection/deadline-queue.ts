@@ -18,6 +18,10 @@ export class DeadlineQueue {
   private readonly queue = new LinkedList<Awaited>();
   private timer: NodeJS.Timeout | undefined;
 
+  get empty(): boolean {
+    return this.queue.first === undefined;
+  }
+
   add(awaited: Awaited): void {
     this.queue.add(awaited);
     if (!this.timer) this.arm(awaited);
