@@ -114,11 +114,12 @@ export class Lease {
     tell?.(error);
   }
 
-  /** Given back: no longer held, and not lost either. */
-  end(): void {
-    if (this.state === 'lost') return;
+  /** Given back: no longer held, and not lost either; false if it was lost before. */
+  end(): boolean {
+    if (this.state === 'lost') return false;
     this.current = 'released';
     this.tell = undefined;
+    return true;
   }
 
   /** Calls `listener` once when the lease is lost, at once if it already is. Listeners must not throw. */

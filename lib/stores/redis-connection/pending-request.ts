@@ -1,22 +1,21 @@
 import { abortError, type FairLockError, LockTimeoutError } from '../../core/errors.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
-
-/** Node's largest timer delay. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 
 /** One request, from the call until it is granted or given up: settled exactly once. */
-export class PendingRequest {
+export class PendingRequest implements Watched {
   readonly promise: Promise<Grant>;
   settled = false;
+  watchEntry: WatchEntry | undefined;
 
   private readonly askedAt = performance.now();
   private resolve!: (grant: Grant) => void;
   private reject!: (error: unknown) => void;
-  private timer: NodeJS.Timeout | undefined;
   private readonly onAbort: (() => void) | undefined;
 
   constructor(
     readonly request: LockRequest,
+    private readonly watchdog: Watchdog,
     /** Called when the wait time ends or the caller aborts, with the error to reject with. */
     private readonly onGiveUp: (error: FairLockError) => void,
   ) {
@@ -29,7 +28,7 @@ export class PendingRequest {
       this.onAbort = () => this.onGiveUp(abortError(key, signal.reason));
       signal.addEventListener('abort', this.onAbort, { once: true });
     }
-    if (waitTime > 0 && waitTime !== Infinity) this.armTimer();
+    if (waitTime > 0 && waitTime !== Infinity) watchdog.schedule(this, this.askedAt + waitTime);
   }
 
   /** It wants the lock now or not at all. */
@@ -54,7 +53,7 @@ export class PendingRequest {
   settle(): boolean {
     if (this.settled) return false;
     this.settled = true;
-    clearTimeout(this.timer);
+    this.watchdog.cancel(this);
     if (this.onAbort) this.request.signal?.removeEventListener('abort', this.onAbort);
     return true;
   }
@@ -63,15 +62,9 @@ export class PendingRequest {
     this.reject(error);
   }
 
-  private armTimer(): void {
+  /** The wait time is over. */
+  onDue(): void {
     const { key, waitTime } = this.request;
-    const left = Math.ceil(waitTime - this.waited);
-    this.timer = setTimeout(
-      () => {
-        if (this.waited < waitTime) this.armTimer();
-        else this.onGiveUp(new LockTimeoutError(key, waitTime));
-      },
-      Math.min(Math.max(left, 0), LONGEST_TIMER),
-    );
+    this.onGiveUp(new LockTimeoutError(key, waitTime));
   }
 }

@@ -11,7 +11,7 @@ import type { Waiter } from './waiter.js';
 export interface LineOfGrant {
   readonly keys: LineKeys;
   readonly requests: RequestsInLine;
-  /** What an answer tells about the lock. */
+  /** What an answer tells about the lock. Whoever calls it ends its work, or schedules, after that. */
   take(answer: Answer): void;
   /** A heartbeat that renews `run`. */
   renew(run: HeldRun, via: ScriptRunner): Promise<Answer>;
@@ -27,6 +27,8 @@ export interface LineOfGrant {
   /** Runs while the line must not be forgotten. */
   busy<T>(work: () => Promise<T>): Promise<T>;
 }
+
+const ENTERED = Promise.resolve();
 
 /** The grant that this client has at one lock: entering, handing on inside a run, losing, giving back. */
 export class GrantOfLine {
@@ -164,18 +166,22 @@ export class GrantOfLine {
       this.run = run;
       run.renewed(grant.since, grant.left);
       void this.enterNext(run);
-      return;
+    } else {
+      const refused = status === 'GONE' ? undefined : run.passOver();
+      if (refused) this.line.requests.refuse(refused, replication.failureOf(refused.request.key, outcome));
+      void this.over(run);
     }
-    const refused = status === 'GONE' ? undefined : run.passOver();
-    if (refused) this.line.requests.refuse(refused, replication.failureOf(refused.request.key, outcome));
-    void this.over(run);
+    this.line.schedule();
   }
 
   /** Undefined: no answer in time. Never rejects. */
   private async replicate(run: HeldRun, replication: Replication): Promise<Replicated<Answer> | undefined> {
     const deadline = performance.now() + replication.patienceWithGrants;
     const say = (via: ScriptRunner): Promise<Answer> => this.line.renew(run, via);
-    const hear = (answer: Answer): void => this.line.take(answer);
+    const hear = (answer: Answer): void => {
+      this.line.take(answer);
+      this.line.schedule();
+    };
     for (;;) {
       const outcome = await replication.confirm(say, deadline, hear).catch(() => undefined);
       // The server's clock was set: now it is known (R2).
@@ -192,23 +198,22 @@ export class GrantOfLine {
     this.line.requests.served(waiter);
     lease.onLost(() => this.lost(run));
     waiter.grant(new GrantedTurn(entered, () => this.leaveSection(run, waiter)));
-    this.line.schedule();
-    return Promise.resolve();
+    return ENTERED;
   }
 
   private leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
     // By the clocks the lease may have run out this very moment; looking loses it.
-    if (run.current?.waiter !== waiter || run.current.lease.state === 'lost') return this.giveBackLost(run);
-    const { lease } = run.current;
-    lease.end();
+    if (run.current?.waiter !== waiter || !run.current.lease.end()) return this.giveBackLost(run);
     // What is left of a lease that was not renewed any more may be too short for the next, who gets a whole one.
-    return lease.renewable ? this.enterNext(run) : this.over(run);
+    const left = run.current.lease.renewable ? this.enterNext(run) : this.over(run);
+    this.line.schedule();
+    return left;
   }
 
   private giveBackLost(run: HeldRun): Promise<void> {
     if (this.lapsing?.run !== run) return Promise.resolve();
     this.lapsing = undefined;
-    return this.sendRelease({ ...run.finished, unserved: [] });
+    return this.sendRelease(run.finished([]));
   }
 
   private lose(run: HeldRun, why: string): void {
@@ -224,11 +229,11 @@ export class GrantOfLine {
     if (this.run !== run) return;
     if (run.unserved().length > 0) {
       void this.over(run);
-      return;
+    } else {
+      this.run = undefined;
+      this.finished = Math.max(this.finished, run.first);
+      this.lapsing = { run, until: performance.now() + run.serverLeft() };
     }
-    this.run = undefined;
-    this.finished = Math.max(this.finished, run.first);
-    this.lapsing = { run, until: performance.now() + run.serverLeft() };
     this.line.schedule();
   }
 
@@ -241,9 +246,8 @@ export class GrantOfLine {
     this.confirming = undefined;
     this.finished = Math.max(this.finished, run.first);
     const unserved = run.unserved();
-    const released = this.sendRelease(run.finished);
+    const released = this.sendRelease(run.finished(unserved));
     for (const waiter of unserved) this.line.requests.reask(waiter);
-    this.line.schedule();
     return released;
   }
 

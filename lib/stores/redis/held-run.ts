@@ -4,6 +4,8 @@ import type { Finished, PresentGrant } from './line-commands.js';
 import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
+const NOBODY: readonly Waiter[] = [];
+
 /** One request's time inside. */
 export class Turn {
   constructor(
@@ -50,8 +52,8 @@ export class HeldRun {
   }
 
   /** What the release script is told of it. */
-  get finished(): Finished {
-    return { first: this.first, head: this.head, unserved: this.unserved().map(({ sequence }) => sequence) };
+  finished(unserved: readonly Waiter[]): Finished {
+    return { first: this.first, head: this.head, unserved: unserved.map(({ sequence }) => sequence) };
   }
 
   /** The first request's sequence, for Redis to remember as done (M9); 0 while it has not had its turn. */
@@ -99,7 +101,8 @@ export class HeldRun {
   }
 
   /** Members that still wait for their turn. */
-  unserved(): Waiter[] {
+  unserved(): readonly Waiter[] {
+    if (this.next === this.members.length) return NOBODY;
     return this.members
       .slice(this.next)
       .filter((waiter): waiter is Waiter => waiter !== undefined && !waiter.settled);

@@ -310,11 +310,13 @@ function understand(reply: FullAnswer, order: number, sentAt: Instant): Answer {
  * then for how long the present holder may have the lock, and what a heartbeat adds.
  */
 function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
-  const [status, micros, wake, detail] = reply.split(' ');
-  const time = Number(micros);
-  const left = wake === undefined ? -1 : Number(wake);
+  const status = endOfWord(reply, 0);
+  const micros = endOfWord(reply, status + 1);
+  const wake = endOfWord(reply, micros + 1);
+  const time = Number(reply.slice(status + 1, micros));
+  const left = micros < reply.length ? Number(reply.slice(micros + 1, wake)) : -1;
   return {
-    status: status as Status,
+    status: reply.slice(0, status) as Status,
     order,
     sentAt,
     serverTime: time / 1_000,
@@ -327,8 +329,14 @@ function understandShort(reply: string, order: number, sentAt: Instant, wanted: 
       left: wanted.left ?? left,
       since: sentAt,
     },
-    details: [detail, undefined, undefined],
+    details: [wake < reply.length ? reply.slice(wake + 1) : undefined, undefined, undefined],
   };
+}
+
+/** Not `split`: this is done for every lock that is taken. */
+function endOfWord(text: string, from: number): number {
+  const end = text.indexOf(' ', from);
+  return end < 0 ? text.length : end;
 }
 
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */

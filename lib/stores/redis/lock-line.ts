@@ -60,7 +60,6 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       this.requests.heardGeneration(answer.generation);
     }
     if (answer.grant) this.grant.answered(answer.grant, answer.order);
-    this.schedule();
   }
 
   notified(grant: PresentGrant): void {
@@ -70,6 +69,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
 
   revoked(first: number): void {
     this.grant.revoked(first);
+    this.schedule();
   }
 
   isGranted(waiter: Waiter): boolean {
@@ -106,9 +106,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
 
   end(): void {
     this.working -= 1;
-    if (this.working > 0) return;
     this.schedule();
-    this.onQuiet?.();
+    if (this.working === 0) this.onQuiet?.();
   }
 
   async busy<T>(work: () => Promise<T>): Promise<T> {
@@ -143,17 +142,18 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     const { watchdog, timing } = this.context;
     const { run, late } = this.grant;
     const time = performance.now();
+    const left = run ? Math.max(0, run.remaining()) : Infinity;
     const waiting = this.requests.size > 0 || this.owed;
     let due = waiting && !this.beating ? this.wakeAt : Infinity;
     if (!this.beating && (waiting || late || run?.wantsRenewal)) {
       if (this.nextBeat === 0) this.nextBeat = time + timing.heartbeat;
       // The first lease is by the settings of whoever passed the lock on, which may be shorter than this client's.
       if (run?.wantsRenewal && run.current?.lease.renewable)
-        this.nextBeat = Math.min(this.nextBeat, time + Math.max(0, run.remaining()) / 2);
+        this.nextBeat = Math.min(this.nextBeat, time + left / 2);
       due = Math.min(due, this.nextBeat);
     }
     // Looking at the lease then is what makes it lost (R12).
-    if (run) due = Math.min(due, time + Math.max(0, run.remaining()));
+    due = Math.min(due, time + left);
     // A line that is forgotten while a section may still give its lost grant back would meet its successor.
     due = Math.min(due, this.grant.lapsingUntil() ?? Infinity);
     if (due !== Infinity) {
@@ -186,7 +186,6 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       }
       this.beating = false;
       this.end();
-      this.schedule();
     };
     this.begin();
     this.speak().then(spoken, () => spoken(false));
@@ -223,7 +222,10 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       });
     }
     // Once: a heartbeat that failed is tried again by the next.
-    const confirmed = replication.confirm(say, performance.now(), (answer) => hear(answer, false));
+    const confirmed = replication.confirm(say, performance.now(), (answer) => {
+      hear(answer, false);
+      this.schedule();
+    });
     return confirmed.then(({ answer, enough }) => {
       if (answer.status !== 'RENEWED') return true;
       if (enough) this.grant.heardOf(renewing, answer);

@@ -22,7 +22,7 @@ const LAST_WORDS = 100;
 /** What the requests need of the line they stand in. */
 export interface LineOfRequests {
   readonly keys: LineKeys;
-  /** What an answer tells about the lock. */
+  /** What an answer tells about the lock. Whoever calls it ends its work after that. */
   take(answer: Answer): void;
   /** A request was acknowledged to be in line, behind so many others. */
   queued(answer: Answer, ahead: number): void;
@@ -76,7 +76,9 @@ export class RequestsInLine {
   join(request: LockRequest, sequence: number): Promise<Grant> {
     if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal.reason));
     const label = describe(this.context, request.label);
-    const waiter: Waiter = new Waiter(request, sequence, label, (error) => this.giveUp(waiter, error));
+    const waiter: Waiter = new Waiter(request, this.context.watchdog, sequence, label, (error) =>
+      this.giveUp(waiter, error),
+    );
     this.waiters.set(sequence, waiter);
     if (waiter.plain) {
       if (this.newcomers.push(waiter) === 1) process.nextTick(() => this.admitNewcomers());

@@ -1,5 +1,6 @@
 import type { FairLockError } from '../../core/errors.js';
 import type { LockRequest } from '../../core/lock-store.js';
+import type { Watchdog } from '../../core/watchdog.js';
 import { PendingRequest } from '../redis-connection/pending-request.js';
 import type { Asking } from './line-commands.js';
 
@@ -25,11 +26,12 @@ export class Waiter extends PendingRequest implements Asking {
   /** @param onGiveUp called when the wait time ends or the caller aborts, with the error to reject with */
   constructor(
     request: LockRequest,
+    watchdog: Watchdog,
     readonly sequence: number,
     readonly label: string,
     onGiveUp: (error: FairLockError) => void,
   ) {
-    super(request, onGiveUp);
+    super(request, watchdog, onGiveUp);
   }
 
   get leaseTime(): number | undefined {

@@ -107,13 +107,13 @@ export class RedissonLockStore implements LockStore {
     if (this.closed) throw new LockShuttingDownError(key);
     const keys = this.keysOf(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
-    const { uuid, where, timing } = this.context;
+    const { uuid, where, timing, watchdog } = this.context;
     // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
     const thread = (this.threads += 1);
     const who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
     const line = this.line(key, keys);
     const id = `${uuid}:${thread}`;
-    const waiter = new Waiter(request, thread, id, who, timing, (given, error) =>
+    const waiter = new Waiter(request, watchdog, thread, id, who, timing, (given, error) =>
       line.requests.giveUp(given, error),
     );
     this.lineOf.set(id, line);

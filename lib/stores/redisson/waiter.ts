@@ -1,5 +1,6 @@
 import type { FairLockError } from '../../core/errors.js';
 import type { LockRequest } from '../../core/lock-store.js';
+import type { Watchdog } from '../../core/watchdog.js';
 import { PendingRequest } from '../redis-connection/pending-request.js';
 import type { Asking } from './line-commands.js';
 import type { Timing } from './timing.js';
@@ -28,6 +29,7 @@ export class Waiter extends PendingRequest implements Asking {
 
   constructor(
     request: LockRequest,
+    watchdog: Watchdog,
     /** Its thread number, to Redisson. */
     readonly thread: number,
     readonly id: string,
@@ -36,7 +38,7 @@ export class Waiter extends PendingRequest implements Asking {
     timing: Timing,
     onGiveUp: (waiter: Waiter, error: FairLockError) => void,
   ) {
-    super(request, (error) => onGiveUp(this, error));
+    super(request, watchdog, (error) => onGiveUp(this, error));
     const { waitTime, leaseTime } = request;
     this.wait = waitTime === 0 || waitTime === Infinity ? timing.waitTimeout : whole(waitTime);
     this.leaseTime = whole(leaseTime ?? timing.lease);
