@@ -20,11 +20,7 @@ export class HeldGrants {
   /** Takes in what the store granted; the asker has the first hold on it. */
   add(grant: Grant, encoded: string, ask: Ask): Hold {
     const limit = ask.maxHold < Infinity ? new MaxHold(grant, ask, this.warn) : undefined;
-    const held = new HeldGrant(grant, encoded, this, ask, this.watchdog, (done) => {
-      this.all.delete(done);
-      if (limit) this.watchdog.cancel(limit);
-      this.owners.release(done);
-    });
+    const held = new HeldGrant(grant, encoded, this, ask, this.watchdog, limit);
     if (limit) this.watchdog.schedule(limit, performance.now() + ask.maxHold);
     this.all.add(held);
     grant.lease.onLost((error) => {
@@ -32,6 +28,12 @@ export class HeldGrants {
       this.warn(error.message, { key: grant.key, token: grant.token, label: ask.label });
     });
     return held.enter(ask.label);
+  }
+
+  done(held: HeldGrant): void {
+    this.all.delete(held);
+    if (held.limit) this.watchdog.cancel(held.limit);
+    this.owners.release(held);
   }
 
   /** The drain time is over: asks all who hold to stop. */

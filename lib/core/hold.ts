@@ -4,9 +4,15 @@ import type { Lease } from './lease.js';
 import { LinkedList, type Linked } from './linked-list.js';
 import { NestedLine } from './nested-line.js';
 import type { Wait } from './wait.js';
-import type { Watchdog } from './watchdog.js';
+import type { Watchdog, Watched } from './watchdog.js';
 
 const DONE = Promise.resolve();
+
+/** Who keeps a grant while it is in use. */
+interface Keeper {
+  /** The last of its holds is done, and it is given back. */
+  done(held: HeldGrant): void;
+}
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
 export class HeldGrant implements Linked<HeldGrant> {
@@ -23,11 +29,12 @@ export class HeldGrant implements Linked<HeldGrant> {
     /** The store's name for the key. */
     readonly encoded: string,
     /** Whose it is: the same key of another engine is another lock. */
-    readonly keeper: object,
+    readonly keeper: Keeper,
     /** The call that it was granted to. */
     readonly ask: Ask,
     readonly watchdog: Watchdog,
-    private readonly onDone: (held: HeldGrant) => void,
+    /** What ends it when it is held for too long. */
+    readonly limit: Watched | undefined,
   ) {}
 
   get key(): string {
@@ -48,7 +55,7 @@ export class HeldGrant implements Linked<HeldGrant> {
   leave(hold: Hold): Promise<void> {
     this.outermost.delete(hold);
     if (this.outermost.first) return DONE;
-    this.onDone(this);
+    this.keeper.done(this);
     return this.grant.release();
   }
 

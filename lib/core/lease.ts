@@ -122,11 +122,10 @@ export class Lease {
     return true;
   }
 
-  /** Calls `listener` once when the lease is lost, at once if it already is. Listeners must not throw. */
+  /** Calls `listener` once when the lease is found lost, at once if it has been. Listeners must not throw. */
   onLost(listener: (error: LockLostError) => void): void {
-    const lost = this.lostError;
-    if (lost) {
-      listener(lost);
+    if (this.current instanceof LockLostError) {
+      listener(this.current);
     } else if (this.current !== 'released') {
       const { tell } = this;
       this.tell = tell

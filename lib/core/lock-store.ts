@@ -48,8 +48,13 @@ export interface LockStore {
 export interface AbortSource {
   readonly aborted: boolean;
   readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: boolean }): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
+  addEventListener(type: 'abort', listener: AbortListener, options?: { readonly once: boolean }): void;
+  removeEventListener(type: 'abort', listener: AbortListener): void;
+}
+
+/** An `EventListenerObject`: whoever listens is one itself, and needs no function for it. */
+export interface AbortListener {
+  handleEvent(): void;
 }
 
 /** One attempt to lock one key. */

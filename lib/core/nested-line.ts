@@ -1,4 +1,5 @@
 import { abortError, LockQueueFullError, LockTimeoutError } from './errors.js';
+import type { AbortListener } from './lock-store.js';
 import type { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
@@ -77,11 +78,7 @@ export class NestedLine<T> {
   }
 }
 
-class NestedWaiter<T> implements Watched {
-  private readonly onAbort = (): void => {
-    this.line.refuse(this, abortError(this.wait.key, this.wait.reason));
-  };
-
+class NestedWaiter<T> implements Watched, AbortListener {
   constructor(
     readonly wait: Wait,
     private readonly line: NestedLine<T>,
@@ -89,13 +86,18 @@ class NestedWaiter<T> implements Watched {
     readonly resolve: (turn: T | undefined) => void,
     readonly reject: (error: Error) => void,
   ) {
-    wait.addEventListener('abort', this.onAbort);
+    wait.addEventListener('abort', this);
     if (wait.ask.deadline < Infinity) watchdog.schedule(this, wait.ask.deadline);
   }
 
   stopWatching(): void {
-    this.wait.removeEventListener('abort', this.onAbort);
+    this.wait.removeEventListener('abort', this);
     this.watchdog.cancel(this);
+  }
+
+  /** The wait was ended from outside. */
+  handleEvent(): void {
+    this.line.refuse(this, abortError(this.wait.key, this.wait.reason));
   }
 
   onDue(): void {

@@ -3,7 +3,7 @@ import type { Ask } from './ask.js';
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Linked } from './linked-list.js';
-import type { AbortSource } from './lock-store.js';
+import type { AbortListener, AbortSource } from './lock-store.js';
 
 /** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
 export class Wait implements AbortSource, Linked<Wait> {
@@ -15,7 +15,7 @@ export class Wait implements AbortSource, Linked<Wait> {
   aborted = false;
   reason: unknown;
   /** Of the line that it stands in, which is one at a time. */
-  private listener: (() => void) | undefined;
+  private listener: AbortListener | undefined;
 
   /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
@@ -35,14 +35,14 @@ export class Wait implements AbortSource, Linked<Wait> {
     this.reason = reason;
     const { listener } = this;
     this.listener = undefined;
-    listener?.();
+    listener?.handleEvent();
   }
 
-  addEventListener(_type: 'abort', listener: () => void): void {
+  addEventListener(_type: 'abort', listener: AbortListener): void {
     this.listener = listener;
   }
 
-  removeEventListener(_type: 'abort', listener: () => void): void {
+  removeEventListener(_type: 'abort', listener: AbortListener): void {
     if (this.listener === listener) this.listener = undefined;
   }
 

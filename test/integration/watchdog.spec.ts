@@ -145,11 +145,11 @@ describe('the watchdog', () => {
     await Promise.all(places.map(({ promise }) => promise));
     await lock.release();
     const [first, second] = grants as [Promise<Grant>, Promise<Grant>];
-    const { lease: tooLong, release } = await within(first, lease, 'the first of the run');
-    tooLong.stopRenewing('it was held for too long');
+    const grant = await within(first, lease, 'the first of the run');
+    grant.lease.stopRenewing('it was held for too long');
     // Nearly all of it: what is left is less than a renewal takes.
-    await pause(tooLong.remaining() - 20);
-    await release();
+    await pause(grant.lease.remaining() - 20);
+    await grant.release();
     const next = await within(second, lease, 'the second of the run');
     expect(next.lease.remaining()).toBeGreaterThan(livenessWindow / 2);
     await next.release();
@@ -157,7 +157,8 @@ describe('the watchdog', () => {
 
   test('tells also a hold that is renewed no more when its grant is gone from Redis', async () => {
     const holder = await clients.start(server.url);
-    const { lease: held, release } = await holder.store.acquire(request('flushed'));
+    const grant = await holder.store.acquire(request('flushed'));
+    const { lease: held } = grant;
     held.stopRenewing('it was held for too long');
     const told = deferred<void>();
     held.onLost(() => told.resolve());
@@ -167,7 +168,7 @@ describe('the watchdog', () => {
     await within(told.promise, lease, 'the loss');
     // By a heartbeat, well before its own end.
     expect(performance.now() - asked).toBeLessThan(Math.min(left, livenessWindow) - 300);
-    await release();
+    await grant.release();
   });
 
   test('asks anew for a request whose only grant came too late to be entered', async () => {

@@ -157,8 +157,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a lease counts from the receipt of the answer',
     mutations: [
-      inStore('line-commands.ts', 'const sentAt = now();', 'let sentAt = now();'),
-      inStore('line-commands.ts', '    const answer =\n', '    sentAt = now();\n    const answer =\n'),
+      inStore('line-commands.ts', 'reply, this.order, this.sentAt, at,', 'reply, this.order, now(), at,'),
     ],
     proof: test(
       'integration/watchdog.spec.ts',
@@ -202,7 +201,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
       {
         file: 'stores/redis-connection/command-connection.ts',
-        from: 'onFailure(commandTimeout(this.timeout));\n      this.suspect(command.deadline - this.timeout);',
+        from: 'receiver.failed(commandTimeout(this.timeout));\n    this.suspect(deadline - this.timeout);',
         to: '',
       },
     ],

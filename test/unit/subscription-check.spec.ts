@@ -15,8 +15,8 @@ describe('the check of a subscription', () => {
     [rebuilt, upSince] = [0, performance.now()];
     const subscriber = {
       up: true,
-      get upFor() {
-        return performance.now() - upSince;
+      get upSince() {
+        return upSince;
       },
       rebuild: () => (rebuilt += 1),
     };

@@ -1,4 +1,4 @@
-import { type Grant, type LockRequest } from '../../core/lock-store.js';
+import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 
 /** Node's largest timer delay; a longer wait is reached in several steps. */
 const MAX_DELAY = 2 ** 31 - 1;
@@ -12,7 +12,7 @@ export interface WaiterExits {
 }
 
 /** A request in line. */
-export class Waiter {
+export class Waiter implements AbortListener {
   /** Its neighbours: who is served just before and just after it. Kept by `WaiterList`. */
   previous: Waiter | undefined;
   next: Waiter | undefined;
@@ -35,7 +35,7 @@ export class Waiter {
 
   /** Starts to listen for the end of the wait time and for the caller's signal. */
   watch(): void {
-    this.request.signal?.addEventListener('abort', this.onAbort, { once: true });
+    this.request.signal?.addEventListener('abort', this, { once: true });
     if (this.request.waitTime !== Infinity) this.checkTime();
   }
 
@@ -58,10 +58,13 @@ export class Waiter {
     else this.timer = setTimeout(this.checkTime, Math.min(Math.ceil(left), MAX_DELAY));
   };
 
-  private readonly onAbort = (): void => this.exits.aborted(this);
+  /** The caller's signal aborted. */
+  handleEvent(): void {
+    this.exits.aborted(this);
+  }
 
   private unwatch(): void {
     clearTimeout(this.timer);
-    this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.request.signal?.removeEventListener('abort', this);
   }
 }

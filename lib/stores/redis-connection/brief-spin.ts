@@ -31,14 +31,14 @@ export class BriefSpin {
     if (this.wanted) this.missed();
   };
 
-  /** A command was sent, and no other is under way. */
-  begin(): void {
+  /** A command is sent now (`time`, on the monotonic clock), and no other is under way. */
+  begin(time: number): void {
     if (this.rest > 0) {
       this.rest -= 1;
       return;
     }
     this.wanted = true;
-    this.until = performance.now() + SPIN;
+    this.until = time + SPIN;
     if (this.looking) return;
     this.looking = true;
     setImmediate(this.look);

@@ -1,7 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import { BriefSpin } from './brief-spin.js';
 import { ClusterNodes } from './cluster-nodes.js';
-import { DeadlineQueue, type Awaited } from './deadline-queue.js';
+import type { Linked } from '../../core/linked-list.js';
+import { DeadlineQueue } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
@@ -12,6 +13,13 @@ export interface Script {
   readonly lua: string;
   readonly sha1: string;
   readonly numberOfKeys: number;
+}
+
+/** Whoever sent a command: one of these is called, once. Neither must throw. */
+export interface Receiver {
+  /** @param at when the answer came, on the monotonic clock */
+  received(reply: unknown, at: number): void;
+  failed(failure: CommandFailure): void;
 }
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
@@ -26,7 +34,7 @@ const THE_SERVER = '';
  * idempotent.
  */
 export class CommandConnection {
-  private readonly deadlines = new DeadlineQueue();
+  private readonly deadlines = new DeadlineQueue<CommandUnderWay>((command) => this.overdue(command));
   private readonly readyWaiters = new Set<() => void>();
   private lastAnswer = 0;
   private readonly nodes: ClusterNodes | undefined;
@@ -112,42 +120,34 @@ export class CommandConnection {
 
   /** Sends a script once. @throws CommandFailure */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((resolve, reject) => this.send(script, keys, args, resolve, reject));
+    return new Promise((resolve, reject) => {
+      this.send(script, keys, args, { received: resolve, failed: reject }, performance.now());
+    });
   }
 
-  /** As `run`, and calls either `onReply` or `onFailure`, once. Neither must throw. */
+  /** As `run`, for whoever would rather be called than have a promise. `sentAt`: now, on the monotonic clock. */
   send(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
-    onReply: (reply: unknown) => void,
-    onFailure: (failure: CommandFailure) => void,
+    receiver: Receiver,
+    sentAt: number,
   ): void {
-    const command = new CommandUnderWay(performance.now() + this.timeout, () => {
-      onFailure(commandTimeout(this.timeout));
-      this.suspect(command.deadline - this.timeout);
-    });
-    if (this.deadlines.empty) this.spin.begin();
+    const command = new CommandUnderWay(sentAt + this.timeout, receiver);
+    if (this.deadlines.empty) this.spin.begin(sentAt);
     this.deadlines.add(command);
-    const answered = (reply: unknown): void => {
-      this.spin.end();
-      this.lastAnswer = performance.now();
-      if (this.deadlines.answered(command)) onReply(reply);
-    };
-    const failed = (error: unknown): void => {
-      const failure = toCommandFailure(error);
-      if (failure.retriable) this.nodes?.refresh();
-      if (failure.error.failure === 'read-only') this.leaveDemoted();
-      if (this.deadlines.answered(command)) onFailure(failure);
-    };
     this.writeTogether();
-    this.client
-      .evalsha(script.sha1, script.numberOfKeys, ...keys, ...args)
-      .then(answered, (error: unknown) => {
+    this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(
+      (reply) => this.answered(command, reply),
+      (error: unknown) => {
         // Unknown to this server, so it did not run.
-        if (!isNoScript(error)) return failed(error);
-        this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(answered, failed);
-      });
+        if (!isNoScript(error)) return this.failed(command, error);
+        this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(
+          (reply) => this.answered(command, reply),
+          (failure: unknown) => this.failed(command, failure),
+        );
+      },
+    );
   }
 
   /** Closes for good: politely where the server answers within `limit` ms. */
@@ -156,6 +156,24 @@ export class CommandConnection {
     this.deadlines.stop();
     for (const done of this.readyWaiters) done();
     await closeClient(this.client, limit);
+  }
+
+  private answered(command: CommandUnderWay, reply: unknown): void {
+    this.spin.end();
+    this.lastAnswer = performance.now();
+    if (this.deadlines.answered(command)) command.receiver.received(reply, this.lastAnswer);
+  }
+
+  private failed(command: CommandUnderWay, error: unknown): void {
+    const failure = toCommandFailure(error);
+    if (failure.retriable) this.nodes?.refresh();
+    if (failure.error.failure === 'read-only') this.leaveDemoted();
+    if (this.deadlines.answered(command)) command.receiver.failed(failure);
+  }
+
+  private overdue({ deadline, receiver }: CommandUnderWay): void {
+    receiver.failed(commandTimeout(this.timeout));
+    this.suspect(deadline - this.timeout);
   }
 
   private writeTogether(): void {
@@ -197,14 +215,13 @@ export class CommandConnection {
   }
 }
 
-/** What the queue of deadlines knows of a command. */
-class CommandUnderWay implements Awaited {
-  previous: Awaited | undefined;
-  next: Awaited | undefined;
+class CommandUnderWay implements Linked<CommandUnderWay> {
+  previous: CommandUnderWay | undefined;
+  next: CommandUnderWay | undefined;
 
   constructor(
     readonly deadline: number,
-    readonly onOverdue: () => void,
+    readonly receiver: Receiver,
   ) {}
 }
 

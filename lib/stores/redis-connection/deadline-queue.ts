@@ -1,11 +1,9 @@
 import { LinkedList, type Linked } from '../../core/linked-list.js';
 
 /** Something that must have been answered by a time. */
-export interface Awaited extends Linked<Awaited> {
+interface Awaited<T> extends Linked<T> {
   /** On the monotonic clock. */
   readonly deadline: number;
-  /** Called once when the deadline has passed without an answer. Must not throw. */
-  onOverdue(): void;
 }
 
 /**
@@ -14,21 +12,24 @@ export interface Awaited extends Linked<Awaited> {
  *
  * What was answered is let go at once: under load the answered ones would fill the old generation of the heap else.
  */
-export class DeadlineQueue {
-  private readonly queue = new LinkedList<Awaited>();
+export class DeadlineQueue<T extends Awaited<T>> {
+  private readonly queue = new LinkedList<T>();
   private timer: NodeJS.Timeout | undefined;
+
+  /** @param onOverdue called once for each whose deadline has passed without an answer; must not throw */
+  constructor(private readonly onOverdue: (overdue: T) => void) {}
 
   get empty(): boolean {
     return this.queue.first === undefined;
   }
 
-  add(awaited: Awaited): void {
+  add(awaited: T): void {
     this.queue.add(awaited);
     if (!this.timer) this.arm(awaited);
   }
 
   /** The answer came; false: too late. */
-  answered(awaited: Awaited): boolean {
+  answered(awaited: T): boolean {
     return this.queue.delete(awaited);
   }
 
@@ -39,7 +40,7 @@ export class DeadlineQueue {
     for (const awaited of this.queue.all()) this.giveUp(awaited);
   }
 
-  private arm(first: Awaited): void {
+  private arm(first: T): void {
     // In a process that stood still, timers run before the sockets are read: what lies there is an answer in time.
     const check = (): unknown => setImmediate(() => this.check());
     this.timer = setTimeout(check, Math.max(1, Math.ceil(first.deadline - performance.now())));
@@ -57,8 +58,8 @@ export class DeadlineQueue {
     if (first && !this.timer) this.arm(first);
   }
 
-  private giveUp(awaited: Awaited): void {
+  private giveUp(awaited: T): void {
     this.queue.delete(awaited);
-    awaited.onOverdue();
+    this.onOverdue(awaited);
   }
 }

@@ -1,9 +1,9 @@
 import { abortError, type FairLockError, LockTimeoutError } from '../../core/errors.js';
-import type { Grant, LockRequest } from '../../core/lock-store.js';
+import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 
 /** One request, from the call until it is granted or given up: settled exactly once. */
-export class PendingRequest implements Watched {
+export abstract class PendingRequest implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
   settled = false;
   watchEntry: WatchEntry | undefined;
@@ -11,25 +11,22 @@ export class PendingRequest implements Watched {
   private readonly askedAt = performance.now();
   private resolve!: (grant: Grant) => void;
   private reject!: (error: unknown) => void;
-  private readonly onAbort: (() => void) | undefined;
 
   constructor(
     readonly request: LockRequest,
     private readonly watchdog: Watchdog,
-    /** Called when the wait time ends or the caller aborts, with the error to reject with. */
-    private readonly onGiveUp: (error: FairLockError) => void,
   ) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
-    const { key, signal, waitTime } = request;
-    if (signal) {
-      this.onAbort = () => this.onGiveUp(abortError(key, signal.reason));
-      signal.addEventListener('abort', this.onAbort, { once: true });
-    }
+    const { signal, waitTime } = request;
+    signal?.addEventListener('abort', this, { once: true });
     if (waitTime > 0 && waitTime !== Infinity) watchdog.schedule(this, this.askedAt + waitTime);
   }
+
+  /** The wait time is over, or the caller aborts: the request is to be rejected with `error`. */
+  protected abstract giveUp(error: FairLockError): void;
 
   /** It wants the lock now or not at all. */
   get tries(): boolean {
@@ -54,7 +51,7 @@ export class PendingRequest implements Watched {
     if (this.settled) return false;
     this.settled = true;
     this.watchdog.cancel(this);
-    if (this.onAbort) this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.request.signal?.removeEventListener('abort', this);
     return true;
   }
 
@@ -65,6 +62,12 @@ export class PendingRequest implements Watched {
   /** The wait time is over. */
   onDue(): void {
     const { key, waitTime } = this.request;
-    this.onGiveUp(new LockTimeoutError(key, waitTime));
+    this.giveUp(new LockTimeoutError(key, waitTime));
+  }
+
+  /** The caller aborts. */
+  handleEvent(): void {
+    const { key, signal } = this.request;
+    this.giveUp(abortError(key, signal?.reason));
   }
 }

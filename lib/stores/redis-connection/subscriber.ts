@@ -14,13 +14,15 @@ const RESUBSCRIBE_DELAY = 250;
  */
 export class Subscriber {
   private readonly channels = new Set<string>();
-  private upSince: number | undefined;
   /** Whether the channels known so far have been asked for on this connection: later ones must ask for themselves. */
   private asked = false;
   private attempt = 0;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
   private firstAttempt: { promise: Promise<void>; resolve: () => void };
+
+  /** Since when all channels have been subscribed without a break (monotonic); undefined while they are not. */
+  upSince: number | undefined;
 
   /** The server does not let this user subscribe. */
   refused = false;
@@ -51,11 +53,6 @@ export class Subscriber {
   /** All channels are subscribed. */
   get up(): boolean {
     return this.upSince !== undefined;
-  }
-
-  /** Milliseconds since when all channels have been subscribed without a break; undefined while they are not. */
-  get upFor(): number | undefined {
-    return this.upSince === undefined ? undefined : performance.now() - this.upSince;
   }
 
   /** Begins to connect, if nobody did. */

@@ -2,7 +2,9 @@ import type { Lease } from '../../core/lease.js';
 import type { Grant } from '../../core/lock-store.js';
 import type { ClientContext } from './client-context.js';
 import { HeldRun, type Turn } from './held-run.js';
-import type { Answer, Finished, LineKeys, PresentGrant } from './line-commands.js';
+import type { Answer, PresentGrant } from './answer.js';
+import type { Finished, Hearer, LineKeys } from './line-commands.js';
+import { ReleaseUnderWay, type Releaser } from './release-under-way.js';
 import type { RequestsInLine } from './requests-in-line.js';
 import type { Replicated, Replication, ScriptRunner } from './replication.js';
 import type { Waiter } from './waiter.js';
@@ -31,7 +33,7 @@ export interface LineOfGrant {
 const ENTERED = Promise.resolve();
 
 /** The grant that this client has at one lock: entering, handing on inside a run, losing, giving back. */
-export class GrantOfLine {
+export class GrantOfLine implements Releaser {
   /** The run whose member is inside. */
   run: HeldRun | undefined;
   /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
@@ -63,7 +65,7 @@ export class GrantOfLine {
     // From before its release, or while that is still under way: nothing new.
     if (this.releasing > 0 || order < this.releaseOrder || grant.first === this.lapsing?.run.first) return;
     // M8: over for us, so it is released again; who still waits in it asks anew behind that.
-    void this.sendRelease({ first: grant.first, head: 0, unserved: [] });
+    void this.release({ first: grant.first, head: 0, unserved: [] });
     for (const sequence of grant.run) this.line.requests.reask(this.line.requests.get(sequence));
   }
 
@@ -137,11 +139,12 @@ export class GrantOfLine {
     const members = grant.run.map((sequence) => this.line.requests.get(sequence));
     const run = new HeldRun(grant, members, this.context.timing.lease);
     const { replication } = this.context;
-    if (run.unserved().length > 0 && replication) {
+    const wanted = run.unserved().length > 0;
+    if (wanted && replication) {
       void this.enterOnceReplicated(run, replication);
       return;
     }
-    if (run.unserved().length > 0 && run.remaining() <= 0) {
+    if (wanted && run.remaining() <= 0) {
       // Nothing left beyond the margin: a heartbeat renews it, and its answer comes here again (M1).
       if (this.late?.first !== grant.first) this.line.beatNow();
       this.late = grant;
@@ -192,16 +195,17 @@ export class GrantOfLine {
 
   /** Lets the next of the run in; gives the lock back when nobody is left (R10). Resolves when that is acknowledged. */
   private enterNext(run: HeldRun): Promise<void> {
-    const entered = run.remaining() > 0 ? run.enterNext() : undefined;
+    const entered = !run.ended && run.remaining() > 0 ? run.enterNext() : undefined;
     if (!entered) return this.over(run);
     const { waiter, lease } = entered;
     this.line.requests.served(waiter);
     lease.onLost(() => this.lost(run));
-    waiter.grant(new GrantedTurn(entered, () => this.leaveSection(run, waiter)));
+    waiter.grant(new GrantedTurn(entered, run, this));
     return ENTERED;
   }
 
-  private leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
+  /** The section of a turn has ended. Resolves when what that gives back is given back. */
+  leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
     // By the clocks the lease may have run out this very moment; looking loses it.
     if (run.current?.waiter !== waiter || !run.current.lease.end()) return this.giveBackLost(run);
     // What is left of a lease that was not renewed any more may be too short for the next, who gets a whole one.
@@ -213,7 +217,7 @@ export class GrantOfLine {
   private giveBackLost(run: HeldRun): Promise<void> {
     if (this.lapsing?.run !== run) return Promise.resolve();
     this.lapsing = undefined;
-    return this.sendRelease(run.finished([]));
+    return this.release(run.finished([]));
   }
 
   private lose(run: HeldRun, why: string): void {
@@ -246,35 +250,33 @@ export class GrantOfLine {
     this.confirming = undefined;
     this.finished = Math.max(this.finished, run.first);
     const unserved = run.unserved();
-    const released = this.sendRelease(run.finished(unserved));
+    const released = this.release(run.finished(unserved));
     for (const waiter of unserved) this.line.requests.reask(waiter);
     return released;
   }
 
-  /** Resolves when acknowledged, at the latest after the command deadline; goes on in the background until then. */
-  private sendRelease(over: Finished): Promise<void> {
-    const { commands, patience, timing } = this.context;
-    const say = (): Promise<Answer> => {
-      const sent = commands.release(this.line.keys, over, this.line.mustSpeak());
-      this.releaseOrder = commands.lastOrder;
-      return sent;
-    };
-    const heard = (answer?: Answer): void => {
-      this.releasing -= 1;
-      if (answer) this.line.take(answer);
-      this.line.end();
-    };
-    const started = performance.now();
+  // ---- giving back -----------------------------------------------------------------------------------------------
+
+  /** Resolves when acknowledged, at the latest after the command deadline. */
+  private release(over: Finished): Promise<void> {
+    const { patience, timing } = this.context;
+    const release = new ReleaseUnderWay(this, over, patience, timing);
     this.line.begin();
     this.releasing += 1;
-    return say().then(heard, (error: unknown) => {
-      const repeated = patience.repeat(error, say, started + timing.lease).then(
-        heard,
-        // Without an answer the lease ends it.
-        () => heard(),
-      );
-      return patience.atMost(repeated, started + timing.commandTimeout - performance.now());
-    });
+    release.say();
+    return release.acknowledged;
+  }
+
+  sendRelease(over: Finished, hearer: Hearer): void {
+    const { commands } = this.context;
+    commands.release(this.line.keys, over, this.line.mustSpeak(), hearer);
+    this.releaseOrder = commands.lastOrder;
+  }
+
+  released(answer: Answer | undefined): void {
+    this.releasing -= 1;
+    if (answer) this.line.take(answer);
+    this.line.end();
   }
 }
 
@@ -284,17 +286,22 @@ class GrantedTurn implements Grant {
   readonly token: number;
   readonly lease: Lease;
   readonly waited: number;
+  private readonly waiter: Waiter;
   private released: Promise<void> | undefined;
 
   constructor(
     { waiter, token, lease }: Turn,
-    private readonly leave: () => Promise<void>,
+    private readonly run: HeldRun,
+    private readonly grant: GrantOfLine,
   ) {
+    this.waiter = waiter;
     this.key = waiter.request.key;
     this.token = token;
     this.lease = lease;
     this.waited = waiter.waited;
   }
 
-  readonly release = (): Promise<void> => (this.released ??= this.leave());
+  release(): Promise<void> {
+    return (this.released ??= this.grant.leaveSection(this.run, this.waiter));
+  }
 }

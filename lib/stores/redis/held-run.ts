@@ -1,6 +1,7 @@
 import { elapsedSince, type Instant } from '../../core/clock.js';
 import { Lease } from '../../core/lease.js';
-import type { Finished, PresentGrant } from './line-commands.js';
+import type { PresentGrant } from './answer.js';
+import type { Finished } from './line-commands.js';
 import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
@@ -100,9 +101,14 @@ export class HeldRun {
     return waiter;
   }
 
+  /** All have had their turn. */
+  get ended(): boolean {
+    return this.next === this.members.length;
+  }
+
   /** Members that still wait for their turn. */
   unserved(): readonly Waiter[] {
-    if (this.next === this.members.length) return NOBODY;
+    if (this.ended) return NOBODY;
     return this.members
       .slice(this.next)
       .filter((waiter): waiter is Waiter => waiter !== undefined && !waiter.settled);

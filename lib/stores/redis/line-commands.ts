@@ -1,10 +1,10 @@
 import { now, type Instant } from '../../core/clock.js';
-import type { CommandConnection } from '../redis-connection/command-connection.js';
-import type { Script } from '../redis-connection/command-connection.js';
+import type { CommandConnection, Receiver, Script } from '../redis-connection/command-connection.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
+import { understand, type Answer, type Wanted } from './answer.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
 import type { ScriptRunner } from './replication.js';
-import { toCommandFailure } from '../redis-connection/server-failure.js';
+import { toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import type { Timing } from './timing.js';
@@ -14,51 +14,6 @@ const RETENTION = 60_000;
 
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
-
-/** The client's present grant of a lock, as an answer or a message tells it. */
-export interface PresentGrant {
-  /** Sequence numbers of the run's requests, in order. */
-  readonly run: readonly number[];
-  /** Fencing token of the run's first request; names the grant. */
-  readonly first: number;
-  /** Milliseconds left of the lease, counted from `since` (M1). */
-  readonly left: number;
-  readonly since: Instant;
-}
-
-export type Status =
-  | 'EXPIRED'
-  | 'GRANTED'
-  | 'DONE'
-  | 'BUSY'
-  | 'FULL'
-  | 'QUEUED'
-  | 'KNOWN'
-  | 'RELEASED'
-  | 'LOST'
-  | 'RENEWED'
-  | 'GONE'
-  | 'LEFT'
-  | 'FORCED'
-  | 'FREE';
-
-/** What every script answers. */
-export interface Answer {
-  readonly status: Status;
-  /** Position of the command among all that this client sent. */
-  readonly order: number;
-  readonly sentAt: Instant;
-  /** Time of Redis when the script ran, ms. */
-  readonly serverTime: number;
-  /** The client's generation at this lock (M5); 0: it has none; -1: not looked at. */
-  readonly generation: number;
-  /** Milliseconds until asking again makes sense; -1: never by itself. */
-  readonly wake: number;
-  /** The lock is free although somebody waits: whoever hears this has to ask again then, waiting itself or not (R8). */
-  readonly owed: boolean;
-  readonly grant: PresentGrant | undefined;
-  readonly details: readonly [unknown, unknown, unknown];
-}
 
 /** A request as the acquire script needs it. */
 export interface Asking {
@@ -90,7 +45,13 @@ export interface Renewal {
   readonly label: string;
 }
 
-/** Says the protocol's commands and understands the answers; knows no line. */
+/** Whoever said a command: one of these is called, once. Neither must throw. */
+export interface Hearer {
+  answered(answer: Answer): void;
+  failed(failure: CommandFailure): void;
+}
+
+/** Says the protocol's commands; knows no line. What is said for every lock calls a hearer: a promise each costs more. */
 export class LineCommands {
   private order = 0;
   private highestToken = 0;
@@ -123,7 +84,8 @@ export class LineCommands {
     return this.order;
   }
 
-  acquire(keys: LineKeys, asking: Asking, deadline: number): Promise<Answer> {
+  acquire(keys: LineKeys, asking: Asking, deadline: number, hearer: Hearer): void {
+    const sentAt = now();
     const lease = Math.round(asking.leaseTime ?? this.timing.lease);
     const seen = String(this.highestToken).padStart(16, '0');
     const args = [
@@ -131,36 +93,39 @@ export class LineCommands {
       this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
-      `${seen} ${wishOf(asking)} ${this.terms()}`,
+      `${seen} ${wishOf(asking)} ${this.terms(sentAt)}`,
       ...this.guard,
     ];
-    return this.say(acquire, keys, args, { run: [asking.sequence], left: lease });
+    this.say(acquire, keys, args, sentAt, hearer, { run: [asking.sequence], left: lease });
   }
 
   /** @param first sequence of the first of `count` requests without a gap */
-  join(keys: LineKeys, first: number, count: number, deadline: number): Promise<Answer> {
+  join(keys: LineKeys, first: number, count: number, deadline: number, hearer: Hearer): void {
+    const sentAt = now();
     const args = [
       this.clientId,
       first,
       count,
       this.clockOf(keys).atMost(deadline),
       this.highestToken,
-      this.terms(),
+      this.terms(sentAt),
       ...this.guard,
     ];
-    return this.say(join, keys, args);
+    this.say(join, keys, args, sentAt, hearer);
   }
 
-  release(keys: LineKeys, over: Finished, waiting: boolean): Promise<Answer> {
+  release(keys: LineKeys, over: Finished, waiting: boolean, hearer: Hearer): void {
+    const sentAt = now();
     const { first, head, unserved } = over;
     const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
-    return this.say(release, keys, [
+    const args = [
       `${this.clientId}:${head}`,
       first,
       this.timing.rest,
-      `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms()}`,
+      `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms(sentAt)}`,
       ...this.guard,
-    ]);
+    ];
+    this.say(release, keys, args, sentAt, hearer);
   }
 
   /** @param via which connection says it */
@@ -172,6 +137,7 @@ export class LineCommands {
     deadline: number,
     via?: ScriptRunner,
   ): Promise<Answer> {
+    const sentAt = now();
     const args = [
       this.clientId,
       this.clockOf(keys).atMost(deadline),
@@ -183,24 +149,38 @@ export class LineCommands {
       waiting?.oldest?.sequence ?? '',
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
-      this.terms(),
+      this.terms(sentAt),
       ...this.guard,
     ];
-    return this.say(heartbeat, keys, args, renewal, via);
+    if (via) {
+      const order = ++this.order;
+      const understood = (reply: unknown): Answer =>
+        this.understand(keys, reply, order, sentAt, performance.now(), renewal);
+      return via.run(heartbeat, keys, args).then(understood);
+    }
+    return this.promise(heartbeat, keys, args, sentAt, renewal);
   }
 
   leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
-    return this.say(leave, keys, [
+    const sentAt = now();
+    const args = [
       this.clientId,
       this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
-      this.terms(),
+      this.terms(sentAt),
       ...this.guard,
-    ]);
+    ];
+    return this.promise(leave, keys, args, sentAt);
   }
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
-    return this.say(forceRelease, keys, [this.clientId, first, this.terms(), ...this.guard]);
+    const sentAt = now();
+    return this.promise(
+      forceRelease,
+      keys,
+      [this.clientId, first, this.terms(sentAt), ...this.guard],
+      sentAt,
+    );
   }
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {
@@ -219,12 +199,24 @@ export class LineCommands {
   }
 
   /** What the client tells of itself: which server carries its subscription, for how long, who it is, and its times. */
-  private terms(): string {
-    const { upFor, serverRunId } = this.subscriber;
+  private terms({ monotonic: time }: Instant): string {
+    const { upSince, serverRunId } = this.subscriber;
     const heard =
-      upFor !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
-    const hears = heard ? `${serverRunId} ${Math.floor(upFor)}` : '- 0';
+      upSince !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
+    const hears = heard ? `${serverRunId} ${Math.floor(time - upSince)}` : '- 0';
     return `${this.firstLease} ${hears} ${this.settings}`;
+  }
+
+  private promise(
+    script: Script,
+    keys: LineKeys,
+    args: readonly (string | number)[],
+    sentAt: Instant,
+    wanted?: Wanted,
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.say(script, keys, args, sentAt, { answered: resolve, failed: reject }, wanted);
+    });
   }
 
   /** @param wanted what an acquire would be granted, or a heartbeat renews */
@@ -232,111 +224,56 @@ export class LineCommands {
     script: Script,
     keys: LineKeys,
     args: readonly (string | number)[],
+    sentAt: Instant,
+    hearer: Hearer,
     wanted?: Wanted,
-    via?: ScriptRunner,
-  ): Promise<Answer> {
-    const order = ++this.order;
-    const sentAt = now();
-    const understood = (reply: unknown): Answer => this.understand(keys, reply, order, sentAt, wanted);
-    if (via) return via.run(script, keys, args).then(understood);
-    return new Promise((resolve, reject) => {
-      const onReply = (reply: unknown): void => {
-        try {
-          resolve(understood(reply));
-        } catch (error) {
-          reject(toCommandFailure(error));
-        }
-      };
-      this.commands.send(script, keys, args, onReply, reject);
-    });
+  ): void {
+    const said = new Said(this, keys, ++this.order, sentAt, hearer, wanted);
+    this.commands.send(script, keys, args, said, sentAt.monotonic);
   }
 
-  private understand(
+  understand(
     keys: LineKeys,
     reply: unknown,
     order: number,
     sentAt: Instant,
+    receivedAt: number,
     wanted: Wanted | undefined,
   ): Answer {
-    const answer =
-      typeof reply === 'string'
-        ? understandShort(reply, order, sentAt, wanted)
-        : understand(reply as FullAnswer, order, sentAt);
+    const answer = understand(reply, order, sentAt, wanted);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
-    this.clockOf(keys).observe(sentAt.monotonic, performance.now(), answer.serverTime);
+    this.clockOf(keys).observe(sentAt.monotonic, receivedAt, answer.serverTime);
     const { grant } = answer;
     if (grant) this.highestToken = Math.max(this.highestToken, grant.first + grant.run.length - 1);
     return answer;
   }
 }
 
-/** What of a grant is known before the answer, which adds the rest. */
-interface Wanted {
-  readonly run: readonly number[];
-  readonly first?: number;
-  /** ms */
-  readonly left?: number;
-}
+/** A command under way. */
+class Said implements Receiver {
+  constructor(
+    private readonly commands: LineCommands,
+    private readonly keys: LineKeys,
+    private readonly order: number,
+    private readonly sentAt: Instant,
+    private readonly hearer: Hearer,
+    private readonly wanted: Wanted | undefined,
+  ) {}
 
-type FullAnswer = [
-  status: Status,
-  micros: number,
-  generation: number,
-  wake: number,
-  owed: 0 | 1,
-  run: string,
-  first: number,
-  left: number,
-  ...details: unknown[],
-];
+  received(reply: unknown, at: number): void {
+    let answer: Answer;
+    try {
+      answer = this.commands.understand(this.keys, reply, this.order, this.sentAt, at, this.wanted);
+    } catch (error) {
+      this.failed(toCommandFailure(error));
+      return;
+    }
+    this.hearer.answered(answer);
+  }
 
-function understand(reply: FullAnswer, order: number, sentAt: Instant): Answer {
-  const [status, micros, generation, wake, owed, run, first, left, a, b, c] = reply;
-  return {
-    status,
-    order,
-    sentAt,
-    serverTime: micros / 1_000,
-    generation,
-    wake,
-    owed: owed === 1,
-    grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
-    details: [a, b, c],
-  };
-}
-
-/**
- * The answer in the usual case of acquire, release and heartbeat: status and time, which is also the token of a new grant;
- * then for how long the present holder may have the lock, and what a heartbeat adds.
- */
-function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
-  const status = endOfWord(reply, 0);
-  const micros = endOfWord(reply, status + 1);
-  const wake = endOfWord(reply, micros + 1);
-  const time = Number(reply.slice(status + 1, micros));
-  const left = micros < reply.length ? Number(reply.slice(micros + 1, wake)) : -1;
-  return {
-    status: reply.slice(0, status) as Status,
-    order,
-    sentAt,
-    serverTime: time / 1_000,
-    generation: -1,
-    wake: left,
-    owed: false,
-    grant: wanted && {
-      run: wanted.run,
-      first: wanted.first ?? time,
-      left: wanted.left ?? left,
-      since: sentAt,
-    },
-    details: [wake < reply.length ? reply.slice(wake + 1) : undefined, undefined, undefined],
-  };
-}
-
-/** Not `split`: this is done for every lock that is taken. */
-function endOfWord(text: string, from: number): number {
-  const end = text.indexOf(' ', from);
-  return end < 0 ? text.length : end;
+  failed(failure: CommandFailure): void {
+    this.hearer.failed(failure);
+  }
 }
 
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */

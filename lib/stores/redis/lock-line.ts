@@ -3,7 +3,9 @@ import type { WatchEntry, Watched } from '../../core/watchdog.js';
 import type { ClientContext } from './client-context.js';
 import { GrantOfLine, type LineOfGrant } from './grant-of-line.js';
 import type { HeldRun } from './held-run.js';
-import type { Answer, LineKeys, PresentGrant, Renewal } from './line-commands.js';
+import type { Answer, PresentGrant } from './answer.js';
+import type { LineKeys, Renewal } from './line-commands.js';
+import type { LinePlace } from './lock-lines.js';
 import type { ScriptRunner } from './replication.js';
 import { RequestsInLine, type LineOfRequests } from './requests-in-line.js';
 import type { Waiter } from './waiter.js';
@@ -41,8 +43,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     private readonly context: ClientContext,
     /** Which server process keeps the lock, as far as it is known. */
     private server: string | undefined,
-    /** Called when neither a request nor a grant nor a command is left. */
-    private readonly onIdle: (line: LockLine) => void,
+    private readonly place: LinePlace,
   ) {
     this.requests = new RequestsInLine(this, context);
     this.grant = new GrantOfLine(this, context);
@@ -88,10 +89,9 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   mustSpeak(): boolean {
     if (this.requests.size === 0) return false;
     const { subscriber, timing } = this.context;
-    const time = performance.now();
     // Redis knows it already, and under the very subscription that stands.
-    const known = subscriber.upFor !== undefined && time - subscriber.upFor <= this.spokeAt;
-    return !known || time - this.spokeAt > timing.heartbeat / 2;
+    const known = subscriber.upSince !== undefined && subscriber.upSince <= this.spokeAt;
+    return !known || performance.now() - this.spokeAt > timing.heartbeat / 2;
   }
 
   /** The first in line looks after an ended lease at once, those behind a little later, in case it does not. */
@@ -160,7 +160,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       watchdog.schedule(this, due);
     } else {
       watchdog.cancel(this);
-      if (this.working === 0) this.onIdle(this);
+      if (this.working === 0) this.place.forget();
     }
   }
 

@@ -20,7 +20,7 @@ import { Subscriber } from '../redis-connection/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
-import { LockLines } from './lock-lines.js';
+import { LockLines, type LinePlace } from './lock-lines.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
@@ -55,7 +55,7 @@ export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
 
-  private readonly lines = new LockLines((name, onIdle) => this.newLine(name, onIdle));
+  private readonly lines = new LockLines((name, place) => this.newLine(name, place));
   private readonly timing: Timing;
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
@@ -220,9 +220,9 @@ export class RedisLockStore implements LockStore {
     ]);
   }
 
-  private newLine(name: string, onIdle: (line: LockLine) => void): LockLine {
+  private newLine(name: string, place: LinePlace): LockLine {
     const keys = this.keysOf(name);
-    return new LockLine(keys, this.context, this.connection.serverOf(keys[0]), onIdle);
+    return new LockLine(keys, this.context, this.connection.serverOf(keys[0]), place);
   }
 
   private keysOf(name: string): LineKeys {

@@ -8,8 +8,9 @@ import {
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import { describe, type ClientContext } from './client-context.js';
-import type { Answer, LineKeys } from './line-commands.js';
-import { Question } from './question.js';
+import type { Answer } from './answer.js';
+import type { Hearer, LineKeys } from './line-commands.js';
+import { Question, type Questioner } from './question.js';
 import { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again for a place that is in doubt, ms. */
@@ -36,7 +37,7 @@ export interface LineOfRequests {
 }
 
 /** This client's requests for one lock: joining, keeping the place, giving up. */
-export class RequestsInLine {
+export class RequestsInLine implements Questioner {
   private readonly waiters = new Map<number, Waiter>();
   /** Those who came in this turn of the event loop and ask together at its end. */
   private newcomers: Waiter[] = [];
@@ -76,12 +77,10 @@ export class RequestsInLine {
   join(request: LockRequest, sequence: number): Promise<Grant> {
     if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal.reason));
     const label = describe(this.context, request.label);
-    const waiter: Waiter = new Waiter(request, this.context.watchdog, sequence, label, (error) =>
-      this.giveUp(waiter, error),
-    );
+    const waiter = new Waiter(request, this.context.watchdog, sequence, label, this);
     this.waiters.set(sequence, waiter);
     if (waiter.plain) {
-      if (this.newcomers.push(waiter) === 1) process.nextTick(() => this.admitNewcomers());
+      if (this.newcomers.push(waiter) === 1) process.nextTick(admitNewcomers, this);
     } else {
       // Nobody is overtaken within the process either.
       this.admitNewcomers();
@@ -127,7 +126,7 @@ export class RequestsInLine {
   // ---- joining and keeping the place ---------------------------------------------------------------------------
 
   /** Requests of one turn whose names follow each other ask in groups: a thousand askers of a hot lock are four commands. */
-  private admitNewcomers(): void {
+  admitNewcomers(): void {
     const newcomers = this.newcomers.filter((waiter) => !waiter.settled);
     this.newcomers = [];
     for (let start = 0; start < newcomers.length;) {
@@ -140,11 +139,8 @@ export class RequestsInLine {
 
   private askTogether(group: readonly Waiter[]): void {
     const first = group[0]!;
-    const { commands, timing } = this.context;
-    const join = ({ deadline }: Question): Promise<Answer> =>
-      commands.join(this.line.keys, first.sequence, group.length, deadline);
     for (const waiter of group) waiter.asking = true;
-    this.put(new Question(first, timing.commandTimeout, join, group.slice(1)));
+    this.put(new Question(this, first, this.context.timing.commandTimeout, group.slice(1)));
   }
 
   private understandTogether(group: readonly Waiter[], answer: Answer): void {
@@ -166,44 +162,35 @@ export class RequestsInLine {
   private ask(waiter: Waiter): void {
     if (waiter.asking || waiter.settled) return;
     waiter.asking = true;
-    this.put(new Question(waiter, this.context.timing.commandTimeout, this.acquire));
+    this.put(new Question(this, waiter, this.context.timing.commandTimeout));
   }
-
-  private readonly acquire = ({ first, deadline }: Question): Promise<Answer> =>
-    this.context.commands.acquire(this.line.keys, first, deadline);
 
   /** Puts the question until it is answered, and again for each request that needs it then. */
   private put(question: Question): void {
     const { subscriber, timing } = this.context;
     this.line.begin();
     // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
-    if (subscriber.up || question.first.tries) this.begin(question);
-    else void subscriber.settled(timing.commandTimeout).then(() => this.begin(question));
+    if (subscriber.up || question.first.tries) question.begin();
+    else void subscriber.settled(timing.commandTimeout).then(() => question.begin());
   }
 
-  private begin(question: Question): void {
-    question.begin();
-    this.say(question);
+  send({ first, others, deadline }: Question, hearer: Hearer): void {
+    const { commands } = this.context;
+    if (others.length === 0) commands.acquire(this.line.keys, first, deadline, hearer);
+    else commands.join(this.line.keys, first.sequence, 1 + others.length, deadline, hearer);
   }
 
-  private say(question: Question): void {
-    const { patience } = this.context;
-    question.say().then(
+  doubtful(question: Question, failure: CommandFailure): void {
+    this.context.patience.repeat(failure, question.repeat, question.deadline).then(
       (answer) => this.answered(question, answer),
-      (error: unknown) => {
-        patience.repeat(error, question.say, question.deadline).then(
-          (answer) => this.answered(question, answer),
-          (failure: unknown) => this.failed(question, failure),
-        );
-      },
+      (error: unknown) => this.failed(question, error),
     );
   }
 
-  private answered(question: Question, answer: Answer): void {
+  answered(question: Question, answer: Answer): void {
     // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
-    if (answer.status === 'EXPIRED' && question.again()) return this.say(question);
-    question.answered();
-    question.end();
+    if (answer.status === 'EXPIRED' && question.again()) return question.say();
+    question.end(true);
     try {
       if (answer.status === 'EXPIRED') throw commandTimeout(this.context.timing.commandTimeout);
       if (question.others.length === 0) this.understand(question.first, answer);
@@ -215,7 +202,7 @@ export class RequestsInLine {
   }
 
   private failed(question: Question, error: unknown): void {
-    question.end();
+    question.end(false);
     this.refuseAll(question, error);
     this.done(question);
   }
@@ -274,7 +261,7 @@ export class RequestsInLine {
   // ---- giving up -----------------------------------------------------------------------------------------------------
 
   /** The wait time ended or the caller aborted: from here on the request takes no grant (M4). */
-  private giveUp(waiter: Waiter, error: FairLockError): void {
+  giveUp(waiter: Waiter, error: FairLockError): void {
     if (!waiter.settle()) return;
     waiter.gaveUp = true;
     this.waiters.delete(waiter.sequence);
@@ -329,6 +316,11 @@ export class RequestsInLine {
       await this.leave(waiter);
     });
   }
+}
+
+/** Not a function for each: this is done for every lock that is taken. */
+function admitNewcomers(requests: RequestsInLine): void {
+  requests.admitNewcomers();
 }
 
 /** The longest group of requests whose sequences follow each other. */

@@ -63,7 +63,7 @@ export class SubscriptionCheck {
   }
 
   private wasUpAt(time: number): boolean {
-    const { upFor } = this.subscriber;
-    return upFor !== undefined && performance.now() - upFor < time;
+    const { upSince } = this.subscriber;
+    return upSince !== undefined && upSince < time;
   }
 }

@@ -23,15 +23,19 @@ export class Waiter extends PendingRequest implements Asking {
   private told = false;
   private wasSure = true;
 
-  /** @param onGiveUp called when the wait time ends or the caller aborts, with the error to reject with */
   constructor(
     request: LockRequest,
     watchdog: Watchdog,
     readonly sequence: number,
     readonly label: string,
-    onGiveUp: (error: FairLockError) => void,
+    /** Where it stands. */
+    private readonly requests: { giveUp(waiter: Waiter, error: FairLockError): void },
   ) {
-    super(request, watchdog, onGiveUp);
+    super(request, watchdog);
+  }
+
+  protected giveUp(error: FairLockError): void {
+    this.requests.giveUp(this, error);
   }
 
   get leaseTime(): number | undefined {

@@ -113,9 +113,7 @@ export class RedissonLockStore implements LockStore {
     const who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
     const line = this.line(key, keys);
     const id = `${uuid}:${thread}`;
-    const waiter = new Waiter(request, watchdog, thread, id, who, timing, (given, error) =>
-      line.requests.giveUp(given, error),
-    );
+    const waiter = new Waiter(request, watchdog, thread, id, who, timing, line.requests);
     this.lineOf.set(id, line);
     try {
       line.requests.join(waiter);

@@ -36,12 +36,17 @@ export class Waiter extends PendingRequest implements Asking {
     /** For people: `web-1/4711/OrdersService.pay`. */
     readonly who: string,
     timing: Timing,
-    onGiveUp: (waiter: Waiter, error: FairLockError) => void,
+    /** Where it stands. */
+    private readonly requests: { giveUp(waiter: Waiter, error: FairLockError): void },
   ) {
-    super(request, watchdog, (error) => onGiveUp(this, error));
+    super(request, watchdog);
     const { waitTime, leaseTime } = request;
     this.wait = waitTime === 0 || waitTime === Infinity ? timing.waitTimeout : whole(waitTime);
     this.leaseTime = whole(leaseTime ?? timing.lease);
+  }
+
+  protected giveUp(error: FairLockError): void {
+    this.requests.giveUp(this, error);
   }
 
   /** Who was in line once is not refused when it has to enter again. */

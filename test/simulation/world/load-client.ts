@@ -73,7 +73,10 @@ export class ClientLoader {
       setImmediate: (task: () => void, ...args: unknown[]) => current().globals.setImmediate(task, ...args),
       performance: { now: () => current().performance.now() },
       Date: { now: () => current().globals.Date.now() },
-      process: { pid: 1, nextTick: (task: () => void) => current().globals.process.nextTick(task) },
+      process: {
+        pid: 1,
+        nextTick: (task: () => void, ...args: unknown[]) => current().globals.process.nextTick(task, ...args),
+      },
     };
     const outside: Record<string, unknown> = {
       'node:crypto': {

@@ -16,7 +16,10 @@ export interface ProcessGlobals {
   readonly setImmediate: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
   readonly performance: { now(): number };
   readonly Date: { now(): number };
-  readonly process: { readonly pid: number; readonly nextTick: (task: () => void) => void };
+  readonly process: {
+    readonly pid: number;
+    readonly nextTick: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
+  };
 }
 
 export class SimTimer {
@@ -75,7 +78,7 @@ export class SimProcess {
     Date: {
       now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate),
     },
-    process: { pid: 1, nextTick: (task) => queueMicrotask(task) },
+    process: { pid: 1, nextTick: (task, ...args) => queueMicrotask(() => task(...args)) },
   };
 
   /** The wall clock is set. */

@@ -1,0 +1,127 @@
+import type { Instant } from '../../core/clock.js';
+
+/** The client's present grant of a lock, as an answer or a message tells it. */
+export interface PresentGrant {
+  /** Sequence numbers of the run's requests, in order. */
+  readonly run: readonly number[];
+  /** Fencing token of the run's first request; names the grant. */
+  readonly first: number;
+  /** Milliseconds left of the lease, counted from `since` (M1). */
+  readonly left: number;
+  readonly since: Instant;
+}
+
+export type Status =
+  | 'EXPIRED'
+  | 'GRANTED'
+  | 'DONE'
+  | 'BUSY'
+  | 'FULL'
+  | 'QUEUED'
+  | 'KNOWN'
+  | 'RELEASED'
+  | 'LOST'
+  | 'RENEWED'
+  | 'GONE'
+  | 'LEFT'
+  | 'FORCED'
+  | 'FREE';
+
+/** What every script answers. */
+export interface Answer {
+  readonly status: Status;
+  /** Position of the command among all that this client sent. */
+  readonly order: number;
+  readonly sentAt: Instant;
+  /** Time of Redis when the script ran, ms. */
+  readonly serverTime: number;
+  /** The client's generation at this lock (M5); 0: it has none; -1: not looked at. */
+  readonly generation: number;
+  /** Milliseconds until asking again makes sense; -1: never by itself. */
+  readonly wake: number;
+  /** The lock is free although somebody waits: whoever hears this has to ask again then, waiting itself or not (R8). */
+  readonly owed: boolean;
+  readonly grant: PresentGrant | undefined;
+  readonly details: readonly [unknown, unknown, unknown];
+}
+
+/** What of a grant is known before the answer, which adds the rest. */
+export interface Wanted {
+  readonly run: readonly number[];
+  readonly first?: number;
+  /** ms */
+  readonly left?: number;
+}
+
+/** Reads what a script answered to the command of that order. */
+export function understand(
+  reply: unknown,
+  order: number,
+  sentAt: Instant,
+  wanted: Wanted | undefined,
+): Answer {
+  return typeof reply === 'string'
+    ? understandShort(reply, order, sentAt, wanted)
+    : understandFull(reply as FullAnswer, order, sentAt);
+}
+
+type FullAnswer = [
+  status: Status,
+  micros: number,
+  generation: number,
+  wake: number,
+  owed: 0 | 1,
+  run: string,
+  first: number,
+  left: number,
+  ...details: unknown[],
+];
+
+function understandFull(reply: FullAnswer, order: number, sentAt: Instant): Answer {
+  const [status, micros, generation, wake, owed, run, first, left, a, b, c] = reply;
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: micros / 1_000,
+    generation,
+    wake,
+    owed: owed === 1,
+    grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
+    details: [a, b, c],
+  };
+}
+
+/**
+ * The answer in the usual case of acquire, release and heartbeat: status and time, which is also the token of a new grant;
+ * then for how long the present holder may have the lock, and what a heartbeat adds.
+ */
+function understandShort(reply: string, order: number, sentAt: Instant, wanted: Wanted | undefined): Answer {
+  const status = endOfWord(reply, 0);
+  const micros = endOfWord(reply, status + 1);
+  const wake = endOfWord(reply, micros + 1);
+  const time = Number(reply.slice(status + 1, micros));
+  const left = micros < reply.length ? Number(reply.slice(micros + 1, wake)) : -1;
+  return {
+    status: reply.slice(0, status) as Status,
+    order,
+    sentAt,
+    serverTime: time / 1_000,
+    generation: -1,
+    wake: left,
+    owed: false,
+    grant: wanted && {
+      run: wanted.run,
+      first: wanted.first ?? time,
+      left: wanted.left ?? left,
+      since: sentAt,
+    },
+    details: [wake < reply.length ? reply.slice(wake + 1) : undefined, undefined, undefined],
+  };
+}
+
+/** Not `split`: this is done for every lock that is taken. */
+function endOfWord(text: string, from: number): number {
+  const end = text.indexOf(' ', from);
+  return end < 0 ? text.length : end;
+}
