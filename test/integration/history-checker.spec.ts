@@ -1,6 +1,6 @@
 import { check } from '../support/history/checker.js';
 import { NS_PER_MS, type Fault, type HistoryEvent } from '../support/history/events.js';
-import { judgeLog, refusedWrites } from '../support/history/independent-log.js';
+import { judgeLog, refusedWrites, sectionsBegun } from '../support/history/independent-log.js';
 import { type Invariant, type Report } from '../support/history/report.js';
 import { usualTerms } from '../support/history/terms.js';
 
@@ -134,6 +134,22 @@ describe('the history checker accepts', () => {
           .section(0.1, 9, 'z', 1),
       ),
     ).toEqual([]);
+  });
+
+  test('that a waiter whose grant nobody heard of was served, where it wrote its begin before the next', () => {
+    const history = script()
+      .inLine(0, 1, 'a')
+      .inLine(2, 3, 'b')
+      .section(6, 7, 'b', 2)
+      .fault(8, Infinity, 'killed', { victim: 'w-a' });
+    const judged = (log: string[]): Invariant[] => {
+      const text = log.map((request) => JSON.stringify(['B', 'k', request, 1])).join('\n');
+      const { violations } = check(history.events, { ...TERMS, begun: sectionsBegun(text) });
+      return violations.map(({ invariant }) => invariant);
+    };
+    expect(judged(['a', 'b'])).toEqual([]);
+    expect(judged(['b', 'a'])).toEqual([3]);
+    expect(judged(['b'])).toEqual([3]);
   });
 
   test('that a stopped waiter is passed over, and counts it as excused', () => {

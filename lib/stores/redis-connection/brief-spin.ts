@@ -1,5 +1,5 @@
 /** How long the event loop looks for an answer before it sleeps, ms. A server on this machine answers sooner. */
-const SPIN = 0.1;
+const SPIN = 0.15;
 /** So often in a row it may be in vain before it is given a rest. */
 const TOLERATED = 2;
 /** The longest rest: commands for which it is not tried. */

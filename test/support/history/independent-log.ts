@@ -72,6 +72,17 @@ export function refusedWrites(text: string): number {
   return refused;
 }
 
+/**
+ * The place of each section's begin among all lines. A process that is killed takes with it what its journal had
+ * gathered, but not what a section wrote: the log knows of grants that no event tells.
+ */
+export function sectionsBegun(text: string): Map<string, number> {
+  const begun = new Map<string, number>();
+  for (const [place, [what, , request]] of linesOf(text).entries())
+    if (what === 'B') begun.set(request, place);
+  return begun;
+}
+
 function linesOf(text: string): Line[] {
   return text
     .split('\n')

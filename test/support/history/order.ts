@@ -17,6 +17,7 @@ export function inversions(
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
     for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
+      if (!early.granted && begunBefore(early, late, terms.begun)) continue;
       // When the lock went to the later one it had asked, and whoever was granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
       if (faults.felt(key, from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
@@ -31,6 +32,11 @@ export function inversions(
     }
   }
   return { violations, excused };
+}
+
+/** By the sections' own log. */
+function begunBefore(early: Life, late: Life, begun: Terms['begun']): boolean {
+  return (begun?.get(early.name) ?? Infinity) < (begun?.get(late.name) ?? -Infinity);
 }
 
 /** Pairs of one that was granted, one that it passed over, and when the lock was given to somebody before. */

@@ -13,6 +13,8 @@ export interface Terms {
   readonly wakeUp: (gap: Gap) => number;
   /** From histories of the same locks before this one. */
   readonly highestTokens?: HighestTokens;
+  /** Where in the sections' own log each request wrote its begin, by `sectionsBegun`. */
+  readonly begun?: ReadonlyMap<string, number>;
   /** The run goes on: what has not ended yet is not held against it. */
   readonly unfinished?: boolean;
 }
