@@ -32,7 +32,7 @@ export default {
   async run(lab) {
     const results = {};
     for (const subject of lab.subjects.filter(({ crossProcess }) => crossProcess)) {
-      if (lab.quick && subject.role !== 'ours') continue;
+      if (lab.quick && subject.name !== 'fair-lock') continue;
       const measures = (results[subject.name] = {});
       const ours = subject.name === 'fair-lock';
       for (const load of ours ? LOADS : [PEER_LOAD]) {

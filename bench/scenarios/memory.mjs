@@ -26,7 +26,7 @@ export default {
     const subjects = lab.subjects.filter(
       ({ crossProcess, name, java }) => (crossProcess || name === 'raw') && !java,
     );
-    const some = lab.quick ? lab.these('fair-lock', 'raw') : subjects;
+    const some = lab.quick ? lab.these('fair-lock') : subjects;
     const workers = await lab.sharedWorkers(some);
     const many = (subject) => !lab.quick && subject.role !== 'peer';
     const measure = (subject) => lockedOnce(lab, workers.get(subject), many(subject) ? NAMES : NAMES / 10);

@@ -10,8 +10,8 @@ const LONGEST_REST = 64;
  *
  * As an adaptive mutex spins before it parks: to fall asleep and to be woken takes longer than a server close by takes to
  * answer (docs/performance.md has the figures). It costs nobody much: it is for a command that is alone under way, so
- * that a busy client never does it; it looks for 0.1 ms at most; and where that goes on to be in vain it rests for 4, 8,
- * … 64 commands, so that a client whose server is further away spends 1.6 µs a command on it. Whatever else happens in
+ * that a busy client never does it; it looks for 0.15 ms at most; and where that goes on to be in vain it rests for 4, 8,
+ * … 64 commands, so that a client whose server is further away spends 2.3 µs a command on it. Whatever else happens in
  * the process is served meanwhile: each look is a turn of the event loop.
  */
 export class BriefSpin {
