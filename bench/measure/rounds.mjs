@@ -36,6 +36,9 @@ export function summary(rounds) {
   );
 }
 
+/** What is counted, or known from all rounds together. */
+export const once = (value) => ({ median: rounded(value), rounds: [value] });
+
 /** Median of `compare(subject, base)` round by round: both were measured in the same seconds. */
 export function paired(measures, base, name, compare = (value, of) => value / of) {
   const own = measures?.[name]?.rounds;

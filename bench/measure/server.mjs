@@ -40,6 +40,10 @@ export class ServerGauge {
     return Number(/used_memory:(\d+)/.exec(await this.redis.info('memory'))?.[1]);
   }
 
+  async processId() {
+    return Number(/process_id:(\d+)/.exec(await this.redis.info('server'))?.[1]);
+  }
+
   async version() {
     return /redis_version:(\S+)/.exec(await this.redis.info('server'))?.[1];
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from '../measure/rounds.mjs';
 
 /** Heartbeat period of a waiting client with the default options, ms: a third of livenessWindow. */
 const HEARTBEAT = 10_000 / 3;
@@ -67,6 +68,3 @@ async function idle(lab, subject, { name, locks, waiters }, ms) {
     await lab.clear();
   }
 }
-
-/** Counted, not timed: once is enough. */
-const once = (value) => ({ median: Number(value.toPrecision(4)), rounds: [value] });

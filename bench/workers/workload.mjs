@@ -6,12 +6,16 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from '../measure/stats.mjs';
+import { onOneCpuWith } from './placement.mjs';
 import { SocketTimes } from './socket-times.mjs';
 
 const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** Sampling interval of the event loop's delay, ms; Node's histogram counts it in. */
 const LOOP_RESOLUTION = 10;
+
+/** Cycles between two looks at the CPUs that processes are on. */
+const BLOCK = 20;
 
 /** Locks that `holdMany` asks for at a time. */
 const AT_ONCE = 64;
@@ -44,11 +48,16 @@ export class Workload {
     return { ms: stamp() - start, cycles: each * concurrency, p50: median(times) };
   }
 
-  /** What a cycle, one at a time, is made of: µs by cycle, the medians of each part. */
-  async anatomy({ key, count }) {
+  /**
+   * What a cycle, one at a time, is made of: µs by cycle, the medians of each part. `blocks`: the median cycle of each 20, and
+   * whether this process and the server's were on one CPU before and after them.
+   */
+  async anatomy({ key, count, serverPid }) {
     const times = (this.socketTimes ??= new SocketTimes(stamp));
     const [client] = this.clients;
     const parts = { beforeUs: [], writeUs: [], waitUs: [], afterUs: [], cycleUs: [] };
+    const blocks = [];
+    let together = onOneCpuWith(serverPid);
     for (let i = 0; i < count; i += 1) {
       const asked = stamp();
       const release = await client.lock(key);
@@ -62,8 +71,13 @@ export class Workload {
       parts.waitUs.push(received - writeEnded + times.received - times.writeEnded);
       parts.afterUs.push(granted - received + done - times.received);
       parts.cycleUs.push(granted - asked + done - called);
+      if (i % BLOCK !== BLOCK - 1) continue;
+      const now = onOneCpuWith(serverPid);
+      if (now === together) blocks.push({ together, us: 1_000 * median(parts.cycleUs.slice(-BLOCK)) });
+      together = now;
     }
-    return Object.fromEntries(Object.entries(parts).map(([name, all]) => [name, 1_000 * median(all)]));
+    const medians = Object.entries(parts).map(([name, all]) => [name, 1_000 * median(all)]);
+    return { parts: Object.fromEntries(medians), blocks };
   }
 
   /** `askers` on one key, without a pause and without a hold, for `ms` after a warm-up. */
