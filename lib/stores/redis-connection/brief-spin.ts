@@ -51,6 +51,11 @@ export class BriefSpin {
     this.misses = 0;
   }
 
+  /** It is not alone any more: with others to come there is time to sleep. */
+  stop(): void {
+    this.wanted = false;
+  }
+
   private missed(): void {
     this.wanted = false;
     this.misses += 1;

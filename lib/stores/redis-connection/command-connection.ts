@@ -135,6 +135,7 @@ export class CommandConnection {
   ): void {
     const command = new CommandUnderWay(sentAt + this.timeout, receiver);
     if (this.deadlines.empty) this.spin.begin(sentAt);
+    else this.spin.stop();
     this.deadlines.add(command);
     this.writeTogether();
     this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(

@@ -63,6 +63,12 @@ describe('a brief spin', () => {
     expect(looks).toHaveLength(1);
   });
 
+  test('ends when the command is not alone any more', () => {
+    send();
+    spin.stop();
+    expect(turns()).toBe(1);
+  });
+
   test('all but rests where the server is further away', () => {
     const tried = Array.from({ length: 1_000 }, looksInVain).filter(Boolean).length;
     expect(tried).toBeLessThan(30);
