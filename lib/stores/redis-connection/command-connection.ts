@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { Linked } from '../../core/linked-list.js';
 import { BriefSpin } from './brief-spin.js';
 import { ClusterNodes } from './cluster-nodes.js';
-import type { Linked } from '../../core/linked-list.js';
 import { DeadlineQueue } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';

@@ -3,7 +3,7 @@ import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 
 /** One request, from the call until it is granted or given up: settled exactly once. */
-export abstract class PendingRequest implements Watched, AbortListener {
+export class PendingRequest implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
   settled = false;
   watchEntry: WatchEntry | undefined;
@@ -15,6 +15,8 @@ export abstract class PendingRequest implements Watched, AbortListener {
   constructor(
     readonly request: LockRequest,
     private readonly watchdog: Watchdog,
+    /** Where it stands, which hears that the wait time is over or the caller aborts, with the error to reject with. */
+    private readonly requests: { giveUp(waiter: PendingRequest, error: FairLockError): void },
   ) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -24,9 +26,6 @@ export abstract class PendingRequest implements Watched, AbortListener {
     signal?.addEventListener('abort', this, { once: true });
     if (waitTime > 0 && waitTime !== Infinity) watchdog.schedule(this, this.askedAt + waitTime);
   }
-
-  /** The wait time is over, or the caller aborts: the request is to be rejected with `error`. */
-  protected abstract giveUp(error: FairLockError): void;
 
   /** It wants the lock now or not at all. */
   get tries(): boolean {
@@ -62,12 +61,12 @@ export abstract class PendingRequest implements Watched, AbortListener {
   /** The wait time is over. */
   onDue(): void {
     const { key, waitTime } = this.request;
-    this.giveUp(new LockTimeoutError(key, waitTime));
+    this.requests.giveUp(this, new LockTimeoutError(key, waitTime));
   }
 
   /** The caller aborts. */
   handleEvent(): void {
     const { key, signal } = this.request;
-    this.giveUp(abortError(key, signal?.reason));
+    this.requests.giveUp(this, abortError(key, signal?.reason));
   }
 }

@@ -205,11 +205,11 @@ export class GrantOfLine implements Releaser {
   }
 
   /** The section of a turn has ended. Resolves when what that gives back is given back. */
-  leaveSection(run: HeldRun, waiter: Waiter): Promise<void> {
+  leaveSection(run: HeldRun, turn: Turn): Promise<void> {
     // By the clocks the lease may have run out this very moment; looking loses it.
-    if (run.current?.waiter !== waiter || !run.current.lease.end()) return this.giveBackLost(run);
+    if (run.current !== turn || !turn.lease.end()) return this.giveBackLost(run);
     // What is left of a lease that was not renewed any more may be too short for the next, who gets a whole one.
-    const left = run.current.lease.renewable ? this.enterNext(run) : this.over(run);
+    const left = turn.lease.renewable ? this.enterNext(run) : this.over(run);
     this.line.schedule();
     return left;
   }
@@ -286,15 +286,14 @@ class GrantedTurn implements Grant {
   readonly token: number;
   readonly lease: Lease;
   readonly waited: number;
-  private readonly waiter: Waiter;
   private released: Promise<void> | undefined;
 
   constructor(
-    { waiter, token, lease }: Turn,
+    private readonly turn: Turn,
     private readonly run: HeldRun,
     private readonly grant: GrantOfLine,
   ) {
-    this.waiter = waiter;
+    const { waiter, token, lease } = turn;
     this.key = waiter.request.key;
     this.token = token;
     this.lease = lease;
@@ -302,6 +301,6 @@ class GrantedTurn implements Grant {
   }
 
   release(): Promise<void> {
-    return (this.released ??= this.grant.leaveSection(this.run, this.waiter));
+    return (this.released ??= this.grant.leaveSection(this.run, this.turn));
   }
 }

@@ -51,6 +51,11 @@ export interface Hearer {
   failed(failure: CommandFailure): void;
 }
 
+/** The answer to what is said to a hearer, as a promise. Rejects with a CommandFailure. */
+export function answerTo(say: (hearer: Hearer) => void): Promise<Answer> {
+  return new Promise((resolve, reject) => say({ answered: resolve, failed: reject }));
+}
+
 /** Says the protocol's commands; knows no line. What is said for every lock calls a hearer: a promise each costs more. */
 export class LineCommands {
   private order = 0;
@@ -158,7 +163,7 @@ export class LineCommands {
         this.understand(keys, reply, order, sentAt, performance.now(), renewal);
       return via.run(heartbeat, keys, args).then(understood);
     }
-    return this.promise(heartbeat, keys, args, sentAt, renewal);
+    return answerTo((hearer) => this.say(heartbeat, keys, args, sentAt, hearer, renewal));
   }
 
   leave(keys: LineKeys, asking: Asking, waiting: boolean): Promise<Answer> {
@@ -170,17 +175,13 @@ export class LineCommands {
       this.terms(sentAt),
       ...this.guard,
     ];
-    return this.promise(leave, keys, args, sentAt);
+    return answerTo((hearer) => this.say(leave, keys, args, sentAt, hearer));
   }
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
     const sentAt = now();
-    return this.promise(
-      forceRelease,
-      keys,
-      [this.clientId, first, this.terms(sentAt), ...this.guard],
-      sentAt,
-    );
+    const args = [this.clientId, first, this.terms(sentAt), ...this.guard];
+    return answerTo((hearer) => this.say(forceRelease, keys, args, sentAt, hearer));
   }
 
   inspect(keys: LineKeys, limit: number): Promise<unknown> {
@@ -205,18 +206,6 @@ export class LineCommands {
       upSince !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
     const hears = heard ? `${serverRunId} ${Math.floor(time - upSince)}` : '- 0';
     return `${this.firstLease} ${hears} ${this.settings}`;
-  }
-
-  private promise(
-    script: Script,
-    keys: LineKeys,
-    args: readonly (string | number)[],
-    sentAt: Instant,
-    wanted?: Wanted,
-  ): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.say(script, keys, args, sentAt, { answered: resolve, failed: reject }, wanted);
-    });
   }
 
   /** @param wanted what an acquire would be granted, or a heartbeat renews */

@@ -1,6 +1,6 @@
 import type { CommandFailure } from '../redis-connection/server-failure.js';
 import type { Answer } from './answer.js';
-import type { Hearer } from './line-commands.js';
+import { answerTo, type Hearer } from './line-commands.js';
 import type { Waiter } from './waiter.js';
 
 const NOBODY: readonly Waiter[] = [];
@@ -46,9 +46,7 @@ export class Question implements Hearer {
   /** As `say`, once it is known that there may be copies of it. */
   readonly repeat = (): Promise<Answer> => {
     this.attempts += 1;
-    return new Promise((resolve, reject) => {
-      this.questioner.send(this, { answered: resolve, failed: reject });
-    });
+    return answerTo((hearer) => this.questioner.send(this, hearer));
   };
 
   answered(answer: Answer): void {

@@ -1,7 +1,7 @@
 import type { Patience } from '../redis-connection/patience.js';
 import type { CommandFailure } from '../redis-connection/server-failure.js';
 import type { Answer } from './answer.js';
-import type { Finished, Hearer } from './line-commands.js';
+import { answerTo, type Finished, type Hearer } from './line-commands.js';
 import type { Timing } from './timing.js';
 
 /** What a release needs of the grant that it gives back. */
@@ -39,10 +39,7 @@ export class ReleaseUnderWay implements Hearer {
 
   failed(failure: CommandFailure): void {
     const { patience, releaser, started, timing } = this;
-    const repeat = (): Promise<Answer> =>
-      new Promise((resolve, reject) => {
-        releaser.sendRelease(this.over, { answered: resolve, failed: reject });
-      });
+    const repeat = (): Promise<Answer> => answerTo((hearer) => releaser.sendRelease(this.over, hearer));
     const repeated = patience.repeat(failure, repeat, started + timing.lease).then(
       (answer) => releaser.released(answer),
       () => releaser.released(undefined),

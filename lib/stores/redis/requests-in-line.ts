@@ -9,6 +9,7 @@ import type { Grant, LockRequest } from '../../core/lock-store.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import { describe, type ClientContext } from './client-context.js';
 import type { Answer } from './answer.js';
+import { blocker, Departures } from './departures.js';
 import type { Hearer, LineKeys } from './line-commands.js';
 import { Question, type Questioner } from './question.js';
 import { Waiter } from './waiter.js';
@@ -17,8 +18,6 @@ import { Waiter } from './waiter.js';
 const RETRY_PAUSE = 100;
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
-/** A caller whose wait ended hears who was in the way, if the server says so within this many ms. */
-const LAST_WORDS = 100;
 
 /** What the requests need of the line they stand in. */
 export interface LineOfRequests {
@@ -41,13 +40,16 @@ export class RequestsInLine implements Questioner {
   private readonly waiters = new Map<number, Waiter>();
   /** Those who came in this turn of the event loop and ask together at its end. */
   private newcomers: Waiter[] = [];
+  private readonly departures: Departures;
   /** The client's generation as Redis last told it (M5). */
   private generation = 0;
 
   constructor(
     private readonly line: LineOfRequests,
     private readonly context: ClientContext,
-  ) {}
+  ) {
+    this.departures = new Departures(this, line, context);
+  }
 
   get size(): number {
     return this.waiters.size;
@@ -71,7 +73,7 @@ export class RequestsInLine implements Questioner {
   /** The request has its turn: it is nobody in line any more. */
   served(waiter: Waiter): void {
     this.waiters.delete(waiter.sequence);
-    this.takeOutLateCopies(waiter);
+    this.departures.takeOutLateCopies(waiter);
   }
 
   join(request: LockRequest, sequence: number): Promise<Grant> {
@@ -92,7 +94,7 @@ export class RequestsInLine implements Questioner {
   /** Its turn came, but it cannot have the lock. */
   refuse(waiter: Waiter, error: FairLockError): void {
     this.reject(waiter, error);
-    this.takeOutLateCopies(waiter);
+    this.departures.takeOutLateCopies(waiter);
   }
 
   /** Redis dropped one of this client's waiters, or may have: each asks whether it is the one (M5). */
@@ -118,7 +120,7 @@ export class RequestsInLine implements Questioner {
   async close(why?: FairLockError): Promise<void> {
     const leaving = [...this.waiters.values()].map((waiter) => {
       this.reject(waiter, why ?? new LockShuttingDownError(waiter.request.key));
-      return this.leave(waiter);
+      return this.departures.leave(waiter);
     });
     await Promise.all(leaving);
   }
@@ -152,7 +154,7 @@ export class RequestsInLine implements Questioner {
     // Before anybody is told of its place: the answer may bring the grant.
     this.line.take(answer);
     for (const [i, waiter] of group.entries()) {
-      if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
+      if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.departures.leave(waiter);
       else if (answer.status === 'KNOWN' && !waiter.settled) this.ask(waiter);
       else waiter.tellPlace(ahead + i);
     }
@@ -225,7 +227,7 @@ export class RequestsInLine implements Questioner {
     switch (answer.status) {
       case 'QUEUED':
         this.line.queued(answer, Number(second));
-        if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.leave(waiter);
+        if (waiter.gaveUp && answer.order > waiter.leftOrder) void this.departures.leave(waiter);
         waiter.acknowledged(Number(first), answer);
         waiter.tellPlace(Number(second));
         break;
@@ -248,7 +250,7 @@ export class RequestsInLine implements Questioner {
       return;
     }
     this.reject(waiter, failure.error);
-    if (failure.effect === 'unknown') void this.leave(waiter);
+    if (failure.effect === 'unknown') void this.departures.leave(waiter);
   }
 
   /** An acknowledgement of another generation, or from before the need arose, does not count (M5, M6). */
@@ -265,56 +267,18 @@ export class RequestsInLine implements Questioner {
     if (!waiter.settle()) return;
     waiter.gaveUp = true;
     this.waiters.delete(waiter.sequence);
-    const left = this.leave(waiter);
-    if (!(error instanceof LockTimeoutError)) {
+    if (error instanceof LockTimeoutError) {
+      void this.departures.timeOut(waiter, error);
+    } else {
+      void this.departures.leave(waiter);
       waiter.rejectSettled(error);
-      return;
     }
-    void this.context.patience.atMost(left, LAST_WORDS).then((answer) => {
-      const [label, heldFor, ahead] = answer?.details ?? [];
-      const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
-      waiter.rejectSettled(
-        new LockTimeoutError(error.key, error.waitTime, { ...blocker(label, heldFor), ...place }),
-      );
-    });
   }
 
   private reject(waiter: Waiter, error: unknown): void {
     this.waiters.delete(waiter.sequence);
     waiter.gaveUp = true;
     waiter.fail(error);
-  }
-
-  /**
-   * Out of the line. If the answer names a grant in which nobody waits or works any more, `take` hands it on (M3).
-   * Never rejects.
-   */
-  private leave(waiter: Waiter): Promise<Answer | undefined> {
-    const { commands, timing } = this.context;
-    const say = (): Promise<Answer> => {
-      const sent = commands.leave(this.line.keys, waiter, this.waiters.size > 0);
-      waiter.leftOrder = commands.lastOrder;
-      return sent;
-    };
-    return this.line.busy(async () => {
-      const until = performance.now() + Math.max(timing.window, 2 * timing.commandTimeout);
-      // Without an answer the liveness window ends it.
-      const answer = await this.context.patience.insist(say, until).catch(() => undefined);
-      if (answer) this.line.take(answer);
-      this.takeOutLateCopies(waiter);
-      return answer;
-    });
-  }
-
-  /** A request that is over while a copy of its command may still run is taken out of the line after that (R13). */
-  private takeOutLateCopies(waiter: Waiter): void {
-    if (waiter.unsureUntil === 0) return;
-    const wait = waiter.unsureUntil - performance.now();
-    waiter.unsureUntil = 0;
-    void this.line.busy(async () => {
-      await this.context.patience.delay(wait);
-      await this.leave(waiter);
-    });
   }
 }
 
@@ -334,8 +298,4 @@ function firstGroup(waiters: readonly Waiter[], start: number): readonly Waiter[
     end += 1;
   }
   return waiters.slice(start, end);
-}
-
-function blocker(label: unknown, heldFor: unknown): { holder?: string; heldFor?: number } {
-  return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
 }

@@ -28,14 +28,9 @@ export class Waiter extends PendingRequest implements Asking {
     watchdog: Watchdog,
     readonly sequence: number,
     readonly label: string,
-    /** Where it stands. */
-    private readonly requests: { giveUp(waiter: Waiter, error: FairLockError): void },
+    requests: { giveUp(waiter: Waiter, error: FairLockError): void },
   ) {
-    super(request, watchdog);
-  }
-
-  protected giveUp(error: FairLockError): void {
-    this.requests.giveUp(this, error);
+    super(request, watchdog, requests);
   }
 
   get leaseTime(): number | undefined {

@@ -36,17 +36,12 @@ export class Waiter extends PendingRequest implements Asking {
     /** For people: `web-1/4711/OrdersService.pay`. */
     readonly who: string,
     timing: Timing,
-    /** Where it stands. */
-    private readonly requests: { giveUp(waiter: Waiter, error: FairLockError): void },
+    requests: { giveUp(waiter: Waiter, error: FairLockError): void },
   ) {
-    super(request, watchdog);
+    super(request, watchdog, requests);
     const { waitTime, leaseTime } = request;
     this.wait = waitTime === 0 || waitTime === Infinity ? timing.waitTimeout : whole(waitTime);
     this.leaseTime = whole(leaseTime ?? timing.lease);
-  }
-
-  protected giveUp(error: FairLockError): void {
-    this.requests.giveUp(this, error);
   }
 
   /** Who was in line once is not refused when it has to enter again. */
