@@ -30,22 +30,19 @@ export class ServerGauge {
   /** CPU that the server's process has used so far, in ms. */
   async cpu() {
     const info = await this.redis.info('cpu');
-    const seconds = ['used_cpu_user', 'used_cpu_sys'].map((name) =>
-      Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]),
-    );
-    return 1_000 * (seconds[0] + seconds[1]);
+    return 1_000 * (Number(field(info, 'used_cpu_user')) + Number(field(info, 'used_cpu_sys')));
   }
 
   async usedMemory() {
-    return Number(/used_memory:(\d+)/.exec(await this.redis.info('memory'))?.[1]);
+    return Number(field(await this.redis.info('memory'), 'used_memory'));
   }
 
   async processId() {
-    return Number(/process_id:(\d+)/.exec(await this.redis.info('server'))?.[1]);
+    return Number(field(await this.redis.info('server'), 'process_id'));
   }
 
   async version() {
-    return /redis_version:(\S+)/.exec(await this.redis.info('server'))?.[1];
+    return field(await this.redis.info('server'), 'redis_version');
   }
 
   async close() {
@@ -59,4 +56,9 @@ export class ServerGauge {
       [...found].map(([, name, calls, usec]) => [name, { calls: Number(calls), usec: Number(usec) }]),
     );
   }
+}
+
+/** One line of what INFO answers. */
+function field(info, name) {
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1];
 }

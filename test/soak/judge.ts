@@ -1,10 +1,9 @@
 /** A process that judges one round after the other, so that the one that makes the trouble has its hands free. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { check } from '../support/history/checker.js';
 import { NS_PER_MS, type HistoryEvent } from '../support/history/events.js';
 import { Faults } from '../support/history/faults.js';
-import { judgeLog, sectionsBegun } from '../support/history/independent-log.js';
+import { checkWithLog } from '../support/history/independent-log.js';
 import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
 import type { HighestTokens } from '../support/history/fencing.js';
 import { broken, explain } from '../support/history/report.js';
@@ -32,13 +31,8 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
   const unheard = lease - livenessWindow;
   const wakeUp = (gap: Gap): number =>
     usual.wakeUp(gap) + 2 * gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unheard : 0);
-  const written = readFileSync(log, 'utf8');
-  const history = check(events, { ...usual, wakeUp, highestTokens, begun: sectionsBegun(written) });
-  highestTokens = history.highestTokens;
-  const report = {
-    ...history,
-    violations: [...history.violations, ...judgeLog(written, events)],
-  };
+  const report = checkWithLog(events, readFileSync(log, 'utf8'), { ...usual, wakeUp, highestTokens });
+  highestTokens = report.highestTokens;
   const lives = [...livesOf(events, new Faults(events)).values()];
   return {
     number,

@@ -1,7 +1,9 @@
+import { check } from './checker.js';
 import type { HistoryEvent } from './events.js';
 import { livesOf, type Life } from './lives.js';
 import { Faults } from './faults.js';
-import type { Violation } from './report.js';
+import type { Report, Violation } from './report.js';
+import type { Terms } from './terms.js';
 
 /** Begin or end of a section, as it appended it itself. */
 type Line = readonly [what: 'B' | 'E', key: string, request: string, token: number | null];
@@ -81,6 +83,12 @@ export function sectionsBegun(text: string): Map<string, number> {
   for (const [place, [what, , request]] of linesOf(text).entries())
     if (what === 'B') begun.set(request, place);
   return begun;
+}
+
+/** The verdict on a history and on what its sections wrote. */
+export function checkWithLog(events: readonly HistoryEvent[], text: string, terms: Terms): Report {
+  const report = check(events, { ...terms, begun: sectionsBegun(text) });
+  return { ...report, violations: [...report.violations, ...judgeLog(text, events)] };
 }
 
 function linesOf(text: string): Line[] {

@@ -7,10 +7,9 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uniquePrefix } from '../redis.js';
-import { check } from './checker.js';
 import { type HistoryEvent } from './events.js';
 import { History } from './history.js';
-import { judgeLog, sectionsBegun } from './independent-log.js';
+import { checkWithLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { usualTerms, type Terms } from './terms.js';
 import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
@@ -129,10 +128,7 @@ export class Lab {
   /** The verdict on all that happened so far, the independent log included. */
   check(terms: Partial<Terms> = {}): Report {
     const { lease, livenessWindow } = this.times;
-    const log = this.log();
-    const usual = { ...usualTerms(lease, livenessWindow), begun: sectionsBegun(log) };
-    const report = check(this.history.events, { ...usual, ...terms });
-    return { ...report, violations: [...report.violations, ...judgeLog(log, this.history.events)] };
+    return checkWithLog(this.history.events, this.log(), { ...usualTerms(lease, livenessWindow), ...terms });
   }
 
   /** As `check`, and throws if anything was broken. */
