@@ -55,8 +55,10 @@ export class HeldGrant implements Linked<HeldGrant> {
   leave(hold: Hold): Promise<void> {
     this.outermost.delete(hold);
     if (this.outermost.first) return DONE;
+    // First what the next in line waits for.
+    const released = this.grant.release();
     this.keeper.done(this);
-    return this.grant.release();
+    return released;
   }
 
   /** Whoever waits to nest in it is refused. */

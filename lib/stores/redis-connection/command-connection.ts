@@ -5,15 +5,9 @@ import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
+import { scriptCall, type Script, type ScriptCall } from './script-call.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
 import { WriteBatches } from './write-batches.js';
-
-/** A Lua script as the embedding tool writes it. */
-export interface Script {
-  readonly lua: string;
-  readonly sha1: string;
-  readonly numberOfKeys: number;
-}
 
 /** Whoever sent a command: one of these is called, once. Neither must throw. */
 export interface Receiver {
@@ -42,6 +36,7 @@ export class CommandConnection {
   private closed = false;
   private readonly writes = new WriteBatches();
   private readonly spin = new BriefSpin();
+  private readonly call: ScriptCall;
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
@@ -63,7 +58,8 @@ export class CommandConnection {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
   ) {
-    const { client } = connection;
+    const { client, keyPrefix } = connection;
+    this.call = scriptCall(client, keyPrefix);
     if (client.isCluster) {
       const onServers = (): void => this.onConnected?.();
       this.nodes = new ClusterNodes(client as Cluster, onServers, (address) => this.onClosed?.(address));
@@ -138,7 +134,7 @@ export class CommandConnection {
     else this.spin.stop();
     this.deadlines.add(command);
     this.writeTogether();
-    this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(
+    this.call(script, keys, args).then(
       (reply) => this.answered(command, reply),
       (error: unknown) => {
         // Unknown to this server, so it did not run.

@@ -15,6 +15,15 @@ const NOT_PLAIN = /[^!-$&-z|~]/g;
  * are and can be read in redis-cli; the empty name is a lone `%`.
  */
 export function encodeName(name: string): string {
+  // Each acquire asks twice: the engine, to know which lock it is, and the store.
+  if (name !== lastName) [lastName, lastEncoded] = [name, encode(name)];
+  return lastEncoded;
+}
+
+let lastName = '';
+let lastEncoded = '%';
+
+function encode(name: string): string {
   if (name.length <= LONGEST_NAME && PLAIN.test(name)) return name;
   if (name === '') return '%';
   const encoded = name.slice(0, LONGEST_NAME + 1).replace(NOT_PLAIN, escapeUnit);

@@ -1,6 +1,7 @@
 import type { Watchdog } from '../../core/watchdog.js';
 import type { Patience } from '../redis-connection/patience.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { ChangedLines } from './changed-lines.js';
 import type { LineCommands } from './line-commands.js';
 import type { Replication } from './replication.js';
 import type { SubscriptionCheck } from './subscription-check.js';
@@ -16,6 +17,7 @@ export interface ClientContext {
   readonly subscriber: Subscriber;
   readonly subscriptionCheck: SubscriptionCheck;
   readonly watchdog: Watchdog;
+  readonly changedLines: ChangedLines;
   /** Where a grant counts only when replicas have it; undefined: at once. */
   readonly replication: Replication | undefined;
   readonly timing: Timing;

@@ -1,5 +1,6 @@
 import { now, type Instant } from '../../core/clock.js';
-import type { CommandConnection, Receiver, Script } from '../redis-connection/command-connection.js';
+import type { CommandConnection, Receiver } from '../redis-connection/command-connection.js';
+import type { Script } from '../redis-connection/script-call.js';
 import type { Subscriber } from '../redis-connection/subscriber.js';
 import { understand, type Answer, type Wanted } from './answer.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
@@ -45,6 +46,27 @@ export interface Renewal {
   readonly label: string;
 }
 
+/** What a client told of itself, and when and of what it was made. */
+interface Terms {
+  readonly text: string;
+  readonly madeAt: number;
+  readonly upSince: number | undefined;
+  readonly serverRunId: string | undefined;
+  /** Of the server that answers commands. */
+  readonly ofCommands: string | undefined;
+}
+
+const NO_TERMS: Terms = {
+  text: '',
+  madeAt: -Infinity,
+  upSince: undefined,
+  serverRunId: undefined,
+  ofCommands: undefined,
+};
+
+/** For so many ms a client tells the same of itself; the scripts tolerate more (half of the grace). */
+const TERMS_LIFE = 20;
+
 /** Whoever said a command: one of these is called, once. Neither must throw. */
 export interface Hearer {
   answered(answer: Answer): void;
@@ -64,6 +86,9 @@ export class LineCommands {
   private readonly firstLease: string;
   private readonly settings: string;
   private readonly guard: readonly string[];
+  private lastTerms: Terms = NO_TERMS;
+  private lastToken = 0;
+  private lastTokenText = '0'.repeat(16);
 
   constructor(
     readonly clientId: string,
@@ -92,13 +117,12 @@ export class LineCommands {
   acquire(keys: LineKeys, asking: Asking, deadline: number, hearer: Hearer): void {
     const sentAt = now();
     const lease = Math.round(asking.leaseTime ?? this.timing.lease);
-    const seen = String(this.highestToken).padStart(16, '0');
     const args = [
       `${this.clientId}:${asking.sequence}`,
       this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
-      `${seen} ${wishOf(asking)} ${this.terms(sentAt)}`,
+      `${this.tokenText(this.highestToken)} ${wishOf(asking)} ${this.terms(sentAt)}`,
       ...this.guard,
     ];
     this.say(acquire, keys, args, sentAt, hearer, { run: [asking.sequence], left: lease });
@@ -125,7 +149,7 @@ export class LineCommands {
     const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
     const args = [
       `${this.clientId}:${head}`,
-      first,
+      this.tokenText(first),
       this.timing.rest,
       `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms(sentAt)}`,
       ...this.guard,
@@ -199,13 +223,28 @@ export class LineCommands {
     return `${this.clientId}:${asking.sequence}${lease}`;
   }
 
+  /** A token as the scripts compare it. Of a lock that nobody else wants, the last one is the one that is released next. */
+  private tokenText(token: number): string {
+    if (token !== this.lastToken) {
+      this.lastToken = token;
+      this.lastTokenText = String(token).padStart(16, '0');
+    }
+    return this.lastTokenText;
+  }
+
   /** What the client tells of itself: which server carries its subscription, for how long, who it is, and its times. */
   private terms({ monotonic: time }: Instant): string {
     const { upSince, serverRunId } = this.subscriber;
-    const heard =
-      upSince !== undefined && serverRunId !== undefined && serverRunId === this.commands.serverRunId;
+    const ofCommands = this.commands.serverRunId;
+    const terms = this.lastTerms;
+    const same =
+      terms.upSince === upSince && terms.serverRunId === serverRunId && terms.ofCommands === ofCommands;
+    if (same && time - terms.madeAt < TERMS_LIFE) return terms.text;
+    const heard = upSince !== undefined && serverRunId !== undefined && serverRunId === ofCommands;
     const hears = heard ? `${serverRunId} ${Math.floor(time - upSince)}` : '- 0';
-    return `${this.firstLease} ${hears} ${this.settings}`;
+    const text = `${this.firstLease} ${hears} ${this.settings}`;
+    this.lastTerms = { text, madeAt: time, upSince, serverRunId, ofCommands };
+    return text;
   }
 
   /** @param wanted what an acquire would be granted, or a heartbeat renews */

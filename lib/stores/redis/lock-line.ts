@@ -35,6 +35,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   /** When the last command was sent that marked this client alive in line. */
   private spokeAt = -Infinity;
   private beating = false;
+  /** It is among those that will be arranged at the end of the turn. */
+  private changed = false;
   private working = 0;
   private onQuiet: (() => void) | undefined;
 
@@ -139,6 +141,14 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   }
 
   schedule(): void {
+    if (this.changed) return;
+    this.changed = true;
+    this.context.changedLines.add(this);
+  }
+
+  /** Looks when it is due next, or whether it can be forgotten. */
+  arrange(): void {
+    this.changed = false;
     const { watchdog, timing } = this.context;
     const { run, late } = this.grant;
     const time = performance.now();
@@ -168,7 +178,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     const lost = this.grant.run?.current?.lease.state === 'lost';
     const time = performance.now();
     if (!lost && !this.beating && (time >= this.nextBeat || time >= this.wakeAt)) this.beat();
-    else this.schedule();
+    else this.arrange();
   }
 
   /** All that this client says of a lock in a heartbeat period, whatever it holds and however many wait. Never rejects. */
@@ -190,7 +200,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.begin();
     this.speak().then(spoken, () => spoken(false));
     // A lease that runs out meanwhile is lost then, not when the answer fails to come.
-    this.schedule();
+    this.arrange();
   }
 
   /** Of ten thousand locks it is this that costs. False: what it had to renew is written, but not known to be replicated. */

@@ -17,6 +17,7 @@ import { toCommandFailure } from '../redis-connection/server-failure.js';
 import { Patience } from '../redis-connection/patience.js';
 import { ServerClocks } from '../redis-connection/server-clocks.js';
 import { Subscriber } from '../redis-connection/subscriber.js';
+import { ChangedLines } from './changed-lines.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
@@ -124,6 +125,7 @@ export class RedisLockStore implements LockStore {
       subscriber: this.subscriber,
       subscriptionCheck: check,
       watchdog: this.watchdog,
+      changedLines: new ChangedLines(),
       timing: this.timing,
       where,
     };

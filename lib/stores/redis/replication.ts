@@ -1,5 +1,6 @@
 import { LockConfigurationError, LockNotReplicatedError, type FairLockError } from '../../core/errors.js';
-import { CommandConnection, type Script } from '../redis-connection/command-connection.js';
+import { CommandConnection } from '../redis-connection/command-connection.js';
+import type { Script } from '../redis-connection/script-call.js';
 import { Patience } from '../redis-connection/patience.js';
 import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';

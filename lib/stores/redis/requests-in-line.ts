@@ -5,6 +5,7 @@ import {
   abortError,
   type FairLockError,
 } from '../../core/errors.js';
+import { LinkedList } from '../../core/linked-list.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import { describe, type ClientContext } from './client-context.js';
@@ -37,7 +38,8 @@ export interface LineOfRequests {
 
 /** This client's requests for one lock: joining, keeping the place, giving up. */
 export class RequestsInLine implements Questioner {
-  private readonly waiters = new Map<number, Waiter>();
+  /** In the order of their sequences. */
+  private readonly waiters = new LinkedList<Waiter>();
   /** Those who came in this turn of the event loop and ask together at its end. */
   private newcomers: Waiter[] = [];
   private readonly departures: Departures;
@@ -55,8 +57,11 @@ export class RequestsInLine implements Questioner {
     return this.waiters.size;
   }
 
+  /** Whoever is looked for is, or was, among the first: it is their turn. */
   get(sequence: number): Waiter | undefined {
-    return this.waiters.get(sequence);
+    let waiter = this.waiters.first;
+    while (waiter && waiter.sequence < sequence) waiter = waiter.next;
+    return waiter?.sequence === sequence ? waiter : undefined;
   }
 
   /**
@@ -64,7 +69,7 @@ export class RequestsInLine implements Questioner {
    * then it is this one that a newcomer's entry does not bring back.
    */
   oldest(): Waiter | undefined {
-    for (const waiter of this.waiters.values()) {
+    for (let waiter = this.waiters.first; waiter; waiter = waiter.next) {
       if (waiter.ticket > 0 && !waiter.asking && !this.line.isGranted(waiter)) return waiter;
     }
     return undefined;
@@ -72,7 +77,7 @@ export class RequestsInLine implements Questioner {
 
   /** The request has its turn: it is nobody in line any more. */
   served(waiter: Waiter): void {
-    this.waiters.delete(waiter.sequence);
+    this.waiters.delete(waiter);
     this.departures.takeOutLateCopies(waiter);
   }
 
@@ -80,7 +85,7 @@ export class RequestsInLine implements Questioner {
     if (request.signal?.aborted) return Promise.reject(abortError(request.key, request.signal.reason));
     const label = describe(this.context, request.label);
     const waiter = new Waiter(request, this.context.watchdog, sequence, label, this);
-    this.waiters.set(sequence, waiter);
+    this.waiters.add(waiter);
     if (waiter.plain) {
       if (this.newcomers.push(waiter) === 1) process.nextTick(admitNewcomers, this);
     } else {
@@ -101,12 +106,12 @@ export class RequestsInLine implements Questioner {
   heardGeneration(generation: number): void {
     if (generation === this.generation || generation < 0) return;
     this.generation = generation;
-    for (const waiter of this.waiters.values()) if (this.mustAsk(waiter)) this.ask(waiter);
+    for (const waiter of this.waiters.all()) if (this.mustAsk(waiter)) this.ask(waiter);
   }
 
   /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
   reaskAll(): void {
-    for (const waiter of this.waiters.values()) if (waiter.ticket > 0) this.reask(waiter);
+    for (const waiter of this.waiters.all()) if (waiter.ticket > 0) this.reask(waiter);
   }
 
   /** The waiter's last acknowledgement counts no longer: it asks for its place again (M6, M7). */
@@ -118,7 +123,7 @@ export class RequestsInLine implements Questioner {
 
   /** Everybody out, since the client closes or for another reason. Resolves when the line knows. */
   async close(why?: FairLockError): Promise<void> {
-    const leaving = [...this.waiters.values()].map((waiter) => {
+    const leaving = this.waiters.all().map((waiter) => {
       this.reject(waiter, why ?? new LockShuttingDownError(waiter.request.key));
       return this.departures.leave(waiter);
     });
@@ -266,7 +271,7 @@ export class RequestsInLine implements Questioner {
   giveUp(waiter: Waiter, error: FairLockError): void {
     if (!waiter.settle()) return;
     waiter.gaveUp = true;
-    this.waiters.delete(waiter.sequence);
+    this.waiters.delete(waiter);
     if (error instanceof LockTimeoutError) {
       void this.departures.timeOut(waiter, error);
     } else {
@@ -276,7 +281,7 @@ export class RequestsInLine implements Questioner {
   }
 
   private reject(waiter: Waiter, error: unknown): void {
-    this.waiters.delete(waiter.sequence);
+    this.waiters.delete(waiter);
     waiter.gaveUp = true;
     waiter.fail(error);
   }

@@ -1,15 +1,22 @@
 import type { FairLockError } from '../../core/errors.js';
+import type { Linked } from '../../core/linked-list.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import type { Watchdog } from '../../core/watchdog.js';
 import { PendingRequest } from '../redis-connection/pending-request.js';
 import type { Asking } from './line-commands.js';
 
 /** One request in line, with what this client knows of its place. */
-export class Waiter extends PendingRequest implements Asking {
+export class Waiter extends PendingRequest implements Asking, Linked<Waiter> {
+  previous: Waiter | undefined;
+  next: Waiter | undefined;
+
   /** Place in line, given by Redis; 0 before the first acknowledgement. */
   ticket = 0;
-  /** The client's generation under which the request was last acknowledged (M5). */
-  generation = 0;
+  /**
+   * The client's generation under which the request was last acknowledged (M5). Not 0 before that: V8 would have to change the
+   * shape of each waiter later, since generations are no small integers.
+   */
+  generation = NaN;
   /** Whether an acquire is under way. */
   asking = false;
   /** Only an acknowledgement of a later command than this counts (M6); 0: there is no need for another. */
