@@ -1,4 +1,7 @@
-/** Rounds: every subject in every round, in an order that rotates, so that what disturbs the machine disturbs all. */
+/**
+ * Rounds: every subject in every round, so that what disturbs the machine disturbs all; in an order that changes, so that what
+ * one leaves behind (where the scheduler put the server, for one thing) is met by all in turn.
+ */
 import { median } from './stats.mjs';
 
 /**
@@ -13,12 +16,23 @@ export async function interleaved(rounds, subjects, measure, onRound) {
   const results = new Map(subjects.map((subject) => [subject, []]));
   for (let round = 0; round < rounds; round += 1) {
     onRound?.(round);
-    for (let i = 0; i < subjects.length; i += 1) {
-      const subject = subjects[(i + round) % subjects.length];
+    for (const index of order(subjects.length, round)) {
+      const subject = subjects[index];
       results.get(subject).push(await measure(subject, round));
     }
   }
   return results;
+}
+
+/** All indices below `count`, each round from another one on and by another step, so that all have been each other's neighbours. */
+function order(count, round) {
+  const steps = Array.from({ length: count }, (_, step) => step).filter((step) => coprime(step, count));
+  const step = steps[round % steps.length];
+  return Array.from({ length: count }, (_, i) => (round + i * step) % count);
+}
+
+function coprime(a, b) {
+  return b === 0 ? a === 1 : coprime(b, a % b);
 }
 
 /**

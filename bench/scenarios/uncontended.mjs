@@ -22,7 +22,7 @@ export default {
   how:
     'Each asker has a key of its own, in one process, on one client; one at a time: the median cycle in µs of wall clock; 64 at once: µs that the ' +
     `throughput leaves for each. "delayed" is the same, one at a time, through a TCP front that adds ${ROUND_TRIP} ms of round trip. All subjects in ` +
-    'every round, in an order that rotates; medians of the rounds; ratios and differences are taken round by round.',
+    'every round, in an order that changes; medians of the rounds; ratios and differences are taken round by round.',
 
   columns: [
     ['oneUs', '1 at a time, µs'],
@@ -41,7 +41,7 @@ export default {
     }
     const measure = (subject) => allLoads(workers.get(subject), part);
     const results = await interleaved(rounds, lab.subjects, measure, lab.onRound);
-    const delayed = await this.delayed(lab, lab.quick ? 5 : 9, part);
+    const delayed = await this.delayed(lab, lab.quick ? 5 : 25, part);
     return Object.fromEntries(
       lab.subjects.map((subject) => [
         subject.name,
@@ -62,7 +62,7 @@ export default {
           await cycles(worker, 1, 100);
         }
         return interleaved(rounds, subjects, async (subject) => ({
-          delayedUs: await cycles(workers.get(subject), 1, 150),
+          delayedUs: await cycles(workers.get(subject), 1, 80),
         }));
       });
     } finally {

@@ -22,9 +22,14 @@ export class PendingRequest implements Watched, AbortListener {
       this.resolve = resolve;
       this.reject = reject;
     });
-    const { signal, waitTime } = request;
-    signal?.addEventListener('abort', this, { once: true });
-    if (waitTime > 0 && waitTime !== Infinity) watchdog.schedule(this, this.askedAt + waitTime);
+    request.signal?.addEventListener('abort', this, { once: true });
+  }
+
+  /** From now on its wait ends in time. To be called once, when it has been asked for: nothing should come before that. */
+  limitWait(): void {
+    const { waitTime } = this.request;
+    if (this.settled || waitTime === 0 || waitTime === Infinity) return;
+    this.watchdog.schedule(this, this.askedAt + waitTime);
   }
 
   /** It wants the lock now or not at all. */

@@ -24,21 +24,21 @@ export class ServerClock {
 
   /** A reply with server time `serverTime` (ms) to a command sent and received at these monotonic times. */
   observe(sentAt: number, receivedAt: number, serverTime: number): void {
-    const sample = { low: serverTime - receivedAt, high: serverTime + 1 - sentAt, takenAt: receivedAt };
+    const low = serverTime - receivedAt;
+    const high = serverTime + 1 - sentAt;
     const best = this.best;
     if (!best) {
-      this.best = sample;
+      this.best = { low, high, takenAt: receivedAt };
       return;
     }
     const age = receivedAt - best.takenAt;
     const error = age * DRIFT;
-    if (sample.low > best.high + error || sample.high < best.low - error) {
-      // No offset fits both: one of the clocks was set.
-      this.best = sample;
-      this.onStep(sample.low > best.high ? sample.low - best.high : sample.high - best.low);
-    } else if (age > SAMPLE_LIFE || sample.high - sample.low <= best.high - best.low + 2 * error) {
-      this.best = sample;
+    const stepped = low > best.high + error || high < best.low - error;
+    if (stepped || age > SAMPLE_LIFE || high - low <= best.high - best.low + 2 * error) {
+      this.best = { low, high, takenAt: receivedAt };
     }
+    // No offset fits both: one of the clocks was set.
+    if (stepped) this.onStep(low > best.high ? low - best.high : high - best.low);
   }
 
   /** Forgets what it knows: another server answers from now on. */

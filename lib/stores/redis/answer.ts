@@ -104,7 +104,7 @@ function understandShort(reply: string, order: number, sentAt: Instant, wanted: 
   return newAnswer(word, order, sentAt, time, -1, left, false, grant, [detail, undefined, undefined]);
 }
 
-/** Made in one place, or V8 would migrate each from the shape of the one literal to that of the other. */
+/** Made in one place, and `generation` is no small integer at first: V8 would change the shape of every answer later else. */
 function newAnswer(
   status: Status,
   order: number,
@@ -116,7 +116,10 @@ function newAnswer(
   grant: PresentGrant | undefined,
   details: Answer['details'],
 ): Answer {
-  return { status, order, sentAt, serverTime: micros / 1_000, generation, wake, owed, grant, details };
+  const serverTime = micros / 1_000;
+  const answer = { status, order, sentAt, serverTime, generation: NaN, wake, owed, grant, details };
+  answer.generation = generation;
+  return answer;
 }
 
 const ZERO = 48;

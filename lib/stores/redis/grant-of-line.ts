@@ -132,14 +132,14 @@ export class GrantOfLine implements Releaser {
     if (this.confirming) {
       const { first } = this.confirming;
       // R10, before it is even confirmed.
-      const unwanted = grant.first === first && this.confirming.unserved().length === 0;
+      const unwanted = grant.first === first && !this.confirming.wanted;
       if (grant.first > first || unwanted) void this.over(this.confirming);
       if (grant.first <= first) return;
     }
     const members = grant.run.map((sequence) => this.line.requests.get(sequence));
     const run = new HeldRun(grant, members, this.context.timing.lease);
     const { replication } = this.context;
-    const wanted = run.unserved().length > 0;
+    const { wanted } = run;
     if (wanted && replication) {
       void this.enterOnceReplicated(run, replication);
       return;
@@ -231,7 +231,7 @@ export class GrantOfLine implements Releaser {
    */
   private lost(run: HeldRun): void {
     if (this.run !== run) return;
-    if (run.unserved().length > 0) {
+    if (run.wanted) {
       void this.over(run);
     } else {
       this.run = undefined;

@@ -8,10 +8,8 @@ import type { ScriptRunner } from './replication.js';
 import { toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
 import type { ServerClock } from '../redis-connection/server-clock.js';
 import type { ServerClocks } from '../redis-connection/server-clocks.js';
+import { RETENTION, Terms } from './terms.js';
 import type { Timing } from './timing.js';
-
-/** How long the hash of a grant that nobody released outlives its lease, ms; the same as in scripts/includes/state.lua. */
-const RETENTION = 60_000;
 
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
@@ -46,27 +44,6 @@ export interface Renewal {
   readonly label: string;
 }
 
-/** What a client told of itself, and when and of what it was made. */
-interface Terms {
-  readonly text: string;
-  readonly madeAt: number;
-  readonly upSince: number | undefined;
-  readonly serverRunId: string | undefined;
-  /** Of the server that answers commands. */
-  readonly ofCommands: string | undefined;
-}
-
-const NO_TERMS: Terms = {
-  text: '',
-  madeAt: -Infinity,
-  upSince: undefined,
-  serverRunId: undefined,
-  ofCommands: undefined,
-};
-
-/** For so many ms a client tells the same of itself; the scripts tolerate more (half of the grace). */
-const TERMS_LIFE = 20;
-
 /** Whoever said a command: one of these is called, once. Neither must throw. */
 export interface Hearer {
   answered(answer: Answer): void;
@@ -82,18 +59,15 @@ export function answerTo(say: (hearer: Hearer) => void): Promise<Answer> {
 export class LineCommands {
   private order = 0;
   private highestToken = 0;
-  /** The parts of `terms` that never change. */
-  private readonly firstLease: string;
-  private readonly settings: string;
+  private readonly terms: Terms;
   private readonly guard: readonly string[];
-  private lastTerms: Terms = NO_TERMS;
   private lastToken = 0;
-  private lastTokenText = '0'.repeat(16);
+  private lastTokenText = '0';
 
   constructor(
     readonly clientId: string,
     private readonly commands: CommandConnection,
-    private readonly subscriber: Subscriber,
+    subscriber: Subscriber,
     private readonly clocks: ServerClocks,
     private readonly timing: Timing,
     /** host/pid, without white space */
@@ -102,11 +76,7 @@ export class LineCommands {
     guard: string | undefined,
   ) {
     this.guard = guard === undefined ? [] : [guard];
-    const { window, lease, grace, maxRun, rest } = timing;
-    // A waiter that died just before its turn blocks for a window at most; its first renewal makes the lease whole.
-    const first = Math.round(Math.min(window, lease));
-    this.firstLease = `${first} ${first + RETENTION}`;
-    this.settings = `${where} ${Math.round(window)} ${grace} ${maxRun} ${rest}`;
+    this.terms = new Terms(subscriber, commands, timing, where);
   }
 
   /** Position of the last command sent. */
@@ -122,7 +92,7 @@ export class LineCommands {
       this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
-      `${this.tokenText(this.highestToken)} ${wishOf(asking)} ${this.terms(sentAt)}`,
+      `${this.textOf(this.highestToken).padStart(16, '0')} ${wishOf(asking)} ${this.terms.at(sentAt.monotonic)}`,
       ...this.guard,
     ];
     this.say(acquire, keys, args, sentAt, hearer, { run: [asking.sequence], left: lease });
@@ -137,7 +107,7 @@ export class LineCommands {
       count,
       this.clockOf(keys).atMost(deadline),
       this.highestToken,
-      this.terms(sentAt),
+      this.terms.at(sentAt.monotonic),
       ...this.guard,
     ];
     this.say(join, keys, args, sentAt, hearer);
@@ -149,9 +119,9 @@ export class LineCommands {
     const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
     const args = [
       `${this.clientId}:${head}`,
-      this.tokenText(first),
+      this.textOf(first),
       this.timing.rest,
-      `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms(sentAt)}`,
+      `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms.at(sentAt.monotonic)}`,
       ...this.guard,
     ];
     this.say(release, keys, args, sentAt, hearer);
@@ -178,7 +148,7 @@ export class LineCommands {
       waiting?.oldest?.sequence ?? '',
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
-      this.terms(sentAt),
+      this.terms.at(sentAt.monotonic),
       ...this.guard,
     ];
     if (via) {
@@ -196,7 +166,7 @@ export class LineCommands {
       this.clientId,
       this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
-      this.terms(sentAt),
+      this.terms.at(sentAt.monotonic),
       ...this.guard,
     ];
     return answerTo((hearer) => this.say(leave, keys, args, sentAt, hearer));
@@ -204,7 +174,7 @@ export class LineCommands {
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
     const sentAt = now();
-    const args = [this.clientId, first, this.terms(sentAt), ...this.guard];
+    const args = [this.clientId, first, this.terms.at(sentAt.monotonic), ...this.guard];
     return answerTo((hearer) => this.say(forceRelease, keys, args, sentAt, hearer));
   }
 
@@ -223,28 +193,13 @@ export class LineCommands {
     return `${this.clientId}:${asking.sequence}${lease}`;
   }
 
-  /** A token as the scripts compare it. Of a lock that nobody else wants, the last one is the one that is released next. */
-  private tokenText(token: number): string {
+  /** Of a lock that nobody else wants, the highest token is also the one that is released, and seen by the next request. */
+  private textOf(token: number): string {
     if (token !== this.lastToken) {
       this.lastToken = token;
-      this.lastTokenText = String(token).padStart(16, '0');
+      this.lastTokenText = String(token);
     }
     return this.lastTokenText;
-  }
-
-  /** What the client tells of itself: which server carries its subscription, for how long, who it is, and its times. */
-  private terms({ monotonic: time }: Instant): string {
-    const { upSince, serverRunId } = this.subscriber;
-    const ofCommands = this.commands.serverRunId;
-    const terms = this.lastTerms;
-    const same =
-      terms.upSince === upSince && terms.serverRunId === serverRunId && terms.ofCommands === ofCommands;
-    if (same && time - terms.madeAt < TERMS_LIFE) return terms.text;
-    const heard = upSince !== undefined && serverRunId !== undefined && serverRunId === ofCommands;
-    const hears = heard ? `${serverRunId} ${Math.floor(time - upSince)}` : '- 0';
-    const text = `${this.firstLease} ${hears} ${this.settings}`;
-    this.lastTerms = { text, madeAt: time, upSince, serverRunId, ofCommands };
-    return text;
   }
 
   /** @param wanted what an acquire would be granted, or a heartbeat renews */
@@ -306,6 +261,10 @@ class Said implements Receiver {
 
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */
 function wishOf({ leaseTime, ticket, tries, maxQueue }: Asking): string {
+  if (leaseTime === undefined && ticket === 0 && !tries && maxQueue === Infinity) return USUAL_WISH;
   const fixed = leaseTime === undefined ? '-' : Math.round(leaseTime);
   return `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue === Infinity ? -1 : maxQueue}`;
 }
+
+/** A new place in an unbounded line, and a lease that is renewed. */
+const USUAL_WISH = '- 0 wait -1';

@@ -92,6 +92,7 @@ export class RequestsInLine implements Questioner {
       // Nobody is overtaken within the process either.
       this.admitNewcomers();
       this.ask(waiter);
+      waiter.limitWait();
     }
     return waiter.promise;
   }
@@ -142,6 +143,7 @@ export class RequestsInLine implements Questioner {
       if (group.length === 1) this.ask(group[0]!);
       else this.askTogether(group);
     }
+    for (const waiter of newcomers) waiter.limitWait();
   }
 
   private askTogether(group: readonly Waiter[]): void {

@@ -12,11 +12,8 @@ export class Waiter extends PendingRequest implements Asking, Linked<Waiter> {
 
   /** Place in line, given by Redis; 0 before the first acknowledgement. */
   ticket = 0;
-  /**
-   * The client's generation under which the request was last acknowledged (M5). Not 0 before that: V8 would have to change the
-   * shape of each waiter later, since generations are no small integers.
-   */
-  generation = NaN;
+  /** The client's generation under which the request was last acknowledged (M5). */
+  generation = 0;
   /** Whether an acquire is under way. */
   asking = false;
   /** Only an acknowledgement of a later command than this counts (M6); 0: there is no need for another. */

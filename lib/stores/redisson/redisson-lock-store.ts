@@ -117,6 +117,7 @@ export class RedissonLockStore implements LockStore {
     this.lineOf.set(id, line);
     try {
       line.requests.join(waiter);
+      waiter.limitWait();
       return await waiter.promise;
     } finally {
       this.lineOf.delete(id);
