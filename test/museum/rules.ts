@@ -129,8 +129,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       {
         file: 'stores/redis-connection/server-clock.ts',
-        from: '      this.best = sample;\n      this.onStep(',
-        to: '      this.onStep(',
+        from: 'if (stepped || age >',
+        to: 'if (!stepped && age >',
       },
       { file: 'stores/redis-connection/server-clocks.ts', from: '        made.reset();\n', to: '' },
     ],
