@@ -11,7 +11,10 @@ const OURS = 'fair-lock';
 const FAIR_PEERS = ['redisson'];
 
 const of = (name) => (subjects) => subjects[OURS]?.[name]?.median;
-const byRaw = (name, compare) => (subjects) => paired(subjects[OURS], subjects.raw, name, compare);
+const byRaw =
+  (name, compare, subject = OURS) =>
+  (subjects) =>
+    paired(subjects[subject], subjects.raw, name, compare);
 const bySizes = (name) => (subjects) =>
   Object.entries(subjects[OURS] ?? {})
     .filter(([measure]) => new RegExp(`^${name}\\d+$`).test(measure))
@@ -47,7 +50,7 @@ export const TARGETS = [
   {
     scenario: 'uncontended',
     text: "two scripts of four bare calls, one at a time: cycle less raw's, µs (the floor of the line above)",
-    value: (subjects) => paired(subjects['four-calls'], subjects.raw, 'oneUs', (own, raw) => own - raw),
+    value: byRaw('oneUs', (own, raw) => own - raw, 'four-calls'),
     atMost: 20,
     aim: true,
   },
@@ -60,7 +63,7 @@ export const TARGETS = [
   {
     scenario: 'uncontended',
     text: 'two scripts of four bare calls, 0.25 ms further away: cycles/s by raw (the floor of the line above)',
-    value: (subjects) => paired(subjects['four-calls'], subjects.raw, 'delayedUs', (own, raw) => raw / own),
+    value: byRaw('delayedUs', (own, raw) => raw / own, 'four-calls'),
     atLeast: 0.95,
     aim: true,
   },

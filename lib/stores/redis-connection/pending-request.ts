@@ -6,6 +6,8 @@ import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 export class PendingRequest implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
   settled = false;
+  /** Its command may still run, or have run twice (R13): monotonic time of its last deadline; 0: surely not. */
+  unsureUntil = 0;
   watchEntry: WatchEntry | undefined;
 
   private readonly askedAt = performance.now();

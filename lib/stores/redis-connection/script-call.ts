@@ -35,12 +35,12 @@ class Evalsha extends Command {
     super('evalsha', NOTHING, AS_TEXT);
     const all = [script.sha1, String(script.numberOfKeys)];
     for (const key of keys) all.push(keyPrefix + key);
-    for (const arg of args) all.push(typeof arg === 'string' ? arg : String(arg));
+    for (const arg of args) all.push(String(arg));
     this.args = all;
   }
 
   override toWritable(): string {
-    return wireText('evalsha', this.args as string[]);
+    return wireText(this.name, this.args as string[]);
   }
 }
 

@@ -33,11 +33,11 @@ export class ServerClock {
     }
     const age = receivedAt - best.takenAt;
     const error = age * DRIFT;
+    // No offset fits both: one of the clocks was set.
     const stepped = low > best.high + error || high < best.low - error;
     if (stepped || age > SAMPLE_LIFE || high - low <= best.high - best.low + 2 * error) {
       this.best = { low, high, takenAt: receivedAt };
     }
-    // No offset fits both: one of the clocks was set.
     if (stepped) this.onStep(low > best.high ? low - best.high : high - best.low);
   }
 

@@ -1,4 +1,5 @@
 import { LockTimeoutError } from '../../core/errors.js';
+import { takeOutLateCopies } from '../redis-connection/late-copies.js';
 import type { Answer } from './answer.js';
 import type { ClientContext } from './client-context.js';
 import type { LineOfRequests } from './requests-in-line.js';
@@ -45,15 +46,8 @@ export class Departures {
     waiter.rejectSettled(new LockTimeoutError(key, waitTime, { ...blocker(label, heldFor), ...place }));
   }
 
-  /** A request that is over while a copy of its command may still run is taken out of the line after that (R13). */
   takeOutLateCopies(waiter: Waiter): void {
-    if (waiter.unsureUntil === 0) return;
-    const wait = waiter.unsureUntil - performance.now();
-    waiter.unsureUntil = 0;
-    void this.line.busy(async () => {
-      await this.context.patience.delay(wait);
-      await this.leave(waiter);
-    });
+    takeOutLateCopies(waiter, this.line, this.context.patience, () => this.leave(waiter));
   }
 }
 

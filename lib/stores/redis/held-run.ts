@@ -6,7 +6,6 @@ import { safetyMargin } from '../redis-connection/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
 const NOBODY: readonly Waiter[] = [];
-const NONE: readonly number[] = [];
 
 /** One request's time inside. */
 export class Turn {
@@ -55,7 +54,7 @@ export class HeldRun {
 
   /** What the release script is told of it. */
   finished(unserved: readonly Waiter[]): Finished {
-    return { first: this.first, head: this.head, unserved: sequencesOf(unserved) };
+    return { first: this.first, head: this.head, unserved: unserved.map(({ sequence }) => sequence) };
   }
 
   /** The first request's sequence, for Redis to remember as done (M9); 0 while it has not had its turn. */
@@ -109,11 +108,7 @@ export class HeldRun {
 
   /** Whether any of its members still waits for its turn. */
   get wanted(): boolean {
-    for (let i = this.next; i < this.members.length; i += 1) {
-      const waiter = this.members[i];
-      if (waiter && !waiter.settled) return true;
-    }
-    return false;
+    return this.unserved().length > 0;
   }
 
   /** Members that still wait for their turn. */
@@ -143,8 +138,4 @@ export class HeldRun {
   get wantsRenewal(): boolean {
     return this.leaseTime === undefined || !this.confirmed;
   }
-}
-
-function sequencesOf(waiters: readonly Waiter[]): readonly number[] {
-  return waiters.length === 0 ? NONE : waiters.map(({ sequence }) => sequence);
 }

@@ -261,10 +261,6 @@ class Said implements Receiver {
 
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */
 function wishOf({ leaseTime, ticket, tries, maxQueue }: Asking): string {
-  if (leaseTime === undefined && ticket === 0 && !tries && maxQueue === Infinity) return USUAL_WISH;
   const fixed = leaseTime === undefined ? '-' : Math.round(leaseTime);
   return `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue === Infinity ? -1 : maxQueue}`;
 }
-
-/** A new place in an unbounded line, and a lease that is renewed. */
-const USUAL_WISH = '- 0 wait -1';

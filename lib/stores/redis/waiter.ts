@@ -20,8 +20,6 @@ export class Waiter extends PendingRequest implements Asking, Linked<Waiter> {
   need = 0;
   /** The last command that took it out of the line. */
   leftOrder = 0;
-  /** Its command may still run, or have run twice (R13): monotonic time of its last deadline. */
-  unsureUntil = 0;
   /** Settled without the lock. */
   gaveUp = false;
   private told = false;

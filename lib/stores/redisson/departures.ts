@@ -1,4 +1,5 @@
 import { LockTimeoutError } from '../../core/errors.js';
+import { takeOutLateCopies } from '../redis-connection/late-copies.js';
 import type { ClientContext } from './client-context.js';
 import type { Answer } from './line-commands.js';
 import type { LineOfRequests } from './requests-in-line.js';
@@ -43,13 +44,8 @@ export class Departures {
     waiter.rejectSettled(new LockTimeoutError(this.line.key, waitTime, blockedBy));
   }
 
-  /** A request that is over while a copy of its acquire may still run is taken out of the line after that (R13). */
   takeOutLateCopies(waiter: Waiter): void {
-    if (waiter.unsureUntil === 0) return;
-    const wait = waiter.unsureUntil - performance.now();
-    waiter.unsureUntil = 0;
-    void this.line.busy(async () => {
-      await this.context.patience.delay(wait);
+    takeOutLateCopies(waiter, this.line, this.context.patience, async () => {
       if (!this.line.isHeldBy(waiter)) await this.leave(waiter);
     });
   }

@@ -117,7 +117,6 @@ export class RedissonLockStore implements LockStore {
     this.lineOf.set(id, line);
     try {
       line.requests.join(waiter);
-      waiter.limitWait();
       return await waiter.promise;
     } finally {
       this.lineOf.delete(id);

@@ -65,6 +65,7 @@ export class RequestsInLine {
   join(waiter: Waiter): void {
     this.waiters.set(waiter.thread, waiter);
     void this.ask(waiter);
+    waiter.limitWait();
   }
 
   /** It is, or may be, the turn of the request that Redis names so, if it is of this client. */

@@ -24,8 +24,6 @@ export class Waiter extends PendingRequest implements Asking {
   /** The last acquire and the last leave that were sent for it. */
   askedOrder = 0;
   leftOrder = 0;
-  /** Its acquire may still run, or have run twice (R13): monotonic time of its last deadline. */
-  unsureUntil = 0;
 
   constructor(
     request: LockRequest,
