@@ -25,6 +25,9 @@ const LONGEST_BACKOFF = 1_200;
 /** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
 const FOUND = DEADLINE + LONGEST_BACKOFF;
 
+/** Whoever does not close its side of a connection gets so long, ms, until the client does without. */
+const CUT = 200;
+
 /** An outage is what it is; after it, somebody has to find the new primary. */
 const terms = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
@@ -146,5 +149,24 @@ describe('a primary that sentinels replace', () => {
     await first.release();
     await lab.closeWorkers();
     expect(lab.verify(terms)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
+  });
+
+  test('when one of the sentinels is frozen, too: an application that closes does not stay for it', async () => {
+    await open(LEASE);
+    const sentinel = setup.sentinels.at(-1)!;
+    const former = await setup.primary();
+    await setup.failover();
+    await setup.promoted(former);
+    await pause(FOUND);
+    await sentinel.kill('SIGSTOP');
+    const { events } = lab.history;
+    await lab.closeWorkers().finally(() => sentinel.kill('SIGCONT'));
+    for (const { name } of workers) {
+      const [closed, gone] = (['closed', 'exited'] as const).map((type) =>
+        events.find((event) => event.type === type && 'worker' in event && event.worker === name),
+      );
+      await expectWithin(lab, closed!, gone!, CUT);
+    }
+    expect(lab.verify(terms)).toMatchObject({ grants: 0, lost: 0, errors: 0 });
   });
 });

@@ -2,6 +2,7 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { linkToAnyNode } from './cluster-link.js';
 import { limitHandshake } from './handshake-limit.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { SentinelLink } from './sentinel-link.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -65,8 +66,15 @@ function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boole
   if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return source(role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(OWN_OPTIONS);
-  return new Redis({ ...source, ...OWN_OPTIONS } as RedisOptions & { replyMapping: 'legacy' });
+  if (isRedis(source)) return source.duplicate({ ...OWN_OPTIONS, ...linkOf(source.options) });
+  return new Redis({ ...source, ...OWN_OPTIONS, ...linkOf(source) } as RedisOptions & {
+    replyMapping: 'legacy';
+  });
+}
+
+/** How the server is found, where ioredis should not find it by itself. */
+function linkOf({ sentinels, Connector }: RedisOptions): Pick<RedisOptions, 'Connector'> {
+  return sentinels && !Connector ? { Connector: SentinelLink } : {};
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

@@ -84,7 +84,7 @@ export class ClientLoader {
         randomBytes: (size: number) => ({ toString: () => randomHex(size) }),
       },
       'node:os': { hostname: () => process?.name ?? 'sim' },
-      ioredis: { Redis: class {}, Cluster: class {}, Command: class {} },
+      ioredis: { Redis: class {}, Cluster: class {}, Command: class {}, SentinelConnector: class {} },
     };
     const load = (file: string): Record<string, unknown> => {
       const known = modules.get(file);
