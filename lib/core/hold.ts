@@ -1,7 +1,7 @@
 import type { Ask } from './ask.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
-import { LinkedList, type Linked } from './linked-list.js';
+import type { Linked } from './linked-list.js';
 import { NestedLine } from './nested-line.js';
 import type { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
@@ -21,8 +21,10 @@ export class HeldGrant implements Linked<HeldGrant> {
 
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
-  /** The outermost hold; with an explicit owner there may be several, which do not exclude each other. */
-  private readonly outermost = new LinkedList<Hold>();
+  /** The outermost hold. */
+  private outermost: Hold | undefined;
+  /** With an explicit owner there may be several, which do not exclude each other. */
+  private others: Set<Hold> | undefined;
 
   constructor(
     readonly grant: Grant,
@@ -47,14 +49,16 @@ export class HeldGrant implements Linked<HeldGrant> {
 
   enter(label: string): Hold {
     const hold = new Hold(this, undefined, label);
-    this.outermost.add(hold);
+    if (this.outermost) (this.others ??= new Set()).add(hold);
+    else this.outermost = hold;
     return hold;
   }
 
   /** An outermost hold is done. */
   leave(hold: Hold): Promise<void> {
-    this.outermost.delete(hold);
-    if (this.outermost.first) return DONE;
+    if (this.outermost === hold) this.outermost = undefined;
+    else this.others?.delete(hold);
+    if (this.outermost || this.others?.size) return DONE;
     // First what the next in line waits for.
     const released = this.grant.release();
     this.keeper.done(this);
@@ -63,7 +67,8 @@ export class HeldGrant implements Linked<HeldGrant> {
 
   /** Whoever waits to nest in it is refused. */
   refuseWaiting(error: Error): void {
-    for (const hold of this.outermost.all()) hold.refuseWaiting(error);
+    this.outermost?.refuseWaiting(error);
+    for (const hold of this.others ?? []) hold.refuseWaiting(error);
   }
 }
 
@@ -74,10 +79,7 @@ export class HeldGrant implements Linked<HeldGrant> {
  * one active child; further ones stand in its line. A hold is *open* until its own section ends, and *done* when the
  * child that has begun, if any, is done too.
  */
-export class Hold implements Linked<Hold> {
-  previous: Hold | undefined;
-  next: Hold | undefined;
-
+export class Hold {
   private isOpen = true;
   private child: Hold | undefined;
   private line: NestedLine<Hold> | undefined;

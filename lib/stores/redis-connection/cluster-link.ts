@@ -1,9 +1,6 @@
-import { connect as connectPlain } from 'node:net';
-import { connect as connectSecurely } from 'node:tls';
 import { AbstractConnector, Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { openStream, type NetStream } from './direct-link.js';
 import { DISCONNECT_TIMEOUT, OWN_OPTIONS } from './own-options.js';
-
-type NetStream = Awaited<ReturnType<AbstractConnector['connect']>>;
 
 /**
  * A connection to some node of a Cluster, each time it is made to another one. That is enough to listen: what is
@@ -38,21 +35,16 @@ export function linkToAnyNode(cluster: Cluster): Redis {
         node = anyOf(cluster.nodes(), this.last);
       }
       this.last = nameOf(node);
-      return this.open(node.options);
+      this.stream = openStream(node.options);
+      this.stream.once('error', (error: Error) => {
+        this.firstError = error;
+      });
+      return this.stream;
     }
 
     override disconnect(): void {
       super.disconnect();
       this.wake?.();
-    }
-
-    private open({ host, port, family, tls }: RedisOptions): NetStream {
-      const where = { host, port, family, ...(tls as object) } as { host: string; port: number };
-      this.stream = tls ? connectSecurely(where) : connectPlain(where);
-      this.stream.once('error', (error: Error) => {
-        this.firstError = error;
-      });
-      return this.stream;
     }
   }
   const options = { ...cluster.options.redisOptions, ...OWN_OPTIONS, keyPrefix: '', Connector: ToAnyNode };

@@ -5,7 +5,7 @@ import { ClusterNodes } from './cluster-nodes.js';
 import { DeadlineQueue } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
-import { scriptCall, type Script, type ScriptCall } from './script-call.js';
+import { scriptCall, type Outcome, type Script, type ScriptCall } from './script-call.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
 import { WriteBatches } from './write-batches.js';
 
@@ -129,22 +129,12 @@ export class CommandConnection {
     receiver: Receiver,
     sentAt: number,
   ): void {
-    const command = new CommandUnderWay(sentAt + this.timeout, receiver);
+    const command = new CommandUnderWay(this, script, keys, args, sentAt + this.timeout, receiver);
     if (this.deadlines.empty) this.spin.begin(sentAt);
     else this.spin.stop();
     this.deadlines.add(command);
-    this.writeTogether();
-    this.call(script, keys, args).then(
-      (reply) => this.answered(command, reply),
-      (error: unknown) => {
-        // Unknown to this server, so it did not run.
-        if (!isNoScript(error)) return this.failed(command, error);
-        this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(
-          (reply) => this.answered(command, reply),
-          (failure: unknown) => this.failed(command, failure),
-        );
-      },
-    );
+    this.writeTogether(sentAt);
+    this.call(script, keys, args, command);
   }
 
   /** Closes for good: politely where the server answers within `limit` ms. */
@@ -155,10 +145,18 @@ export class CommandConnection {
     await closeClient(this.client, limit);
   }
 
-  private answered(command: CommandUnderWay, reply: unknown): void {
+  /** For a command under way: its reply came. */
+  answered(command: CommandUnderWay, reply: unknown): void {
     this.spin.end();
     this.lastAnswer = performance.now();
     if (this.deadlines.answered(command)) command.receiver.received(reply, this.lastAnswer);
+  }
+
+  /** For a command under way: it was refused, or its connection was lost. */
+  refused(command: CommandUnderWay, error: unknown): void {
+    // Unknown to this server, so it did not run.
+    if (isNoScript(error)) this.teach(command);
+    else this.failed(command, error);
   }
 
   private failed(command: CommandUnderWay, error: unknown): void {
@@ -168,14 +166,22 @@ export class CommandConnection {
     if (this.deadlines.answered(command)) command.receiver.failed(failure);
   }
 
+  private teach(command: CommandUnderWay): void {
+    const { script, keys, args } = command;
+    this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(
+      (reply) => this.answered(command, reply),
+      (error: unknown) => this.failed(command, error),
+    );
+  }
+
   private overdue({ deadline, receiver }: CommandUnderWay): void {
     receiver.failed(commandTimeout(this.timeout));
     this.suspect(deadline - this.timeout);
   }
 
-  private writeTogether(): void {
+  private writeTogether(time: number): void {
     const { client } = this;
-    if ('stream' in client && this.ready) this.writes.before(client.stream);
+    if ('stream' in client && this.ready) this.writes.before(client.stream, time);
   }
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
@@ -212,14 +218,26 @@ export class CommandConnection {
   }
 }
 
-class CommandUnderWay implements Linked<CommandUnderWay> {
+class CommandUnderWay implements Linked<CommandUnderWay>, Outcome {
   previous: CommandUnderWay | undefined;
   next: CommandUnderWay | undefined;
 
   constructor(
+    private readonly connection: CommandConnection,
+    readonly script: Script,
+    readonly keys: readonly string[],
+    readonly args: readonly (string | number)[],
     readonly deadline: number,
     readonly receiver: Receiver,
   ) {}
+
+  answered(reply: unknown): void {
+    this.connection.answered(this, reply);
+  }
+
+  refused(error: unknown): void {
+    this.connection.refused(this, error);
+  }
 }
 
 function isNoScript(error: unknown): boolean {

@@ -2,6 +2,7 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { linkToAnyNode } from './cluster-link.js';
 import { limitHandshake } from './handshake-limit.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { DirectLink } from './direct-link.js';
 import { SentinelLink } from './sentinel-link.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
@@ -63,18 +64,19 @@ export function adviseOnClient({ client }: RedisConnection): string | undefined 
 }
 
 function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
+  if (typeof source === 'string') return new Redis(source, ownOptions({}));
   if (typeof source === 'function') return source(role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate({ ...OWN_OPTIONS, ...linkOf(source.options) });
-  return new Redis({ ...source, ...OWN_OPTIONS, ...linkOf(source) } as RedisOptions & {
-    replyMapping: 'legacy';
-  });
+  if (isRedis(source)) return source.duplicate(ownOptions(source.options));
+  return new Redis({ ...source, ...ownOptions(source) } as RedisOptions & { replyMapping: 'legacy' });
 }
 
-/** How the server is found, where ioredis should not find it by itself. */
-function linkOf({ sentinels, Connector }: RedisOptions): Pick<RedisOptions, 'Connector'> {
-  return sentinels && !Connector ? { Connector: SentinelLink } : {};
+/** With a way to the server of the lock's own, unless the user's options have one. */
+function ownOptions({
+  sentinels,
+  Connector,
+}: RedisOptions): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
+  return { ...OWN_OPTIONS, Connector: Connector ?? (sentinels ? SentinelLink : DirectLink) };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
@@ -82,7 +84,7 @@ function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
     ...source.options,
     ...OWN_CLUSTER_OPTIONS,
     shardedSubscribers: shardedChannels,
-    redisOptions: { ...source.options.redisOptions, ...OWN_OPTIONS },
+    redisOptions: { ...source.options.redisOptions, ...ownOptions(source.options.redisOptions ?? {}) },
   };
   return source.duplicate(undefined, options as Parameters<Cluster['duplicate']>[1]);
 }

@@ -1,4 +1,7 @@
 import { Command, Redis, type Cluster } from 'ioredis';
+import { mendStrings } from './fast-strings.js';
+
+mendStrings();
 
 /** A Lua script as the embedding tool writes it. */
 export interface Script {
@@ -9,8 +12,14 @@ export interface Script {
 
 type Arguments = readonly (string | number)[];
 
+/** Whoever says a script: one of these is called, once. Neither must throw. */
+export interface Outcome {
+  answered(reply: unknown): void;
+  refused(error: unknown): void;
+}
+
 /** Says a script that the server knows already. */
-export type ScriptCall = (script: Script, keys: readonly string[], args: Arguments) => Promise<unknown>;
+export type ScriptCall = (script: Script, keys: readonly string[], args: Arguments, outcome: Outcome) => void;
 
 /**
  * How a client says scripts.
@@ -21,22 +30,46 @@ export type ScriptCall = (script: Script, keys: readonly string[], args: Argumen
  */
 export function scriptCall(client: Redis | Cluster, keyPrefix: string): ScriptCall {
   if (!(client instanceof Redis)) {
-    return (script, keys, args) => client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
+    return (script, keys, args, outcome) => {
+      client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(
+        (reply) => outcome.answered(reply),
+        (error: unknown) => outcome.refused(error),
+      );
+    };
   }
-  return (script, keys, args) =>
-    client.sendCommand(new Evalsha(script, keyPrefix, keys, args)) as Promise<unknown>;
+  return (script, keys, args, outcome) => {
+    const command = new Evalsha(script, keyPrefix, keys, args, outcome);
+    client.sendCommand(command);
+    command.promise.then(undefined, (error: unknown) => outcome.refused(error));
+  };
 }
 
 const NOTHING: string[] = [];
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 class Evalsha extends Command {
-  constructor(script: Script, keyPrefix: string, keys: readonly string[], args: Arguments) {
+  constructor(
+    script: Script,
+    keyPrefix: string,
+    keys: readonly string[],
+    args: Arguments,
+    private readonly outcome: Outcome,
+  ) {
     super('evalsha', NOTHING, AS_TEXT);
-    const all = [script.sha1, String(script.numberOfKeys)];
-    for (const key of keys) all.push(keyPrefix + key);
-    for (const arg of args) all.push(String(arg));
+    const all = new Array<string>(2 + keys.length + args.length);
+    all[0] = script.sha1;
+    all[1] = String(script.numberOfKeys);
+    let i = 2;
+    for (const key of keys) all[i++] = keyPrefix === '' ? key : keyPrefix + key;
+    for (const arg of args) all[i++] = typeof arg === 'string' ? arg : String(arg);
     this.args = all;
+  }
+
+  /** As soon as the reply is read: a promise would tell of it one turn of the microtasks later. */
+  override transformReply(reply: Buffer | Buffer[]): string | string[] | Buffer | Buffer[] {
+    const value = Buffer.isBuffer(reply) ? reply.toString() : super.transformReply(reply);
+    this.outcome.answered(value);
+    return value;
   }
 
   override toWritable(): string {

@@ -7,6 +7,8 @@ import { ServerClock } from './server-clock.js';
 export class ServerClocks {
   private readonly clocks = new Map<string, ServerClock>();
   private readonly unknown = new ServerClock();
+  /** The one that was asked for last, which is nearly always the one that is asked for next. */
+  private last: { readonly address: string; readonly clock: ServerClock } | undefined;
 
   /** @param onStep the clock of a server was set: by at least so many ms (negative: back) */
   constructor(private readonly onStep: (step: number) => void) {}
@@ -17,6 +19,7 @@ export class ServerClocks {
       this.unknown.reset();
       return this.unknown;
     }
+    if (this.last?.address === address) return this.last.clock;
     let clock = this.clocks.get(address);
     if (!clock) {
       const made = new ServerClock((step) => {
@@ -27,11 +30,13 @@ export class ServerClocks {
       clock = made;
       this.clocks.set(address, clock);
     }
+    this.last = { address, clock };
     return clock;
   }
 
   /** Another server may answer at `address` next, with another clock. */
   forget(address: string): void {
     this.clocks.delete(address);
+    this.last = undefined;
   }
 }

@@ -11,6 +11,11 @@ import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import { RETENTION, Terms } from './terms.js';
 import type { Timing } from './timing.js';
 
+/** Digits of a token, which is a time in µs. */
+const TOKEN_LENGTH = 16;
+/** To wait as long as it takes, for the first time, for a lease that is renewed. */
+const USUAL_WISH = '- 0 wait -1';
+
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
 
@@ -60,7 +65,6 @@ export class LineCommands {
   private order = 0;
   private highestToken = 0;
   private readonly terms: Terms;
-  private readonly guard: readonly string[];
   private lastToken = 0;
   private lastTokenText = '0';
 
@@ -73,9 +77,8 @@ export class LineCommands {
     /** host/pid, without white space */
     where: string,
     /** What strict mode adds to every script that grants or passes on. */
-    guard: string | undefined,
+    private readonly guard: string | undefined,
   ) {
-    this.guard = guard === undefined ? [] : [guard];
     this.terms = new Terms(subscriber, commands, timing, where);
   }
 
@@ -92,8 +95,7 @@ export class LineCommands {
       this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
-      `${this.textOf(this.highestToken).padStart(16, '0')} ${wishOf(asking)} ${this.terms.at(sentAt.monotonic)}`,
-      ...this.guard,
+      `${inFull(this.textOf(this.highestToken))} ${wishOf(asking)} ${this.terms.at(sentAt.monotonic)}`,
     ];
     this.say(acquire, keys, args, sentAt, hearer, { run: [asking.sequence], left: lease });
   }
@@ -108,7 +110,6 @@ export class LineCommands {
       this.clockOf(keys).atMost(deadline),
       this.highestToken,
       this.terms.at(sentAt.monotonic),
-      ...this.guard,
     ];
     this.say(join, keys, args, sentAt, hearer);
   }
@@ -122,7 +123,6 @@ export class LineCommands {
       this.textOf(first),
       this.timing.rest,
       `${back} ${waiting ? 'waiting' : 'idle'} ${this.terms.at(sentAt.monotonic)}`,
-      ...this.guard,
     ];
     this.say(release, keys, args, sentAt, hearer);
   }
@@ -149,13 +149,12 @@ export class LineCommands {
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
       this.terms.at(sentAt.monotonic),
-      ...this.guard,
     ];
     if (via) {
       const order = ++this.order;
       const understood = (reply: unknown): Answer =>
         this.understand(keys, reply, order, sentAt, performance.now(), renewal);
-      return via.run(heartbeat, keys, args).then(understood);
+      return via.run(heartbeat, keys, this.guarded(args)).then(understood);
     }
     return answerTo((hearer) => this.say(heartbeat, keys, args, sentAt, hearer, renewal));
   }
@@ -167,14 +166,13 @@ export class LineCommands {
       this.memberOf(asking),
       waiting ? 'waiting' : 'idle',
       this.terms.at(sentAt.monotonic),
-      ...this.guard,
     ];
     return answerTo((hearer) => this.say(leave, keys, args, sentAt, hearer));
   }
 
   forceRelease(keys: LineKeys, first: number): Promise<Answer> {
     const sentAt = now();
-    const args = [this.clientId, first, this.terms.at(sentAt.monotonic), ...this.guard];
+    const args = [this.clientId, first, this.terms.at(sentAt.monotonic)];
     return answerTo((hearer) => this.say(forceRelease, keys, args, sentAt, hearer));
   }
 
@@ -206,13 +204,18 @@ export class LineCommands {
   private say(
     script: Script,
     keys: LineKeys,
-    args: readonly (string | number)[],
+    args: (string | number)[],
     sentAt: Instant,
     hearer: Hearer,
     wanted?: Wanted,
   ): void {
     const said = new Said(this, keys, ++this.order, sentAt, hearer, wanted);
-    this.commands.send(script, keys, args, said, sentAt.monotonic);
+    this.commands.send(script, keys, this.guarded(args), said, sentAt.monotonic);
+  }
+
+  private guarded(args: (string | number)[]): readonly (string | number)[] {
+    if (this.guard !== undefined) args.push(this.guard);
+    return args;
   }
 
   understand(
@@ -259,8 +262,14 @@ class Said implements Receiver {
   }
 }
 
+/** Tokens are compared as text. */
+function inFull(token: string): string {
+  return token.length < TOKEN_LENGTH ? token.padStart(TOKEN_LENGTH, '0') : token;
+}
+
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */
 function wishOf({ leaseTime, ticket, tries, maxQueue }: Asking): string {
+  if (leaseTime === undefined && ticket === 0 && !tries && maxQueue === Infinity) return USUAL_WISH;
   const fixed = leaseTime === undefined ? '-' : Math.round(leaseTime);
   return `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue === Infinity ? -1 : maxQueue}`;
 }

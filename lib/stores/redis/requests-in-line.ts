@@ -135,15 +135,21 @@ export class RequestsInLine implements Questioner {
 
   /** Requests of one turn whose names follow each other ask in groups: a thousand askers of a hot lock are four commands. */
   admitNewcomers(): void {
-    const newcomers = this.newcomers.filter((waiter) => !waiter.settled);
+    const { newcomers } = this;
+    if (newcomers.length === 0) return;
     this.newcomers = [];
+    if (newcomers.length === 1) this.ask(newcomers[0]!);
+    else this.askInGroups(newcomers.filter((waiter) => !waiter.settled));
+    for (const waiter of newcomers) waiter.limitWait();
+  }
+
+  private askInGroups(newcomers: readonly Waiter[]): void {
     for (let start = 0; start < newcomers.length;) {
       const group = firstGroup(newcomers, start);
       start += group.length;
       if (group.length === 1) this.ask(group[0]!);
       else this.askTogether(group);
     }
-    for (const waiter of newcomers) waiter.limitWait();
   }
 
   private askTogether(group: readonly Waiter[]): void {

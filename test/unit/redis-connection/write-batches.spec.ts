@@ -7,9 +7,10 @@ describe('commands of one turn of the event loop', () => {
   let writes: number[];
   let stream: Writable;
   let batches: WriteBatches;
+  let time: number;
   const send = (count: number): void => {
     for (let i = 0; i < count; i += 1) {
-      batches.before(stream);
+      batches.before(stream, time);
       stream.write('.');
     }
   };
@@ -27,12 +28,13 @@ describe('commands of one turn of the event loop', () => {
       },
     });
     batches = new WriteBatches();
+    time = 1_000;
   });
 
   test('leave in few writes: the first at once, the others sixteen together', async () => {
     send(40);
     await endOfTurn();
-    expect(writes).toEqual([1, 15, 16, 8]);
+    expect(writes).toEqual([1, 16, 16, 7]);
   });
 
   test('wait for nobody when alone', () => {
@@ -43,6 +45,7 @@ describe('commands of one turn of the event loop', () => {
   test('begin anew with each turn', async () => {
     send(2);
     await endOfTurn();
+    time += 1;
     send(1);
     expect(writes).toEqual([1, 1, 1]);
   });
