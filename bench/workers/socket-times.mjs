@@ -9,7 +9,8 @@ export class SocketTimes {
   /** @param {() => number} stamp */
   constructor(stamp) {
     const times = this;
-    const { write, push } = Socket.prototype;
+    const { write, push, emit } = Socket.prototype;
+    let pushed = false;
     Socket.prototype.write = function (...args) {
       times.writeBegan = stamp();
       const more = write.apply(this, args);
@@ -18,7 +19,16 @@ export class SocketTimes {
     };
     Socket.prototype.push = function (...args) {
       times.received = stamp();
+      pushed = true;
       return push.apply(this, args);
+    };
+    // Nothing is pushed into a socket that reads into a buffer of its own (`onread`): its owner hands the data on.
+    Socket.prototype.emit = function (event, ...args) {
+      if (event === 'data') {
+        if (!pushed) times.received = stamp();
+        pushed = false;
+      }
+      return emit.call(this, event, ...args);
     };
   }
 }
