@@ -273,8 +273,11 @@ describe('the scripts of the native protocol', () => {
       expect((await asking.heartbeat()).run).toBe('1');
     });
 
-    test('when all subscriptions broke at once, the first to come back does not overtake the line (R6)', async () => {
-      const [holder, one, two] = [client(), await heard(), await heard()];
+    test.each([
+      ['when all subscriptions broke at once', TIMES],
+      ['also where those in front have a longer window', { ...TIMES, window: 2 * TIMES.window }],
+    ])('%s, the first to come back does not overtake the line (R6)', async (_, times) => {
+      const [holder, one, two] = [client(), await heard(times), await heard()];
       const grant = await holder.acquire();
       await one.acquire();
       await two.acquire();

@@ -36,7 +36,7 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
   };
 }
 
-/** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid. */
+/** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid, window. */
 function parseRecord(record: string): { doubted: boolean; where: string } {
   const [, doubt = '0', , , where = ''] = record.split(' ');
   return { doubted: doubt !== '0', where };

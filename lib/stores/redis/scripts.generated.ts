@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '0906679c66437cf4a4e44dd8f475fc2e1be96c88',
+  sha1: '1c71098aee4d21056d8508685d602ffd472edca1',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -185,6 +185,7 @@ end
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -205,8 +206,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -214,8 +215,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -263,10 +264,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -353,11 +354,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -367,12 +368,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -544,8 +545,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 if mode == 'try' then
 if free then
@@ -578,7 +579,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'e75eb2faee566fb05e28de5d81ffbed537379cb7',
+  sha1: '4b620bb54472c55f321a729f13bbb9c0e546b3aa',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -690,6 +691,7 @@ local terms, guard = ARGV[3], ARGV[4]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -710,8 +712,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -719,8 +721,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -768,10 +770,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -853,11 +855,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -867,12 +869,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -1044,8 +1046,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 local status = 'FREE'
 if done == ARGV[2] .. ':forced' then
@@ -1065,7 +1067,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '998c0740ff827a0af230dbb7824cc2d2dda7a222',
+  sha1: 'dbfb993332b7616e0db2ade015355301157c51a2',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1180,6 +1182,7 @@ local terms, guard = ARGV[11], ARGV[12]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -1200,8 +1203,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -1209,8 +1212,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -1258,10 +1261,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -1343,11 +1346,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -1357,12 +1360,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -1534,8 +1537,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 wrote = true
 redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
@@ -1705,7 +1708,7 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '9b1f4c4c75594d224fbfbf0e40b4e9ccdda81778',
+  sha1: '19cfc55c568e0790247bf0cd79d0ecd629e34b58',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1821,6 +1824,7 @@ local terms, guard = ARGV[6], ARGV[7]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -1841,8 +1845,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -1850,8 +1854,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -1899,10 +1903,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -1984,11 +1988,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -1998,12 +2002,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -2175,8 +2179,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now
@@ -2213,7 +2217,7 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '51afe57e8e45862bef1bd2a801807f12a097257e',
+  sha1: '0f9686b7e967613d3dfd5a95c4fd388b585096d2',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2325,6 +2329,7 @@ local terms, guard = ARGV[4], ARGV[5]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -2345,8 +2350,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -2354,8 +2359,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -2403,10 +2408,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -2488,11 +2493,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -2502,12 +2507,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -2679,8 +2684,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 local rank = redis.call('ZRANK', queue, ARGV[2])
 wrote = true
@@ -2748,7 +2753,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '4805dcda79f8fffcb3c0c5b60dca37b3b65485da',
+  sha1: '858b74137747adbda9f482584d187391eac96e74',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2902,6 +2907,7 @@ end
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
@@ -2922,8 +2928,8 @@ local function parse(text)
 if not text then
 return nil
 end
-local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 local function recordOf(name)
 if name == client then
@@ -2931,8 +2937,8 @@ return readRecord()
 end
 return redis.call('HGET', hash, 'c:' .. name)
 end
-local function note(name, generation, heard, since, doubt, where)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
 redis.call('HSET', hash, 'c:' .. name, text)
 if name == client then
 record = text
@@ -2980,10 +2986,10 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, WHERE)
+note(client, generation, HEARD, since, 0, OWNER)
 end
 redis.call('ZADD', clients, now + WINDOW, client)
 if not known then
@@ -3065,11 +3071,11 @@ local undoubted = string.find(text, '^%S+ 0 ')
 if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
-local generation, heard, since, doubt, where = parse(text)
+local generation, heard, since, doubt, owner = parse(text)
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
-note(name, generation, heard, since, 0, where)
+note(name, generation, heard, since, 0, owner)
 end
 return LIVE, nil, nil, text
 end
@@ -3079,12 +3085,12 @@ end
 if doubt == 0 then
 doubt = micros
 allow()
-note(name, generation, heard, since, doubt, where)
+note(name, generation, heard, since, doubt, owner)
 end
 if micros - doubt >= GRACE * 1000 then
 return DEAD
 end
-return DOUBTFUL, doubt, deadline - WINDOW
+return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 local function drop(members)
 if #members == 0 then
@@ -3256,8 +3262,8 @@ end
 if label ~= '' then
 return label
 end
-local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-return where or ''
+local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+return owner and string.match(owner, '^%S+') or ''
 end
 if unserved ~= '-' then
 allow()

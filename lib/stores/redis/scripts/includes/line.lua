@@ -58,11 +58,11 @@ local function judge(name)
   if undoubted and count and count > 0 then
     return LIVE, nil, nil, text
   end
-  local generation, heard, since, doubt, where = parse(text)
+  local generation, heard, since, doubt, owner = parse(text)
   if count == nil or count > 0 or not isThisServer(heard) then
     if doubt ~= 0 then
       allow()
-      note(name, generation, heard, since, 0, where)
+      note(name, generation, heard, since, 0, owner)
     end
     return LIVE, nil, nil, text
   end
@@ -73,12 +73,13 @@ local function judge(name)
   if doubt == 0 then
     doubt = micros
     allow()
-    note(name, generation, heard, since, doubt, where)
+    note(name, generation, heard, since, doubt, owner)
   end
   if micros - doubt >= GRACE * 1000 then
     return DEAD
   end
-  return DOUBTFUL, doubt, deadline - WINDOW
+  -- It spoke a window of its own before its deadline.
+  return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
 end
 
 -- R8: out of the line, with its record; what it still has further back is known for dead by a deadline of 0.
@@ -283,6 +284,6 @@ local function whoHolds()
   if label ~= '' then
     return label
   end
-  local _, _, _, _, where = parse(redis.call('HGET', hash, 'c:' .. holder))
-  return where or ''
+  local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
+  return owner and string.match(owner, '^%S+') or ''
 end

@@ -8,6 +8,8 @@
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
   string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
+-- What a record tells of the caller itself. Clients may have different windows.
+local OWNER = WHERE .. ' ' .. WINDOW
 
 -- Stale records removed when a new one is made, so that records do not pile up on a lock that is never at rest.
 local STALE = 16
@@ -35,13 +37,13 @@ local function lastTicket()
 end
 
 -- A client's record: server that carries its subscription, since when doubted (µs, as tickets; 0: not), since when it is
--- subscribed (ms), generation, host/pid.
+-- subscribed (ms), generation, owner: 'host/pid window'.
 local function parse(text)
   if not text then
     return nil
   end
-  local heard, doubt, since, generation, where = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-  return tonumber(generation), heard, tonumber(since), tonumber(doubt), where
+  local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
+  return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
 end
 
 local function recordOf(name)
@@ -51,8 +53,8 @@ local function recordOf(name)
   return redis.call('HGET', hash, 'c:' .. name)
 end
 
-local function note(name, generation, heard, since, doubt, where)
-  local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. where
+local function note(name, generation, heard, since, doubt, owner)
+  local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
   redis.call('HSET', hash, 'c:' .. name, text)
   if name == client then
     record = text
@@ -107,10 +109,10 @@ local function speak()
       redis.call('HDEL', hash, 'c:' .. name)
       redis.call('ZREM', clients, name)
     end
-    note(client, generation, HEARD, since, 0, WHERE)
+    note(client, generation, HEARD, since, 0, OWNER)
     redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
   elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-    note(client, generation, HEARD, since, 0, WHERE)
+    note(client, generation, HEARD, since, 0, OWNER)
   end
   redis.call('ZADD', clients, now + WINDOW, client)
   if not known then
