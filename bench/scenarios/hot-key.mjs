@@ -64,7 +64,7 @@ async function hot(lab, subject, processes, ms) {
   const workers = await Promise.all(Array.from({ length: processes }, () => lab.worker(subject)));
   try {
     await lab.clear();
-    const warmUp = subject.java ? WARM_UP_OF_JAVA : WARM_UP;
+    const warmUp = subject.java ? WARM_UP_OF_JAVA : lab.quick ? WARM_UP / 2 : WARM_UP;
     const args = { key: 'hot', askers: ASKERS / processes, warmUp, ms };
     const loops = Promise.all(workers.map((worker) => worker.do('hot', args)));
     const [each] = await Promise.all([loops, sleep(warmUp).then(() => lab.server.reset())]);
