@@ -21,7 +21,7 @@ export class HeldGrant implements Linked<HeldGrant> {
 
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
-  /** The outermost hold. */
+  /** The outermost hold: nearly always the only one, so no list is made for it. */
   private outermost: Hold | undefined;
   /** With an explicit owner there may be several, which do not exclude each other. */
   private others: Set<Hold> | undefined;

@@ -1,6 +1,6 @@
-import { AbstractConnector, Redis, type Cluster, type RedisOptions } from 'ioredis';
-import { openStream, type NetStream } from './direct-link.js';
-import { DISCONNECT_TIMEOUT, OWN_OPTIONS } from './own-options.js';
+import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { DirectLink, type NetStream } from './direct-link.js';
+import { OWN_OPTIONS } from './own-options.js';
 
 /**
  * A connection to some node of a Cluster, each time it is made to another one. That is enough to listen: what is
@@ -12,13 +12,9 @@ import { DISCONNECT_TIMEOUT, OWN_OPTIONS } from './own-options.js';
  * @param cluster knows the nodes, and ends with the link
  */
 export function linkToAnyNode(cluster: Cluster): Redis {
-  class ToAnyNode extends AbstractConnector {
+  class ToAnyNode extends DirectLink {
     private wake: (() => void) | undefined;
     private last: string | undefined;
-
-    constructor() {
-      super(DISCONNECT_TIMEOUT);
-    }
 
     /** @throws Error when nobody wants the connection any more */
     override async connect(): Promise<NetStream> {
@@ -35,11 +31,7 @@ export function linkToAnyNode(cluster: Cluster): Redis {
         node = anyOf(cluster.nodes(), this.last);
       }
       this.last = nameOf(node);
-      this.stream = openStream(node.options);
-      this.stream.once('error', (error: Error) => {
-        this.firstError = error;
-      });
-      return this.stream;
+      return this.open(node.options);
     }
 
     override disconnect(): void {

@@ -23,7 +23,11 @@ export class DirectLink extends AbstractConnector {
     // Whoever disconnects in the same turn gets none.
     await Promise.resolve();
     if (!this.connecting) throw new Error('Connection is closed.');
-    this.stream = openStream(this.options);
+    return this.open(this.options);
+  }
+
+  protected open(options: RedisOptions): NetStream {
+    this.stream = openStream(options);
     this.stream.once('error', (error: Error) => {
       this.firstError = error;
     });
@@ -36,7 +40,7 @@ export class DirectLink extends AbstractConnector {
  * by default Node sets 64 kB aside for each read, however short, and takes it through a stream that could be paused,
  * which is 10 µs for each answer (docs/performance.md).
  */
-export function openStream({ host, port, path, family, tls }: RedisOptions): NetStream {
+function openStream({ host, port, path, family, tls }: RedisOptions): NetStream {
   const buffer = Buffer.allocUnsafeSlow(READ_BUFFER);
   const callback = (length: number): boolean => {
     stream.emit('data', Buffer.from(buffer.subarray(0, length)));

@@ -60,7 +60,7 @@ class Evalsha extends Command {
     all[0] = script.sha1;
     all[1] = String(script.numberOfKeys);
     let i = 2;
-    for (const key of keys) all[i++] = keyPrefix === '' ? key : keyPrefix + key;
+    for (const key of keys) all[i++] = keyPrefix + key;
     for (const arg of args) all[i++] = typeof arg === 'string' ? arg : String(arg);
     this.args = all;
   }

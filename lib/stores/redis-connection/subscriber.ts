@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { closeClient } from './command-connection.js';
+import { closeClient } from './close-client.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
 

@@ -11,7 +11,7 @@ import type { ServerClocks } from '../redis-connection/server-clocks.js';
 import { RETENTION, Terms } from './terms.js';
 import type { Timing } from './timing.js';
 
-/** Digits of a token, which is a time in µs. */
+/** Digits of a token, which is a time in µs, where tokens are compared as text. */
 const TOKEN_LENGTH = 16;
 /** To wait as long as it takes, for the first time, for a lease that is renewed. */
 const USUAL_WISH = '- 0 wait -1';
@@ -95,7 +95,7 @@ export class LineCommands {
       this.clockOf(keys).atMost(deadline),
       `${lease} ${asking.label}`,
       lease + RETENTION,
-      `${inFull(this.textOf(this.highestToken))} ${wishOf(asking)} ${this.terms.at(sentAt.monotonic)}`,
+      `${this.textOf(this.highestToken).padStart(TOKEN_LENGTH, '0')} ${wishOf(asking)} ${this.terms.at(sentAt.monotonic)}`,
     ];
     this.say(acquire, keys, args, sentAt, hearer, { run: [asking.sequence], left: lease });
   }
@@ -260,11 +260,6 @@ class Said implements Receiver {
   failed(failure: CommandFailure): void {
     this.hearer.failed(failure);
   }
-}
-
-/** Tokens are compared as text. */
-function inFull(token: string): string {
-  return token.length < TOKEN_LENGTH ? token.padStart(TOKEN_LENGTH, '0') : token;
 }
 
 /** What a request wants, as the acquire script reads it: fixed lease, ticket to take back, mode, bound of the line. */
