@@ -3,11 +3,15 @@ import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
 /** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
-const STORE_CHOOSERS = ['lib/fair-lock.store-factory.ts', 'lib/fair-lock.options.ts', 'lib/index.ts'];
+const STORE_CHOOSERS = [
+  'lib/nest/fair-lock.store-factory.ts',
+  'lib/nest/fair-lock.options.ts',
+  'lib/index.ts',
+];
 
 const NEST = {
   regex: '^(@nestjs/|rxjs|reflect-metadata)',
-  message: 'Only the Nest files (lib/*.ts) know Nest.',
+  message: 'Only lib/nest know Nest.',
 };
 const REDIS = { regex: '^ioredis', message: 'Only a store knows Redis.' };
 
@@ -121,7 +125,7 @@ export default tseslint.config(
     rules: { 'no-restricted-imports': ['error', { patterns: [NEST] }] },
   },
   {
-    files: ['lib/*.ts'],
+    files: ['lib/*.ts', 'lib/nest/**/*.ts'],
     ignores: STORE_CHOOSERS,
     rules: {
       'no-restricted-imports': [

@@ -1,8 +1,8 @@
-import type { Ask } from './ask.js';
+import type { AcquireCall } from './acquire-call.js';
 import { LockDeadlockError, LockShuttingDownError, LockTimeoutError, quote } from './errors.js';
-import type { HeldGrants } from './held-grants.js';
+import type { ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
-import type { HeldGrant, Hold } from './hold.js';
+import type { ActiveGrant, Hold } from './hold.js';
 import type { AbortSource, Grant, LockRequest, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Shutdown } from './shutdown.js';
@@ -13,34 +13,34 @@ export class Acquirer {
   constructor(
     private readonly store: LockStore,
     private readonly owners: Owners,
-    private readonly grants: HeldGrants,
+    private readonly grants: ActiveGrants,
     private readonly shutdown: Shutdown,
   ) {}
 
   /** Throws, or rejects with, what `LockEngine.acquire` throws. */
-  acquire(key: string, encoded: string, ask: Ask): Promise<Hold> {
+  acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
-    throwIfAborted(key, ask.signal);
-    if (ask.owner !== undefined) {
-      const held = this.owners.held(ask.owner, encoded);
-      if (!held) return this.obtainFromStore(key, encoded, ask);
-      refuseNested(held, key, ask);
-      return Promise.resolve(held.enter(ask.label));
+    throwIfAborted(key, call.signal);
+    if (call.owner !== undefined) {
+      const held = this.owners.held(call.owner, encoded);
+      if (!held) return this.obtainFromStore(key, encoded, call);
+      refuseNested(held, key, call);
+      return Promise.resolve(held.enter(call.label));
     }
-    const outer = nearestHold(ask.scope, this.grants, encoded);
-    return outer ? this.nest(outer, key, encoded, ask) : this.obtainFromStore(key, encoded, ask);
+    const outer = nearestHold(call.scope, this.grants, encoded);
+    return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
   }
 
-  private async nest(outer: Hold, key: string, encoded: string, ask: Ask): Promise<Hold> {
-    refuseNested(outer.held, key, ask);
-    if (outer.free) return outer.nest(ask.label);
+  private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    refuseNested(outer.held, key, call);
+    if (outer.free) return outer.nest(call.label);
     // If the outer hold ended before its turn came, it asks anew.
-    return (await this.waitToNest(outer, key, ask)) ?? (await this.acquire(key, encoded, ask));
+    return (await this.waitToNest(outer, key, call)) ?? (await this.acquire(key, encoded, call));
   }
 
-  private async waitToNest(outer: Hold, key: string, ask: Ask): Promise<Hold | undefined> {
-    this.refuseEndlessWait(key, ask, outer);
-    const wait = this.shutdown.startWait(key, ask);
+  private async waitToNest(outer: Hold, key: string, call: AcquireCall): Promise<Hold | undefined> {
+    this.refuseEndlessWait(key, call, outer);
+    const wait = this.shutdown.startWait(key, call);
     try {
       return await outer.waitToNest(wait);
     } finally {
@@ -48,11 +48,11 @@ export class Acquirer {
     }
   }
 
-  private obtainFromStore(key: string, encoded: string, ask: Ask): Promise<Hold> {
-    this.refuseEndlessWait(key, ask);
-    const wait = this.shutdown.startWait(key, ask);
+  private obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    this.refuseEndlessWait(key, call);
+    const wait = this.shutdown.startWait(key, call);
     const served = this.standInLine(encoded, wait);
-    return ask.owner === undefined ? served : this.owners.share(ask.owner, encoded, wait, served);
+    return call.owner === undefined ? served : this.owners.share(call.owner, encoded, wait, served);
   }
 
   private standInLine(encoded: string, wait: Wait): Promise<Hold> {
@@ -69,21 +69,21 @@ export class Acquirer {
         throw new LockShuttingDownError(wait.key);
       });
     }
-    return this.grants.add(grant, encoded, wait.ask);
+    return this.grants.add(grant, encoded, wait.call);
   }
 
   private refused(error: unknown, wait: Wait): never {
     this.shutdown.endWait(wait);
     // The caller knows the wait time of the whole, not what was left of it for this line.
     throw error instanceof LockTimeoutError
-      ? new LockTimeoutError(wait.key, wait.ask.waitTime, error.blockedBy)
+      ? new LockTimeoutError(wait.key, wait.call.waitTime, error.blockedBy)
       : error;
   }
 
   /** Finite waits end by themselves, and several keys asked for at once are taken in one order: neither is refused. */
-  private refuseEndlessWait(key: string, ask: Ask, outer?: Hold): void {
-    if (ask.waitTime < Infinity) return;
-    const inside = this.owners.keyHeldBy(ask, outer);
+  private refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
+    if (call.waitTime < Infinity) return;
+    const inside = this.owners.keyHeldBy(call, outer);
     if (inside === undefined) return;
     throw new LockDeadlockError(
       key,
@@ -104,29 +104,29 @@ class RequestOfWait implements LockRequest {
   declare readonly onQueued?: (ahead: number) => void;
 
   constructor(wait: Wait) {
-    const { key, ask } = wait;
+    const { key, call } = wait;
     this.key = key;
-    this.waitTime = ask.remaining();
-    if (ask.leaseTime !== undefined) this.leaseTime = ask.leaseTime;
-    this.maxQueue = ask.maxQueue;
-    this.label = ask.label;
+    this.waitTime = call.remaining();
+    if (call.leaseTime !== undefined) this.leaseTime = call.leaseTime;
+    this.maxQueue = call.maxQueue;
+    this.label = call.label;
     this.signal = wait;
-    if (ask.onQueued) this.onQueued = ask.onQueued;
+    if (call.onQueued) this.onQueued = call.onQueued;
   }
 }
 
 /** Re-entering, by flow or by owner, what is `held`. */
-function refuseNested(held: HeldGrant, key: string, ask: Ask): void {
+function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
-  if (ask.reentrant) return;
+  if (call.reentrant) return;
   throw new LockDeadlockError(
     key,
-    `${ask.owner === undefined ? 'this flow' : `the owner ${quote(ask.owner)}`} holds it already, and with ` +
+    `${call.owner === undefined ? 'this flow' : `the owner ${quote(call.owner)}`} holds it already, and with ` +
       'reentrant: false it would wait for itself.',
   );
 }
 
-export function refuseIfLost(held: HeldGrant): void {
+export function refuseIfLost(held: ActiveGrant): void {
   const lost = held.lease.lostError;
   if (lost) throw lost;
 }

@@ -94,7 +94,7 @@ export class LockQueueFullError extends FairLockError {
   ) {
     super(
       `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
-        'Ask again later, or raise maxQueue.',
+        'AcquireCall again later, or raise maxQueue.',
       { status: 503, expose: false, retryAfter: 1 },
     );
   }

@@ -1,4 +1,4 @@
-import type { Ask } from './ask.js';
+import type { AcquireCall } from './acquire-call.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
 import type { Linked } from './linked-list.js';
@@ -11,13 +11,13 @@ const DONE = Promise.resolve();
 /** Who keeps a grant while it is in use. */
 interface Keeper {
   /** The last of its holds is done, and it is given back. */
-  done(held: HeldGrant): void;
+  done(held: ActiveGrant): void;
 }
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
-export class HeldGrant implements Linked<HeldGrant> {
-  previous: HeldGrant | undefined;
-  next: HeldGrant | undefined;
+export class ActiveGrant implements Linked<ActiveGrant> {
+  previous: ActiveGrant | undefined;
+  next: ActiveGrant | undefined;
 
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
@@ -33,7 +33,7 @@ export class HeldGrant implements Linked<HeldGrant> {
     /** Whose it is: the same key of another engine is another lock. */
     readonly keeper: Keeper,
     /** The call that it was granted to. */
-    readonly ask: Ask,
+    readonly call: AcquireCall,
     readonly watchdog: Watchdog,
     /** What ends it when it is held for too long. */
     readonly limit: Watched | undefined,
@@ -86,7 +86,7 @@ export class Hold {
   private readonly since = performance.now();
 
   constructor(
-    readonly held: HeldGrant,
+    readonly held: ActiveGrant,
     private readonly parent: Hold | undefined,
     readonly label: string,
   ) {
@@ -134,7 +134,7 @@ export class Hold {
     this.child = undefined;
     if (!this.isOpen) return this.done();
     // If the lease ran out unnoticed, the look at its state refuses all who wait.
-    if (this.line && this.held.lease.state !== 'lost') this.line.serve((wait) => this.nest(wait.ask.label));
+    if (this.line && this.held.lease.state !== 'lost') this.line.serve((wait) => this.nest(wait.call.label));
     return DONE;
   }
 }

@@ -1,10 +1,10 @@
 import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
-import { Ask } from './ask.js';
+import { AcquireCall } from './acquire-call.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock, ScopedLock } from './fair-lock.js';
-import { HeldGrants } from './held-grants.js';
-import { HeldLock } from './held-lock.js';
+import { ActiveGrants } from './active-grants.js';
+import { LockHandle } from './lock-handle.js';
 import { currentScope, openLocks } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
@@ -24,7 +24,7 @@ export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 export class LockEngine {
   private readonly defaults: EngineDefaults;
   private readonly watchdog = new Watchdog();
-  private readonly grants: HeldGrants;
+  private readonly grants: ActiveGrants;
   private readonly shutdown: Shutdown;
   private readonly acquirer: Acquirer;
   private closing: Promise<void> | undefined;
@@ -36,7 +36,7 @@ export class LockEngine {
     const warn = neverThrowing(defaults);
     this.defaults = { ...defaults, onWarning: warn };
     const owners = new Owners();
-    this.grants = new HeldGrants(this.watchdog, owners, warn);
+    this.grants = new ActiveGrants(this.watchdog, owners, warn);
     this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
     this.acquirer = new Acquirer(store, owners, this.grants, this.shutdown);
   }
@@ -159,15 +159,15 @@ export class LockEngine {
     keys: string | readonly string[],
     options: AcquireOptions,
     waitTime?: number,
-  ): Promise<HeldLock> {
-    const ask = new Ask(options, this.defaults, waitTime);
+  ): Promise<LockHandle> {
+    const call = new AcquireCall(options, this.defaults, waitTime);
     if (typeof keys === 'string') {
-      return new HeldLock(await this.acquirer.acquire(keys, this.store.encode(keys), ask));
+      return new LockHandle(await this.acquirer.acquire(keys, this.store.encode(keys), call));
     }
     const taken: Hold[] = [];
     try {
       for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
-        taken.push(await this.acquirer.acquire(key, encoded, ask));
+        taken.push(await this.acquirer.acquire(key, encoded, call));
       }
       // One may have run out while the flow stood in line for the next.
       for (const { held } of taken) refuseIfLost(held);
@@ -176,7 +176,7 @@ export class LockEngine {
       throw error;
     }
     const [first, ...others] = taken as [Hold, ...Hold[]];
-    return new HeldLock(first, others);
+    return new LockHandle(first, others);
   }
 }
 

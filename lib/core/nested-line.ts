@@ -25,15 +25,15 @@ export class NestedLine<T> {
    * @throws LockQueueFullError when `maxQueue` requests wait already
    */
   async join(wait: Wait): Promise<T | undefined> {
-    const { ask, key } = wait;
+    const { call, key } = wait;
     const ahead = this.waiters.size;
-    if (ask.remaining() === 0) throw this.timeoutError(wait, ahead);
-    if (ahead >= ask.maxQueue) throw new LockQueueFullError(key, ask.maxQueue);
+    if (call.remaining() === 0) throw this.timeoutError(wait, ahead);
+    if (ahead >= call.maxQueue) throw new LockQueueFullError(key, call.maxQueue);
     const turn = new Promise<T | undefined>((resolve, reject) => {
       this.waiters.add(new NestedWaiter(wait, this, this.watchdog, resolve, reject));
     });
     // Last, because it may do anything, also abort this very wait.
-    ask.onQueued?.(ahead);
+    call.onQueued?.(ahead);
     return await turn;
   }
 
@@ -73,8 +73,8 @@ export class NestedLine<T> {
     waiter.stopWatching();
   }
 
-  private timeoutError({ key, ask }: Wait, ahead: number): LockTimeoutError {
-    return new LockTimeoutError(key, ask.waitTime, { ...this.blocker(), ahead });
+  private timeoutError({ key, call }: Wait, ahead: number): LockTimeoutError {
+    return new LockTimeoutError(key, call.waitTime, { ...this.blocker(), ahead });
   }
 }
 
@@ -87,7 +87,7 @@ class NestedWaiter<T> implements Watched, AbortListener {
     readonly reject: (error: Error) => void,
   ) {
     wait.addEventListener('abort', this);
-    if (wait.ask.deadline < Infinity) watchdog.schedule(this, wait.ask.deadline);
+    if (wait.call.deadline < Infinity) watchdog.schedule(this, wait.call.deadline);
   }
 
   stopWatching(): void {

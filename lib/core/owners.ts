@@ -1,7 +1,7 @@
-import type { Ask } from './ask.js';
+import type { AcquireCall } from './acquire-call.js';
 import { LockAbortedError } from './errors.js';
 import { openLocks } from './hold-scope.js';
-import type { HeldGrant, Hold } from './hold.js';
+import type { ActiveGrant, Hold } from './hold.js';
 import type { Wait } from './wait.js';
 
 /**
@@ -15,18 +15,18 @@ export class Owners {
   private readonly places = new Map<string, Map<string, Place>>();
 
   /** What `owner` holds of the key. */
-  held(owner: string, encoded: string): HeldGrant | undefined {
+  held(owner: string, encoded: string): ActiveGrant | undefined {
     return this.places.get(owner)?.get(encoded)?.held;
   }
 
   /** A key that the asker holds, as flow or as owner; if it would nest in `outer`, one that it holds further inside. */
-  keyHeldBy(ask: Ask, outer?: Hold): string | undefined {
-    const [lock] = openLocks(ask.scope);
+  keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
+    const [lock] = openLocks(call.scope);
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
-    if (ask.owner === undefined) return undefined;
-    for (const { held } of this.places.get(ask.owner)?.values() ?? []) {
+    if (call.owner === undefined) return undefined;
+    for (const { held } of this.places.get(call.owner)?.values() ?? []) {
       // What a call for several keys has taken so far does not count: it takes them in the global order.
-      if (held && held.ask !== ask) return held.key;
+      if (held && held.call !== call) return held.key;
     }
     return undefined;
   }
@@ -52,9 +52,9 @@ export class Owners {
   }
 
   /** `held` was given back by its owner, if it has one. */
-  release(held: HeldGrant): void {
-    const { ask, encoded } = held;
-    const { owner } = ask;
+  release(held: ActiveGrant): void {
+    const { call, encoded } = held;
+    const { owner } = call;
     if (owner === undefined) return;
     const place = this.place(owner, encoded);
     if (place.held === held) place.held = undefined;
@@ -80,7 +80,7 @@ export class Owners {
 
 /** Where one owner stands with one key. */
 class Place {
-  held: HeldGrant | undefined;
+  held: ActiveGrant | undefined;
   readonly waits = new Set<Wait>();
 
   get idle(): boolean {
@@ -88,10 +88,10 @@ class Place {
   }
 
   /** The owner was granted the key: whoever waits for it in the same name is in as well, and out of the line. */
-  take(held: HeldGrant): void {
+  take(held: ActiveGrant): void {
     this.held = held;
     for (const wait of this.waits) {
-      wait.takenAlong = held.enter(wait.ask.label);
+      wait.takenAlong = held.enter(wait.call.label);
       wait.abort(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
     }
     this.waits.clear();

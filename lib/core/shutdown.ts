@@ -1,6 +1,6 @@
-import type { Ask } from './ask.js';
+import type { AcquireCall } from './acquire-call.js';
 import { LockShuttingDownError } from './errors.js';
-import type { HeldGrants } from './held-grants.js';
+import type { ActiveGrants } from './active-grants.js';
 import { LinkedList } from './linked-list.js';
 import type { Owners } from './owners.js';
 import { Wait } from './wait.js';
@@ -21,7 +21,7 @@ export class Shutdown implements Watched {
   constructor(
     private readonly watchdog: Watchdog,
     private readonly owners: Owners,
-    private readonly grants: HeldGrants,
+    private readonly grants: ActiveGrants,
     /** Milliseconds from `begin` until those who hold are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
@@ -36,11 +36,11 @@ export class Shutdown implements Watched {
   }
 
   /** @throws LockShuttingDownError, or LockAbortedError if the one who asks has gone already */
-  startWait(key: string, ask: Ask): Wait {
-    if (this.drained || (this.phase === 'stopping' && !this.holds(ask))) {
+  startWait(key: string, call: AcquireCall): Wait {
+    if (this.drained || (this.phase === 'stopping' && !this.holds(call))) {
       throw new LockShuttingDownError(key);
     }
-    const wait = new Wait(key, ask);
+    const wait = new Wait(key, call);
     this.waits.add(wait);
     return wait;
   }
@@ -53,7 +53,7 @@ export class Shutdown implements Watched {
   begin(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits.all()) if (!this.holds(wait.ask)) this.abandon(wait);
+    for (const wait of this.waits.all()) if (!this.holds(wait.call)) this.abandon(wait);
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
@@ -70,8 +70,8 @@ export class Shutdown implements Watched {
   }
 
   /** Whether the one who asks is inside a hold, right now. */
-  private holds(ask: Ask): boolean {
-    return this.owners.keyHeldBy(ask) !== undefined;
+  private holds(call: AcquireCall): boolean {
+    return this.owners.keyHeldBy(call) !== undefined;
   }
 
   private abandon(wait: Wait): void {

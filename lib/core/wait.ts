@@ -1,5 +1,5 @@
 import { follow, unfollow } from './abort-relay.js';
-import type { Ask } from './ask.js';
+import type { AcquireCall } from './acquire-call.js';
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Linked } from './linked-list.js';
@@ -20,9 +20,9 @@ export class Wait implements AbortSource, Linked<Wait> {
   /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
     readonly key: string,
-    readonly ask: Ask,
+    readonly call: AcquireCall,
   ) {
-    const { signal, requestSignal } = ask;
+    const { signal, requestSignal } = call;
     throwIfAborted(key, requestSignal);
     if (signal) follow(signal, this);
     if (requestSignal) follow(requestSignal, this);
@@ -48,7 +48,7 @@ export class Wait implements AbortSource, Linked<Wait> {
 
   /** Out of the line for whatever reason: listens no more. */
   end(): void {
-    const { signal, requestSignal } = this.ask;
+    const { signal, requestSignal } = this.call;
     if (signal) unfollow(signal, this);
     if (requestSignal) unfollow(requestSignal, this);
   }

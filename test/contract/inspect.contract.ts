@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { pause } from '../support/waiting.js';
-import { type Ask, type Bench } from './bench.js';
+import { type Ask, type Bench } from './store-under-test.js';
 
 /** What `inspect` shows of a lock. */
 export function describeInspect(bench: Bench): void {

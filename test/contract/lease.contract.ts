@@ -1,6 +1,6 @@
 import { LockLostError, LockTimeoutError } from '../../lib/core/errors.js';
 import { block, eventually, pause } from '../support/waiting.js';
-import { type Bench, SOON } from './bench.js';
+import { type Bench, SOON } from './store-under-test.js';
 
 /** A fixed lease, longer than any margin that a store takes off it. */
 const LEASE = 500;

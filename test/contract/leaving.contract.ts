@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
 import { pause } from '../support/waiting.js';
-import { type Ask, type Bench } from './bench.js';
+import { type Ask, type Bench } from './store-under-test.js';
 
 /** Who gives up: a try, a wait time that ends, a caller who aborts. */
 export function describeLeaving(bench: Bench): void {

@@ -1,4 +1,4 @@
-import { Bench, type Capabilities, type StoreFactory } from './bench.js';
+import { Bench, type Capabilities, type StoreFactory } from './store-under-test.js';
 import { describeClosing } from './closing.contract.js';
 import { describeInspect } from './inspect.contract.js';
 import { describeLease } from './lease.contract.js';

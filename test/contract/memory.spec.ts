@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
 import { LockTimeoutError } from '../../lib/core/errors.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
-import { Ask } from './bench.js';
+import { Ask } from './store-under-test.js';
 import { describeLockStore } from './lock-store.contract.js';
 
 describeLockStore('memory', () => new MemoryLockStore(), {

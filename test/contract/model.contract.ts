@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { within } from '../support/waiting.js';
-import { Bench, type Capabilities, SOON, type StoreFactory } from './bench.js';
+import { Bench, type Capabilities, SOON, type StoreFactory } from './store-under-test.js';
 import { History } from './history.js';
 import { Reference } from './model.js';
 import { steps, Subject } from './model.steps.js';

@@ -8,7 +8,7 @@ import {
 } from '../../lib/core/errors.js';
 import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
 import { eventually } from '../support/waiting.js';
-import { Ask, type AskOptions, type Bench, SOON } from './bench.js';
+import { Ask, type AskOptions, type Bench, SOON } from './store-under-test.js';
 import { type Reference, type ReferenceLock } from './model.js';
 
 /** The store under test, beside one lock of the reference. */

@@ -1,5 +1,5 @@
 import { LockKeyError, LockTimeoutError } from '../../lib/core/errors.js';
-import { type Ask, type Bench } from './bench.js';
+import { type Ask, type Bench } from './store-under-test.js';
 
 const MIB = 2 ** 20;
 

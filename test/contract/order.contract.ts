@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { LockQueueFullError } from '../../lib/core/errors.js';
 import { eventually, pause } from '../support/waiting.js';
-import { type Ask, type Bench, SOON } from './bench.js';
+import { type Ask, type Bench, SOON } from './store-under-test.js';
 import { History } from './history.js';
 
 /** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */

@@ -1,7 +1,7 @@
-import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { type Capabilities, type StoreFactory } from './bench.js';
+import { type Capabilities, type StoreFactory } from './store-under-test.js';
 
 const LEASE = 3_000;
 

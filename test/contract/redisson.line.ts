@@ -1,6 +1,6 @@
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { redisUrl } from '../support/redis.js';
-import { type Capabilities, type StoreFactory } from './bench.js';
+import { type Capabilities, type StoreFactory } from './store-under-test.js';
 
 const LEASE = 3_000;
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { once } from 'node:events';
-import { openConnection } from '../../lib/stores/redis-connection/redis-source.js';
+import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
 import { freePort, startRedisServer, type RedisServer } from '../support/redis.js';
 
 const HOST = '127.0.0.1';

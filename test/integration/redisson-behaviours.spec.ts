@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { LockTimeoutError } from '../../lib/core/errors.js';
 import { type Grant } from '../../lib/core/lock-store.js';
 import { type RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { Ask, type AskOptions } from '../contract/bench.js';
+import { Ask, type AskOptions } from '../contract/store-under-test.js';
 import { databaseUrl, readLock, startStore } from '../support/redisson.js';
 import { deferred, pause } from '../support/waiting.js';
 

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { CommandConnection } from '../../lib/stores/redis-connection/command-connection.js';
-import { openConnection } from '../../lib/stores/redis-connection/redis-source.js';
-import { ServerClock } from '../../lib/stores/redis-connection/server-clock.js';
+import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
+import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
+import { ServerClock } from '../../lib/stores/redis-client/server-clock.js';
 import { type Answer, LineCommands } from '../../lib/stores/redisson/line-commands.js';
 import { lineKeys } from '../../lib/stores/redisson/line-keys.js';
 import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';

@@ -7,7 +7,7 @@ import {
   LockStoreUnavailableError,
 } from '../../lib/core/errors.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { Ask, type AskOptions, SOON } from '../contract/bench.js';
+import { Ask, type AskOptions, SOON } from '../contract/store-under-test.js';
 import { type RedisServer, startRedisServer } from '../support/redis.js';
 import { readLock, startStore, type StoreSettings } from '../support/redisson.js';
 import { type ProxiedCommand, TcpProxy } from '../support/tcp-proxy.js';

@@ -45,7 +45,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a subscription that was refused is not tried again',
     mutations: [
       {
-        file: 'stores/redis-connection/subscriber.ts',
+        file: 'stores/redis-client/subscriber.ts',
         from: 'setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY)',
         to: 'setTimeout(() => undefined, RESUBSCRIBE_DELAY)',
       },
@@ -200,7 +200,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
       {
-        file: 'stores/redis-connection/command-connection.ts',
+        file: 'stores/redis-client/command-connection.ts',
         from: 'receiver.failed(commandTimeout(this.timeout));\n    this.suspect(deadline - this.timeout);',
         to: '',
       },

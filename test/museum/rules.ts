@@ -92,7 +92,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a process that stood still judges before it reads',
     mutations: [
       {
-        file: 'stores/redis-connection/deadline-queue.ts',
+        file: 'stores/redis-client/deadline-queue.ts',
         from: 'setImmediate(() => this.check())',
         to: 'this.check()',
       },
@@ -128,11 +128,11 @@ export const RULES: readonly Exhibit[] = [
     what: 'not forgotten when it was set',
     mutations: [
       {
-        file: 'stores/redis-connection/server-clock.ts',
+        file: 'stores/redis-client/server-clock.ts',
         from: 'if (stepped || age >',
         to: 'if (!stepped && age >',
       },
-      { file: 'stores/redis-connection/server-clocks.ts', from: '        made.reset();\n', to: '' },
+      { file: 'stores/redis-client/server-clocks.ts', from: '        made.reset();\n', to: '' },
     ],
     proof: simulation('server-step'),
   },
@@ -141,13 +141,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'it counts as new',
     mutations: [
       {
-        file: 'stores/redis-connection/server-clock.ts',
+        file: 'stores/redis-client/server-clock.ts',
         from: 'return age < 0 ? Infinity : age;',
         to: 'return Math.max(0, age);',
       },
     ],
     proof: test(
-      'unit/redis-connection/server-clocks.spec.ts',
+      'unit/redis-client/server-clocks.spec.ts',
       'cannot tell the age of what comes from the future',
     ),
   },

@@ -8,10 +8,10 @@ import { Lab } from '../support/history/lab.js';
 import { startRedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { pause } from '../support/waiting.js';
-import { Crew } from './crew.js';
+import { WorkerPool } from './worker-pool.js';
 import { keysOf, PLACES } from './flows.js';
 import { expectGone, lookForTtls } from './leftovers.js';
-import { Mischief } from './mischief.js';
+import { FaultInjector } from './fault-injector.js';
 import { Round } from './rounds.js';
 import { Totals } from './totals.js';
 import { Judge } from './verdict.js';
@@ -79,13 +79,13 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
   const begin = (): Round => new Round(number, options.seed + 1_000 * number, lab, stage.folder);
   let round = begin();
   const ways = { direct: server.port, proxy: Number(new URL(proxy.url).port) };
-  const crew = new Crew(lab, ways, (worker, place) => round.join(worker, place));
-  await crew.begin(PLACES, PROXIED, SPARES);
+  const pool = new WorkerPool(lab, ways, (worker, place) => round.join(worker, place));
+  await pool.begin(PLACES, PROXIED, SPARES);
 
   const { lease, livenessWindow } = lab.times;
-  const mischief = new Mischief(
+  const faults = new FaultInjector(
     {
-      ...{ server, admin, proxy, crew },
+      ...{ server, admin, proxy, pool },
       history: lab.history,
       prefix: lab.prefix,
       keys: () => keysOf(number),
@@ -99,8 +99,8 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
   const endRound = (): void => {
     const told = round.end(stage.judge).then((verdict) => {
       totals.add(verdict);
-      totals.faults = Object.fromEntries(mischief.made);
-      totals.processes = crew.processes;
+      totals.faults = Object.fromEntries(faults.made);
+      totals.processes = pool.processes;
       options.onProgress(totals);
     });
     verdicts.push(told.catch((error: unknown) => void (failure ??= { error })));
@@ -113,10 +113,10 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
     before = round;
     number += 1;
     round = begin();
-    for (const [place, { worker }] of crew.members.entries()) round.join(worker, place);
+    for (const [place, { worker }] of pool.members.entries()) round.join(worker, place);
   };
 
-  const made = mischief.run().catch((error: unknown) => void (failure ??= { error }));
+  const made = faults.run().catch((error: unknown) => void (failure ??= { error }));
   for (const end = performance.now() + options.safety; !failure;) {
     const left = end - performance.now();
     // None is short: a killed holder's lease of the round before is over, too.
@@ -125,9 +125,9 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
     if (performance.now() >= end) break;
     await nextRound();
   }
-  await mischief.end();
+  await faults.end();
   await made;
-  await crew.settle();
+  await pool.settle();
 
   await nextRound();
   await pause(options.liveness);

@@ -1,26 +1,26 @@
 /**
  * `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. The history of a
- * round that broke something is kept in `reports/soak`. `npm run soak -- --crowd`: no faults, but very many.
+ * round that broke something is kept in `reports/soak`. `npm run soak -- --scale`: no faults, but very many.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
-import { runCrowd } from './crowd.js';
+import { runScale } from './scale.js';
 import type { Totals } from './totals.js';
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string' },
-    crowd: { type: 'boolean', default: false },
+    scale: { type: 'boolean', default: false },
   },
 });
 const seed = Number(values.seed ?? process.env['SEED'] ?? Date.now() % 2 ** 31);
 const safety = Number(values.minutes) * 60_000;
 if (!(safety > 0) || !Number.isSafeInteger(seed))
-  throw new Error('Usage: --minutes <number> --seed <whole number>, or --crowd');
+  throw new Error('Usage: --minutes <number> --seed <whole number>, or --scale');
 
 process.stderr.write(`seed ${seed}\n`);
-const { ok, result } = values.crowd ? await crowd() : await campaign();
+const { ok, result } = values.scale ? await scale() : await campaign();
 process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = ok ? 0 : 1;
 
@@ -31,8 +31,8 @@ async function campaign() {
   return { ok: totals.ok, result: totals };
 }
 
-async function crowd() {
-  const result = await runCrowd(seed);
+async function scale() {
+  const result = await runScale(seed);
   for (const sentence of [...result.totals.explanations, ...result.missed]) {
     process.stderr.write(`${sentence}\n`);
   }

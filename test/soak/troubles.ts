@@ -6,14 +6,14 @@ import { script } from '../support/native-commands.js';
 import type { Part, TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, pause } from '../support/waiting.js';
 import type { Random } from '../simulation/world/random.js';
-import type { Crew } from './crew.js';
+import type { WorkerPool } from './worker-pool.js';
 
 /** What can be done to the system, and to whom. */
 export interface Target {
   readonly server: RedisServer;
   readonly admin: Redis;
   readonly proxy: TcpProxy;
-  readonly crew: Crew;
+  readonly pool: WorkerPool;
   readonly history: History;
   readonly prefix: string;
   /** The locks in use just now. */
@@ -40,7 +40,7 @@ const ANSWER_PATIENCE = 10_000;
 const HOUR = 3_600_000;
 
 export const TROUBLES: readonly Trouble[] = [
-  { name: 'kill', perSecond: 2.6, make: ({ crew }, random) => crew.kill(random.pick(crew.members)) },
+  { name: 'kill', perSecond: 2.6, make: ({ pool }, random) => pool.kill(random.pick(pool.members)) },
   { name: 'stop briefly', perSecond: 0.12, make: (target, random) => stop(target, random, 50, 1_000) },
   {
     name: 'stop beyond the lease',
@@ -50,8 +50,8 @@ export const TROUBLES: readonly Trouble[] = [
   {
     name: 'block',
     perSecond: 0.05,
-    make: async ({ crew, history }, random) => {
-      const { worker } = random.pick(crew.members);
+    make: async ({ pool, history }, random) => {
+      const { worker } = random.pick(pool.members);
       const ms = random.between(50, 1_500);
       const { heal } = history.fault('stopped', { victim: worker.name });
       worker.block(ms);
@@ -62,8 +62,8 @@ export const TROUBLES: readonly Trouble[] = [
   {
     name: 'step a wall clock',
     perSecond: 0.04,
-    make: async ({ crew }, random) => {
-      const { worker } = random.pick(crew.members);
+    make: async ({ pool }, random) => {
+      const { worker } = random.pick(pool.members);
       const step = random.chance(0.5) ? HOUR : -HOUR;
       worker.stepClock(step);
       await pause(random.between(200, 2_000));
@@ -73,8 +73,8 @@ export const TROUBLES: readonly Trouble[] = [
   {
     name: 'cut one client',
     perSecond: 0.2,
-    make: async ({ crew, history, admin }, random) => {
-      const { worker } = random.pick(crew.members);
+    make: async ({ pool, history, admin }, random) => {
+      const { worker } = random.pick(pool.members);
       const { heal } = history.fault('cut', { victim: worker.name });
       const clients = String(await admin.call('CLIENT', 'LIST')).split('\n');
       const his = clients.filter((line) => line.includes(` name=${worker.name} `));
@@ -153,9 +153,9 @@ export const TROUBLES: readonly Trouble[] = [
   {
     name: 'force a release',
     perSecond: 0.05,
-    make: async ({ history, crew, keys }, random) => {
+    make: async ({ history, pool, keys }, random) => {
       const key = random.pick(keys());
-      const { worker } = random.pick(crew.members);
+      const { worker } = random.pick(pool.members);
       const { heal } = history.fault('forced', { key });
       // It may be killed before it answers.
       await worker.question('forceRelease', key, ANSWER_PATIENCE).catch(() => undefined);
@@ -214,15 +214,15 @@ export const TROUBLES: readonly Trouble[] = [
   },
 ];
 
-async function stop({ crew }: Target, random: Random, least: number, most: number): Promise<void> {
-  const { resume } = random.pick(crew.members).worker.stop();
+async function stop({ pool }: Target, random: Random, least: number, most: number): Promise<void> {
+  const { resume } = random.pick(pool.members).worker.stop();
   await pause(random.between(least, most));
   resume();
 }
 
 /** Something that all behind the front may feel, for so long. */
 async function atProxy(target: Target, begin: () => void | (() => void), ms: number): Promise<boolean> {
-  const victims = target.crew.behindProxy;
+  const victims = target.pool.behindProxy;
   if (victims.length === 0) return false;
   const faults = victims.map(({ name }) => target.history.fault('cut', { victim: name }));
   const end = begin();

@@ -1,6 +1,6 @@
 import type { EngineDefaults } from '../../lib/core/acquire-options.js';
 import { LockEngine } from '../../lib/core/lock-engine.js';
-import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
 import { RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
 import { USUAL_TIMES, type LabTimes } from './history/lab.js';
 

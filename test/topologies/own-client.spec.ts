@@ -1,5 +1,5 @@
 import { Redis, type Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
-import type { RedisSource } from '../../lib/stores/redis-connection/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';

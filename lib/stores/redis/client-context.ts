@@ -1,6 +1,6 @@
 import type { Watchdog } from '../../core/watchdog.js';
-import type { Patience } from '../redis-connection/patience.js';
-import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { Retry } from '../redis-client/retry.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 import type { ChangedLines } from './changed-lines.js';
 import type { LineCommands } from './line-commands.js';
 import type { Replication } from './replication.js';
@@ -13,7 +13,7 @@ const LONGEST_LABEL = 128;
 /** What all lines of one client share. */
 export interface ClientContext {
   readonly commands: LineCommands;
-  readonly patience: Patience;
+  readonly retry: Retry;
   readonly subscriber: Subscriber;
   readonly subscriptionCheck: SubscriptionCheck;
   readonly watchdog: Watchdog;

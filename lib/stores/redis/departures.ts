@@ -1,5 +1,5 @@
 import { LockTimeoutError } from '../../core/errors.js';
-import { takeOutLateCopies } from '../redis-connection/late-copies.js';
+import { takeOutLateCopies } from '../redis-client/late-copies.js';
 import type { Answer } from './answer.js';
 import type { ClientContext } from './client-context.js';
 import type { LineOfRequests } from './requests-in-line.js';
@@ -22,7 +22,7 @@ export class Departures {
    * Never rejects.
    */
   leave(waiter: Waiter): Promise<Answer | undefined> {
-    const { commands, patience, timing } = this.context;
+    const { commands, retry, timing } = this.context;
     const say = (): Promise<Answer> => {
       const sent = commands.leave(this.line.keys, waiter, this.requests.size > 0);
       waiter.leftOrder = commands.lastOrder;
@@ -31,7 +31,7 @@ export class Departures {
     return this.line.busy(async () => {
       const until = performance.now() + Math.max(timing.window, 2 * timing.commandTimeout);
       // Without an answer the liveness window ends it.
-      const answer = await patience.insist(say, until).catch(() => undefined);
+      const answer = await retry.until(say, until).catch(() => undefined);
       if (answer) this.line.take(answer);
       this.takeOutLateCopies(waiter);
       return answer;
@@ -40,14 +40,14 @@ export class Departures {
 
   /** Out of the line because the wait is over: its caller hears who was in the way. */
   async timeOut(waiter: Waiter, { key, waitTime }: LockTimeoutError): Promise<void> {
-    const answer = await this.context.patience.atMost(this.leave(waiter), LAST_WORDS);
+    const answer = await this.context.retry.atMost(this.leave(waiter), LAST_WORDS);
     const [label, heldFor, ahead] = answer?.details ?? [];
     const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
     waiter.rejectSettled(new LockTimeoutError(key, waitTime, { ...blocker(label, heldFor), ...place }));
   }
 
   takeOutLateCopies(waiter: Waiter): void {
-    takeOutLateCopies(waiter, this.line, this.context.patience, () => this.leave(waiter));
+    takeOutLateCopies(waiter, this.line, this.context.retry, () => this.leave(waiter));
   }
 }
 

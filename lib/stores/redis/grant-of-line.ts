@@ -259,8 +259,8 @@ export class GrantOfLine implements Releaser {
 
   /** Resolves when acknowledged, at the latest after the command deadline. */
   private release(over: Finished): Promise<void> {
-    const { patience, timing } = this.context;
-    const release = new ReleaseUnderWay(this, over, patience, timing);
+    const { retry, timing } = this.context;
+    const release = new ReleaseUnderWay(this, over, retry, timing);
     this.line.begin();
     this.releasing += 1;
     release.say();

@@ -2,7 +2,7 @@ import { elapsedSince, type Instant } from '../../core/clock.js';
 import { Lease } from '../../core/lease.js';
 import type { PresentGrant } from './answer.js';
 import type { Finished } from './line-commands.js';
-import { safetyMargin } from '../redis-connection/safety-margin.js';
+import { safetyMargin } from '../redis-client/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
 const NOBODY: readonly Waiter[] = [];

@@ -1,13 +1,13 @@
 import { now, type Instant } from '../../core/clock.js';
-import type { CommandConnection, Receiver } from '../redis-connection/command-connection.js';
-import type { Script } from '../redis-connection/script-call.js';
-import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { CommandConnection, Receiver } from '../redis-client/command-connection.js';
+import type { Script } from '../redis-client/script-call.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 import { understand, type Answer, type Wanted } from './answer.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
 import type { ScriptRunner } from './replication.js';
-import { toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
-import type { ServerClock } from '../redis-connection/server-clock.js';
-import type { ServerClocks } from '../redis-connection/server-clocks.js';
+import { toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
+import type { ServerClock } from '../redis-client/server-clock.js';
+import type { ServerClocks } from '../redis-client/server-clocks.js';
 import { RETENTION, Terms } from './terms.js';
 import type { Timing } from './timing.js';
 

@@ -1,4 +1,4 @@
-import type { Needs } from '../redis-connection/start-up-check.js';
+import type { Needs } from '../redis-client/start-up-check.js';
 
 /**
  * What the scripts need of the Redis user.

@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../../core/errors.js';
 import type { Watched, Watchdog } from '../../core/watchdog.js';
-import type { CommandConnection } from '../redis-connection/command-connection.js';
-import { toCommandFailure } from '../redis-connection/server-failure.js';
+import type { CommandConnection } from '../redis-client/command-connection.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
 import { primary } from './scripts.generated.js';
 
 /** How often a strict client looks at the marker, ms: several times within the shortest life of it (scripts/includes/primary.lua). */

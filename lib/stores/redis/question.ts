@@ -1,4 +1,4 @@
-import type { CommandFailure } from '../redis-connection/server-failure.js';
+import type { CommandFailure } from '../redis-client/server-failure.js';
 import type { Answer } from './answer.js';
 import { answerTo, type Hearer } from './line-commands.js';
 import type { Waiter } from './waiter.js';

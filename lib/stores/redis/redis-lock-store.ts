@@ -4,19 +4,19 @@ import { now } from '../../core/clock.js';
 import { LockConfigurationError, LockShuttingDownError, quote } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
-import { CommandConnection } from '../redis-connection/command-connection.js';
-import { encodeName } from '../redis-connection/key-encoding.js';
-import { lookAtServer } from '../redis-connection/start-up-check.js';
+import { CommandConnection } from '../redis-client/command-connection.js';
+import { encodeName } from '../redis-client/key-encoding.js';
+import { lookAtServer } from '../redis-client/start-up-check.js';
 import {
   adviseOnClient,
   openConnection,
   openSubscription,
   type RedisSource,
-} from '../redis-connection/redis-source.js';
-import { toCommandFailure } from '../redis-connection/server-failure.js';
-import { Patience } from '../redis-connection/patience.js';
-import { ServerClocks } from '../redis-connection/server-clocks.js';
-import { Subscriber } from '../redis-connection/subscriber.js';
+} from '../redis-client/redis-source.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
+import { Retry } from '../redis-client/retry.js';
+import { ServerClocks } from '../redis-client/server-clocks.js';
+import { Subscriber } from '../redis-client/subscriber.js';
 import { ChangedLines } from './changed-lines.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
@@ -121,7 +121,7 @@ export class RedisLockStore implements LockStore {
     this.context = {
       commands: lineCommands,
       replication: this.replication,
-      patience: new Patience(this.connection),
+      retry: new Retry(this.connection),
       subscriber: this.subscriber,
       subscriptionCheck: check,
       watchdog: this.watchdog,
@@ -151,7 +151,7 @@ export class RedisLockStore implements LockStore {
       this.connection.whenReady(commandTimeout),
       this.subscriber.settled(commandTimeout),
       this.replication?.start(commandTimeout),
-      this.context.patience.atMost(this.marker.settled(), commandTimeout),
+      this.context.retry.atMost(this.marker.settled(), commandTimeout),
     ]);
     if (!this.connection.ready) {
       this.options.onWarning(
@@ -165,7 +165,7 @@ export class RedisLockStore implements LockStore {
       needs(this.options.keyPrefix, this.keyPrefix),
       this.subscriber.refused,
     );
-    for (const warning of (await this.context.patience.atMost(found, commandTimeout)) ?? []) {
+    for (const warning of (await this.context.retry.atMost(found, commandTimeout)) ?? []) {
       this.options.onWarning(warning);
     }
   }
@@ -211,8 +211,8 @@ export class RedisLockStore implements LockStore {
   private async closeAll(): Promise<void> {
     const { commandTimeout } = this.timing;
     const handedBack = Promise.all(this.lines.all().map((line) => line.close()));
-    await this.context.patience.atMost(handedBack, commandTimeout);
-    this.context.patience.close();
+    await this.context.retry.atMost(handedBack, commandTimeout);
+    this.context.retry.close();
     this.watchdog.stop();
     this.lines.clear();
     await Promise.all([
@@ -243,7 +243,7 @@ export class RedisLockStore implements LockStore {
   private async say<T>(command: () => Promise<T>): Promise<T> {
     if (!this.connecting) this.connect();
     try {
-      return await this.context.patience.insist(command, performance.now() + this.timing.commandTimeout);
+      return await this.context.retry.until(command, performance.now() + this.timing.commandTimeout);
     } catch (error) {
       throw toCommandFailure(error).error;
     }

@@ -1,5 +1,5 @@
-import type { Patience } from '../redis-connection/patience.js';
-import type { CommandFailure } from '../redis-connection/server-failure.js';
+import type { Retry } from '../redis-client/retry.js';
+import type { CommandFailure } from '../redis-client/server-failure.js';
 import type { Answer } from './answer.js';
 import { answerTo, type Finished, type Hearer } from './line-commands.js';
 import type { Timing } from './timing.js';
@@ -22,7 +22,7 @@ export class ReleaseUnderWay implements Hearer {
   constructor(
     private readonly releaser: Releaser,
     private readonly over: Finished,
-    private readonly patience: Patience,
+    private readonly retry: Retry,
     private readonly timing: Timing,
   ) {
     this.acknowledged = new Promise((resolve) => (this.acknowledge = resolve));
@@ -38,13 +38,13 @@ export class ReleaseUnderWay implements Hearer {
   }
 
   failed(failure: CommandFailure): void {
-    const { patience, releaser, started, timing } = this;
+    const { retry, releaser, started, timing } = this;
     const repeat = (): Promise<Answer> => answerTo((hearer) => releaser.sendRelease(this.over, hearer));
-    const repeated = patience.repeat(failure, repeat, started + timing.lease).then(
+    const repeated = retry.repeat(failure, repeat, started + timing.lease).then(
       (answer) => releaser.released(answer),
       () => releaser.released(undefined),
     );
     const left = started + timing.commandTimeout - performance.now();
-    void patience.atMost(repeated, left).then(this.acknowledge);
+    void retry.atMost(repeated, left).then(this.acknowledge);
   }
 }

@@ -1,9 +1,9 @@
 import { LockConfigurationError, LockNotReplicatedError, type FairLockError } from '../../core/errors.js';
-import { CommandConnection } from '../redis-connection/command-connection.js';
-import type { Script } from '../redis-connection/script-call.js';
-import { Patience } from '../redis-connection/patience.js';
-import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
-import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+import { CommandConnection } from '../redis-client/command-connection.js';
+import type { Script } from '../redis-client/script-call.js';
+import { Retry } from '../redis-client/retry.js';
+import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
 /** Runs scripts. */
@@ -45,7 +45,7 @@ class UnknownScript extends Error {}
  * WAIT is under way all further commands are gathered, to go out together with one WAIT behind them.
  */
 export class Replication {
-  private readonly patience: Patience;
+  private readonly retry: Retry;
   private gathered: Item[] = [];
   private busy = false;
   /** Counts connections: an answer to a WAIT counts only on the one that carried the writes. */
@@ -59,7 +59,7 @@ export class Replication {
     private readonly connection: CommandConnection,
     private readonly options: ReplicationOptions,
   ) {
-    this.patience = new Patience(connection);
+    this.retry = new Retry(connection);
     this.wait = new WaitCommand(connection, options);
     this.firstProbe = new Promise((resolve) => {
       connection.onConnected = () => void this.probe().then(resolve);
@@ -92,7 +92,7 @@ export class Replication {
 
   /** Resolves when it is known, and warned of, whether this server can do what is demanded; after `limit` ms at the latest. */
   async start(limit: number): Promise<void> {
-    await this.patience.atMost(this.firstProbe, limit);
+    await this.retry.atMost(this.firstProbe, limit);
   }
 
   /**
@@ -107,11 +107,11 @@ export class Replication {
     deadline: number,
     onAnswer?: (answer: T) => void,
   ): Promise<Replicated<T>> {
-    return this.patience.insist(() => this.once(say, onAnswer), deadline);
+    return this.retry.until(() => this.once(say, onAnswer), deadline);
   }
 
   async close(limit: number): Promise<void> {
-    this.patience.close();
+    this.retry.close();
     await this.connection.close(limit);
   }
 
@@ -177,7 +177,7 @@ export class Replication {
     const said = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
     // Replies come in the order of the commands; what is still to come then is only that they are heard.
     const waited = this.wait.send().then((replicas) => said.then(() => replicas));
-    const replicas = await this.patience.atMost(waited, timeout + slack);
+    const replicas = await this.retry.atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
     // On another connection WAIT says nothing about these writes.
     if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;

@@ -7,7 +7,7 @@ import {
 } from '../../core/errors.js';
 import { LinkedList } from '../../core/linked-list.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
-import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { describe, type ClientContext } from './client-context.js';
 import type { Answer } from './answer.js';
 import { blocker, Departures } from './departures.js';
@@ -196,7 +196,7 @@ export class RequestsInLine implements Questioner {
   }
 
   doubtful(question: Question, failure: CommandFailure): void {
-    this.context.patience.repeat(failure, question.repeat, question.deadline).then(
+    this.context.retry.repeat(failure, question.repeat, question.deadline).then(
       (answer) => this.answered(question, answer),
       (error: unknown) => this.failed(question, error),
     );
@@ -259,7 +259,7 @@ export class RequestsInLine implements Questioner {
     if (waiter.settled) return;
     if (waiter.ticket > 0 && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      this.context.patience.later(RETRY_PAUSE, () => this.ask(waiter));
+      this.context.retry.later(RETRY_PAUSE, () => this.ask(waiter));
       return;
     }
     this.reject(waiter, failure.error);

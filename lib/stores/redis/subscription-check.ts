@@ -1,4 +1,4 @@
-import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 
 /** Where not even a new subscription hears a ping, it is tried again ever less often, up to so many periods. */
 const LONGEST_PATIENCE = 32;
@@ -16,7 +16,7 @@ export class SubscriptionCheck {
   /** The server says that it has sent the last ping, which has not come. */
   private missing = false;
   /** Periods between two pings; more than one where nothing was heard since a rebuild (messages may be denied). */
-  private patience = 1;
+  private retry = 1;
 
   constructor(
     private readonly subscriber: Subscriber,
@@ -29,7 +29,7 @@ export class SubscriptionCheck {
   /** Whether the heartbeat that is about to be sent should send this client a message. */
   wantsPing(): boolean {
     const time = performance.now();
-    if (this.missing || !this.subscriber.up || !this.isLater(time, this.patience)) return false;
+    if (this.missing || !this.subscriber.up || !this.isLater(time, this.retry)) return false;
     this.pingedAt = time;
     return true;
   }
@@ -38,7 +38,7 @@ export class SubscriptionCheck {
   heard(): void {
     this.heardAt = performance.now();
     this.missing = false;
-    this.patience = 1;
+    this.retry = 1;
   }
 
   /** A heartbeat was carried out. `listening`: how many connections listened to this client's channel then; -1: not known. */
@@ -53,7 +53,7 @@ export class SubscriptionCheck {
     if (!this.missing) return;
     this.missing = false;
     if (!this.wasUpAt(this.pingedAt)) return;
-    this.patience = Math.min(2 * this.patience, LONGEST_PATIENCE);
+    this.retry = Math.min(2 * this.retry, LONGEST_PATIENCE);
     this.subscriber.rebuild();
   }
 

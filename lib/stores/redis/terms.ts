@@ -1,5 +1,5 @@
-import type { CommandConnection } from '../redis-connection/command-connection.js';
-import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { CommandConnection } from '../redis-client/command-connection.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 import type { Timing } from './timing.js';
 
 /** How long the hash of a grant that nobody released outlives its lease, ms; the same as in scripts/includes/state.lua. */

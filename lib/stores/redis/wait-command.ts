@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../core/errors.js';
-import type { CommandConnection } from '../redis-connection/command-connection.js';
+import type { CommandConnection } from '../redis-client/command-connection.js';
 
 export interface WaitOptions {
   /** How many replicas must have a write before it counts. */

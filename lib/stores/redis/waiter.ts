@@ -2,7 +2,7 @@ import type { FairLockError } from '../../core/errors.js';
 import type { Linked } from '../../core/linked-list.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import type { Watchdog } from '../../core/watchdog.js';
-import { PendingRequest } from '../redis-connection/pending-request.js';
+import { PendingRequest } from '../redis-client/pending-request.js';
 import type { Asking } from './line-commands.js';
 
 /** One request in line, with what this client knows of its place. */

@@ -1,5 +1,5 @@
 import type { Watchdog } from '../../core/watchdog.js';
-import type { Patience } from '../redis-connection/patience.js';
+import type { Retry } from '../redis-client/retry.js';
 import type { LineCommands } from './line-commands.js';
 import type { Timing } from './timing.js';
 import type { WakeUps } from './wake-ups.js';
@@ -8,7 +8,7 @@ import type { WakeUps } from './wake-ups.js';
 export interface ClientContext {
   readonly commands: LineCommands;
   readonly wakeUps: WakeUps;
-  readonly patience: Patience;
+  readonly retry: Retry;
   readonly watchdog: Watchdog;
   readonly timing: Timing;
   /** The uuid by which Redisson knows this client. */

@@ -1,5 +1,5 @@
 import { LockTimeoutError } from '../../core/errors.js';
-import { takeOutLateCopies } from '../redis-connection/late-copies.js';
+import { takeOutLateCopies } from '../redis-client/late-copies.js';
 import type { ClientContext } from './client-context.js';
 import type { Answer } from './line-commands.js';
 import type { LineOfRequests } from './requests-in-line.js';
@@ -19,7 +19,7 @@ export class Departures {
 
   /** Out of the line, and out of the lock if it was just given. Never rejects. */
   leave(waiter: Waiter): Promise<Answer | undefined> {
-    const { commands, patience, timing } = this.context;
+    const { commands, retry, timing } = this.context;
     const say = (): Promise<Answer> => {
       const sent = commands.leave(this.line.keys, waiter);
       waiter.leftOrder = commands.lastOrder;
@@ -28,7 +28,7 @@ export class Departures {
     return this.line.busy(async () => {
       const until = performance.now() + Math.max(timing.lease, timing.commandTimeout);
       // Without an answer its deadline in line ends it.
-      const answer = await patience.insist(say, until).catch(() => undefined);
+      const answer = await retry.until(say, until).catch(() => undefined);
       if (answer) this.tell(String(answer.details[0]));
       this.takeOutLateCopies(waiter);
       return answer;
@@ -37,7 +37,7 @@ export class Departures {
 
   /** Out of the line because the wait is over: its caller hears who was in the way. */
   async timeOut(waiter: Waiter, waitTime: number): Promise<void> {
-    const answer = await this.context.patience.atMost(this.leave(waiter), LAST_WORDS);
+    const answer = await this.context.retry.atMost(this.leave(waiter), LAST_WORDS);
     const [, holder, ahead] = answer?.details ?? [];
     const place = Number(ahead) >= 0 ? { ahead: Number(ahead) } : {};
     const blockedBy = { ...this.blocker(holder), ...place };
@@ -45,7 +45,7 @@ export class Departures {
   }
 
   takeOutLateCopies(waiter: Waiter): void {
-    takeOutLateCopies(waiter, this.line, this.context.patience, async () => {
+    takeOutLateCopies(waiter, this.line, this.context.retry, async () => {
       if (!this.line.isHeldBy(waiter)) await this.leave(waiter);
     });
   }

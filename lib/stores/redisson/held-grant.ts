@@ -1,7 +1,7 @@
 import { Lease } from '../../core/lease.js';
 import type { Grant } from '../../core/lock-store.js';
 import type { Watched } from '../../core/watchdog.js';
-import { safetyMargin } from '../redis-connection/safety-margin.js';
+import { safetyMargin } from '../redis-client/safety-margin.js';
 import type { ClientContext } from './client-context.js';
 import type { Answer } from './line-commands.js';
 import type { LineKeys } from './line-keys.js';
@@ -83,18 +83,18 @@ export class HeldGrant implements Watched, Grant {
 
   /** Also if it is lost: by the server's clock it may not have ended yet, and whoever worked under it has stopped. */
   private giveBack(): Promise<void> {
-    const { commands, patience, watchdog, timing } = this.context;
+    const { commands, retry, watchdog, timing } = this.context;
     const until = performance.now() + Math.max(this.waiter.leaseTime, timing.commandTimeout);
     this.lease.end();
     watchdog.cancel(this);
     // Without an answer the end of the lease gives the lock on.
-    const acknowledged = patience
-      .insist(() => commands.release(this.keys, this.id), until)
+    const acknowledged = retry
+      .until(() => commands.release(this.keys, this.id), until)
       .then(
         ({ details }) => this.onOver(String(details[0])),
         () => this.onOver(),
       );
-    return patience.atMost(acknowledged, timing.commandTimeout);
+    return retry.atMost(acknowledged, timing.commandTimeout);
   }
 
   /** Never rejects. */

@@ -1,7 +1,7 @@
 import { now, type Instant } from '../../core/clock.js';
-import type { CommandConnection } from '../redis-connection/command-connection.js';
-import type { Script } from '../redis-connection/script-call.js';
-import type { ServerClock } from '../redis-connection/server-clock.js';
+import type { CommandConnection } from '../redis-client/command-connection.js';
+import type { Script } from '../redis-client/script-call.js';
+import type { ServerClock } from '../redis-client/server-clock.js';
 import type { LineKeys } from './line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from './scripts.generated.js';
 

@@ -3,12 +3,12 @@ import { hostname } from 'node:os';
 import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
-import { CommandConnection } from '../redis-connection/command-connection.js';
-import { Patience } from '../redis-connection/patience.js';
-import { openConnection, type RedisSource } from '../redis-connection/redis-source.js';
-import { toCommandFailure } from '../redis-connection/server-failure.js';
-import { ServerClock } from '../redis-connection/server-clock.js';
-import { Subscriber } from '../redis-connection/subscriber.js';
+import { CommandConnection } from '../redis-client/command-connection.js';
+import { Retry } from '../redis-client/retry.js';
+import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
+import { ServerClock } from '../redis-client/server-clock.js';
+import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type Answer } from './line-commands.js';
 import { lineKeys, type LineKeys } from './line-keys.js';
@@ -74,7 +74,7 @@ export class RedissonLockStore implements LockStore {
     this.context = {
       commands: new LineCommands(this.connection, clock, publish),
       wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel) => this.onMessage(channel)),
-      patience: new Patience(this.connection),
+      retry: new Retry(this.connection),
       watchdog: new Watchdog(),
       timing: timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout),
       uuid: randomUUID(),
@@ -146,11 +146,11 @@ export class RedissonLockStore implements LockStore {
   }
 
   private async closeAll(): Promise<void> {
-    const { patience, watchdog, timing } = this.context;
+    const { retry, watchdog, timing } = this.context;
     const { commandTimeout } = timing;
     const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
-    await patience.atMost(handedBack, commandTimeout);
-    patience.close();
+    await retry.atMost(handedBack, commandTimeout);
+    retry.close();
     watchdog.stop();
     this.lines.clear();
     await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
@@ -172,9 +172,9 @@ export class RedissonLockStore implements LockStore {
   }
 
   private async say(command: () => Promise<Answer>): Promise<Answer> {
-    const { patience, timing } = this.context;
+    const { retry, timing } = this.context;
     try {
-      return await patience.insist(command, performance.now() + timing.commandTimeout);
+      return await retry.until(command, performance.now() + timing.commandTimeout);
     } catch (error) {
       throw toCommandFailure(error).error;
     }

@@ -6,7 +6,7 @@ import {
   quote,
   type FairLockError,
 } from '../../core/errors.js';
-import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-connection/server-failure.js';
+import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import type { ClientContext } from './client-context.js';
 import { Departures } from './departures.js';
 import type { Answer } from './line-commands.js';
@@ -134,7 +134,7 @@ export class RequestsInLine {
   }
 
   private async insistOnAnswer(waiter: Waiter): Promise<Answer> {
-    const { commands, patience, timing } = this.context;
+    const { commands, retry, timing } = this.context;
     const deadline = performance.now() + timing.commandTimeout;
     const say = async (): Promise<Answer> => {
       const asked = commands.acquire(this.line.keys, waiter, deadline);
@@ -147,10 +147,10 @@ export class RequestsInLine {
         throw failure;
       }
     };
-    let answer = await patience.insist(say, deadline, () => waiter.settled);
+    let answer = await retry.until(say, deadline, () => waiter.settled);
     // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
     while (answer.status === 'EXPIRED' && performance.now() < deadline && !waiter.settled) {
-      answer = await patience.insist(say, deadline, () => waiter.settled);
+      answer = await retry.until(say, deadline, () => waiter.settled);
     }
     return answer;
   }
@@ -182,7 +182,7 @@ export class RequestsInLine {
     if (waiter.settled) return;
     if (waiter.placed && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      this.context.patience.later(RETRY_PAUSE, () => void this.ask(waiter));
+      this.context.retry.later(RETRY_PAUSE, () => void this.ask(waiter));
       return;
     }
     this.reject(waiter, failure.error);

@@ -1,7 +1,7 @@
 import type { FairLockError } from '../../core/errors.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import type { Watchdog } from '../../core/watchdog.js';
-import { PendingRequest } from '../redis-connection/pending-request.js';
+import { PendingRequest } from '../redis-client/pending-request.js';
 import type { Asking } from './line-commands.js';
 import type { Timing } from './timing.js';
 

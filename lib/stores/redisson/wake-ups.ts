@@ -1,5 +1,5 @@
 import type { Redis, Cluster } from 'ioredis';
-import type { Subscriber } from '../redis-connection/subscriber.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 
 /**
  * The channels on which waiters are woken.

@@ -1,0 +1,109 @@
+import { inspect } from 'node:util';
+import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
+import { LockConfigurationError } from './errors.js';
+import { currentScope, type Scope } from './hold-scope.js';
+import { currentRequestSignal } from './request-scope.js';
+
+/** One call of an engine: its terms, checked, and who makes it. */
+export class AcquireCall {
+  readonly waitTime: number;
+  /** When the wait is over, on the monotonic clock. */
+  readonly deadline: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly maxHold: number;
+  readonly onLost: 'signal' | 'reject';
+  readonly reentrant: boolean;
+  readonly owner: string | undefined;
+  readonly label: string;
+  readonly signal: AbortSignal | undefined;
+  readonly requestSignal: AbortSignal | undefined = currentRequestSignal();
+  readonly onQueued: ((position: number) => void) | undefined;
+  /** The holds that the asking flow is inside of. */
+  readonly scope: Scope | undefined = currentScope();
+
+  /**
+   * @param waitTime in place of the option
+   * @throws LockConfigurationError for an option that cannot work
+   */
+  constructor(options: AcquireOptions, defaults: EngineDefaults, waitTime?: number) {
+    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+    this.waitTime = waitTime ?? options.waitTime ?? defaults.waitTime;
+    this.leaseTime = options.leaseTime;
+    this.maxQueue = options.maxQueue ?? defaults.maxQueue;
+    this.maxHold = options.maxHold ?? defaults.maxHold;
+    this.onLost = options.onLost ?? defaults.onLost;
+    this.reentrant = options.reentrant ?? defaults.reentrant;
+    this.owner = options.owner;
+    this.label = options.label ?? '';
+    this.signal = options.signal;
+    this.onQueued = options.onQueued;
+    this.check();
+    this.onQueued = options.onQueued && guarded(options.onQueued, defaults);
+    this.deadline = performance.now() + this.waitTime;
+  }
+
+  /** Milliseconds left to wait. */
+  remaining(): number {
+    return Math.max(0, this.deadline - performance.now());
+  }
+
+  /** Everything is checked before anything is queued. Comparisons are written so that NaN fails them. */
+  private check(): void {
+    const { waitTime, leaseTime, maxQueue, maxHold, onLost, reentrant, owner, label, signal, onQueued } =
+      this;
+    if (!(isNumber(waitTime) && waitTime >= 0)) {
+      refuse(
+        'waitTime',
+        'a number of milliseconds, 0 (try once) or more, or Infinity (wait for ever)',
+        waitTime,
+      );
+    }
+    if (leaseTime !== undefined && !(isNumber(leaseTime) && leaseTime > 0 && leaseTime < Infinity)) {
+      refuse(
+        'leaseTime',
+        'a finite number of milliseconds above 0, or absent for a lease that is renewed',
+        leaseTime,
+      );
+    }
+    if (!(isNumber(maxQueue) && maxQueue >= 0))
+      refuse('maxQueue', 'a number, 0 or more, or Infinity', maxQueue);
+    if (!(isNumber(maxHold) && maxHold > 0)) {
+      refuse('maxHold', 'a number of milliseconds above 0, or Infinity', maxHold);
+    }
+    if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
+    if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
+    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
+      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
+    }
+    if (typeof label !== 'string') refuse('label', 'a string', label);
+    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
+    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+  }
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
+/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
+function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
+  return (position) => {
+    try {
+      onQueued(position);
+    } catch (error) {
+      defaults.onWarning('onQueued threw; the request stays in line.', { error });
+    }
+  };
+}
+
+/** By shape: a signal may come from another realm or a polyfill. */
+function isAbortSignal(value: AbortSignal | null): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
+function refuse(option: string, expected: string, got: unknown): never {
+  throw new LockConfigurationError(
+    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
+  );
+}

@@ -1,0 +1,69 @@
+import type { EngineDefaults } from './acquire-options.js';
+import type { AcquireCall } from './acquire-call.js';
+import { LockShuttingDownError, quote } from './errors.js';
+import { ActiveGrant, type Hold } from './hold.js';
+import { LinkedList } from './linked-list.js';
+import type { Grant } from './lock-store.js';
+import type { Owners } from './owners.js';
+import type { Watchdog, Watched } from './watchdog.js';
+
+/** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
+export class ActiveGrants {
+  private readonly all = new LinkedList<ActiveGrant>();
+
+  constructor(
+    private readonly watchdog: Watchdog,
+    private readonly owners: Owners,
+    private readonly warn: EngineDefaults['onWarning'],
+  ) {}
+
+  /** Takes in what the store granted; the asker has the first hold on it. */
+  add(grant: Grant, encoded: string, call: AcquireCall): Hold {
+    const limit = call.maxHold < Infinity ? new MaxHold(grant, call, this.warn) : undefined;
+    const held = new ActiveGrant(grant, encoded, this, call, this.watchdog, limit);
+    if (limit) this.watchdog.schedule(limit, performance.now() + call.maxHold);
+    this.all.add(held);
+    grant.lease.onLost((error) => {
+      held.refuseWaiting(error);
+      this.warn(error.message, { key: grant.key, token: grant.token, label: call.label });
+    });
+    return held.enter(call.label);
+  }
+
+  done(held: ActiveGrant): void {
+    this.all.delete(held);
+    if (held.limit) this.watchdog.cancel(held.limit);
+    this.owners.release(held);
+  }
+
+  /** The drain time is over: asks all who hold to stop. */
+  interrupt(): void {
+    for (const { key, lease } of this.all.all()) lease.interrupt(new LockShuttingDownError(key));
+  }
+
+  async releaseAll(): Promise<void> {
+    await Promise.all(this.all.all().map(({ grant }) => grant.release()));
+  }
+}
+
+/** Ends the renewing of a grant that is held for too long, so that a hung section cannot hold for ever. */
+class MaxHold implements Watched {
+  constructor(
+    private readonly grant: Grant,
+    private readonly call: AcquireCall,
+    private readonly warn: EngineDefaults['onWarning'],
+  ) {}
+
+  onDue(): void {
+    const { grant, call } = this;
+    const why = `it was held for longer than maxHold (${call.maxHold} ms)`;
+    if (grant.lease.remaining() < Infinity) {
+      this.warn(`The lock ${quote(grant.key)} will be lost when its lease runs out: ${why}.`, {
+        key: grant.key,
+        token: grant.token,
+        label: call.label,
+      });
+    }
+    grant.lease.stopRenewing(why);
+  }
+}

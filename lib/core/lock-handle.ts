@@ -1,0 +1,120 @@
+import { controllerForMany, follow, unfollow } from './abort-relay.js';
+import { LockNotHeldError, type LockLostError } from './errors.js';
+import type { ScopedLock } from './fair-lock.js';
+import { runInScope, type Inside, type LockInScope } from './hold-scope.js';
+import { endInReverse, type Hold } from './hold.js';
+import type { LeaseState } from './lease.js';
+
+/** From best to worst. */
+const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
+
+const NONE: readonly Hold[] = [];
+
+/** The handle of one acquire: a hold for each key. */
+export class LockHandle implements ScopedLock, LockInScope {
+  private joinedSignals: AbortController | undefined;
+  /** Emptied by the release. */
+  private readonly inside: Inside = { lock: this };
+  private givenBack = Promise.resolve();
+  /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
+  private lostBeforeRelease: LockLostError | undefined;
+
+  /** One for each key, in the order in which they were taken. */
+  constructor(
+    private readonly first: Hold,
+    private readonly others: readonly Hold[] = NONE,
+  ) {}
+
+  get holds(): readonly Hold[] {
+    return [this.first, ...this.others];
+  }
+
+  get key(): string {
+    return this.first.held.key;
+  }
+
+  get keys(): readonly string[] {
+    return this.holds.map(({ held }) => held.key);
+  }
+
+  get token(): number | undefined {
+    return this.others.length === 0 ? this.first.held.grant.token : undefined;
+  }
+
+  get tokens(): ReadonlyMap<string, number> {
+    const tokens = new Map<string, number>();
+    for (const { key, grant } of this.holds.map(({ held }) => held)) {
+      if (grant.token !== undefined) tokens.set(key, grant.token);
+    }
+    return tokens;
+  }
+
+  get state(): LeaseState {
+    if (!this.open) return this.lostBeforeRelease ? 'lost' : 'released';
+    let worst = 0;
+    for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
+    return STATES[worst] ?? 'lost';
+  }
+
+  get signal(): AbortSignal {
+    if (this.others.length === 0) return this.first.held.lease.signal;
+    if (!this.joinedSignals) {
+      this.joinedSignals = controllerForMany();
+      for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
+      if (!this.open) this.unfollowAll();
+    }
+    return this.joinedSignals.signal;
+  }
+
+  get holdCount(): number {
+    return this.first.held.openHolds;
+  }
+
+  /** The first of its keys' losses that is found; undefined while all are held. */
+  get lostError(): LockLostError | undefined {
+    if (!this.open) return this.lostBeforeRelease;
+    if (this.others.length === 0) return this.first.held.lease.lostError;
+    for (const { held } of this.holds) {
+      const lost = held.lease.lostError;
+      if (lost) return lost;
+    }
+    return undefined;
+  }
+
+  remaining(): number {
+    return this.open ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
+  }
+
+  assertHeld(): void {
+    const lost = this.lostError;
+    if (lost) throw lost;
+    if (this.state === 'released') throw new LockNotHeldError(this.key);
+  }
+
+  release(): Promise<void> {
+    // To look may tell that it is lost to listeners, which may release it.
+    const lost = this.lostError;
+    if (!this.open) return this.givenBack;
+    this.inside.lock = undefined;
+    this.lostBeforeRelease = lost;
+    this.unfollowAll();
+    return (this.givenBack = this.others.length === 0 ? this.first.end() : endInReverse(this.holds));
+  }
+
+  run<T>(code: () => T): T {
+    return runInScope(this.inside, code);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  private get open(): boolean {
+    return this.inside.lock !== undefined;
+  }
+
+  private unfollowAll(): void {
+    if (!this.joinedSignals) return;
+    for (const { held } of this.holds) unfollow(held.lease.signal, this.joinedSignals);
+  }
+}

@@ -1,0 +1,126 @@
+import { type ServerResponse } from 'node:http';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  mixin,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { type Observable } from 'rxjs';
+import { type AcquireOptions } from '../core/acquire-options.js';
+import { LockConfigurationError } from '../core/errors.js';
+import { type FairLockService } from './fair-lock.service.js';
+import { getFairLockToken } from './fair-lock.tokens.js';
+import { checkMadeKeys, HTTP_REQUEST, parseKeyTemplates } from './key-template.js';
+import { lockObservable } from './locked-observable.js';
+import { openStream, type StreamHold } from './locked-stream.js';
+
+/** Where the key of a request comes from. */
+export type RequestKey =
+  string | readonly string[] | ((context: ExecutionContext) => string | readonly string[]);
+
+/** How an intercepted handler locks. Absent options take those of the module. */
+export interface FairLockInterceptorOptions extends Pick<
+  AcquireOptions,
+  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant'
+> {
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
+  name?: string | undefined;
+  /**
+   * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`,
+   * for HTTP: until besides that the response has been sent, or its client has gone.
+   */
+  until?: 'handler' | 'response' | undefined;
+}
+
+/**
+ * Locks handlers by what their request says, also for whole controllers. It runs before pipes: a request that fails
+ * validation has had the lock, and the handler's arguments are not known. Where they matter, take `@FairLocked`.
+ *
+ * @example
+ * @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
+ * @UseInterceptors(FairLockInterceptor.for((context) => `tenant:${tenantOf(context)}`, { waitTime: 5_000 }))
+ */
+@Injectable()
+export abstract class FairLockInterceptor implements NestInterceptor {
+  /**
+   * An interceptor for `@UseInterceptors`.
+   *
+   * @param key `'cart:<params.id>'` reads the HTTP request; a list of templates locks all; a function of the
+   *   ExecutionContext serves every transport
+   * @throws LockKeyError at once for a malformed template; at the request where it finds no string, number, bigint or
+   *   boolean
+   */
+  static for(
+    key: RequestKey,
+    { name, until = 'handler', ...acquireOptions }: FairLockInterceptorOptions = {},
+  ): Type<NestInterceptor> {
+    const keysOf = keysOfContext(key);
+
+    @Injectable()
+    class KeyedFairLockInterceptor extends FairLockInterceptor {
+      @Inject(getFairLockToken(name)) private readonly locks!: FairLockService;
+
+      intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        return lockObservable(
+          async (leaving) => {
+            const response = until === 'response' ? responseOf(context) : undefined;
+            const options = { ...acquireOptions, label: placeOf(context) };
+            const hold = await openStream(this.locks, keysOf(context), options, leaving);
+            return response ? holdUntilClosed(response, hold) : hold;
+          },
+          () => next.handle() as Observable<unknown>,
+        );
+      }
+    }
+
+    return mixin(KeyedFairLockInterceptor);
+  }
+
+  abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
+}
+
+function placeOf(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
+}
+
+function keysOfContext(key: RequestKey): (context: ExecutionContext) => string | readonly string[] {
+  if (typeof key === 'function') return (context) => checkMadeKeys(key(context), placeOf(context));
+  const render = parseKeyTemplates(key, HTTP_REQUEST, 'FairLockInterceptor');
+  return (context) => {
+    requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
+    return render(context.switchToHttp().getRequest());
+  };
+}
+
+function responseOf(context: ExecutionContext): ServerResponse {
+  requireHttp(context, "until: 'response' is for HTTP; for other transports the lock ends with the handler");
+  const response = context.switchToHttp().getResponse<ServerResponse | { raw: ServerResponse }>();
+  return 'raw' in response ? response.raw : response;
+}
+
+function requireHttp(context: ExecutionContext, otherwise: string): void {
+  if (context.getType() === 'http') return;
+  throw new LockConfigurationError(
+    `FairLockInterceptor on ${placeOf(context)}, called by ${context.getType()}: ${otherwise}.`,
+  );
+}
+
+/** A hold that is given back when its handler has released it and the response is closed, whichever comes last. */
+function holdUntilClosed(response: ServerResponse, { lock, onLost }: StreamHold): StreamHold {
+  const closed = new Promise<void>((resolve) => {
+    if (response.destroyed || response.writableFinished) return resolve();
+    response.once('finish', resolve);
+    response.once('close', resolve);
+  });
+  return {
+    lock: {
+      run: (code) => lock.run(code),
+      signal: lock.signal,
+      release: () => closed.then(() => lock.release()),
+    },
+    onLost,
+  };
+}

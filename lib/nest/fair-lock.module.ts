@@ -1,0 +1,86 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type NestModule,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { type LockEngine } from '../core/lock-engine.js';
+import { type LockStore } from '../core/lock-store.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  FAIR_LOCK_ENGINE,
+  FAIR_LOCK_OPTIONS,
+  FAIR_LOCK_STORE,
+  FairLockModuleBase,
+  type OPTIONS_TYPE,
+} from './fair-lock.module-definition.js';
+import { type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { installHttpRequestScope } from './http-request-scope.js';
+
+/**
+ * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
+ *
+ * With `app.enableShutdownHooks()`, a process that is told to stop leaves every line at once, lets its holders end, and
+ * hands its locks on; without them its locks are free when their lease has run out.
+ *
+ * @example
+ * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost
+ * FairLockModule.forRoot({ redis: 'redis://cache:6379', waitTime: 20_000 })
+ * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one beside it
+ * FairLockModule.forRootAsync({
+ *   inject: [ConfigService],
+ *   useFactory: (config: ConfigService) => ({ redis: config.getOrThrow<string>('REDIS_URL') }),
+ * })
+ */
+@Module({})
+export class FairLockModule
+  extends FairLockModuleBase
+  implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  constructor(
+    @Inject(FAIR_LOCK_OPTIONS) private readonly options: ResolvedFairLockOptions,
+    @Inject(FAIR_LOCK_STORE) private readonly store: LockStore,
+    @Inject(FAIR_LOCK_ENGINE) private readonly engine: LockEngine,
+    @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
+  ) {
+    super();
+  }
+
+  /**
+   * Registers the lock with options known now.
+   *
+   * @throws LockConfigurationError at boot, with a sentence, for an option that cannot work or does not exist
+   */
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    return super.forRoot(options);
+  }
+
+  /**
+   * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
+   * `createFairLockOptions()`). `name` and `isGlobal` stand beside them, not in what they make.
+   */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return super.forRootAsync(options);
+  }
+
+  configure(): void {
+    if (this.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
+  }
+
+  async onModuleInit(): Promise<void> {
+    await this.store.start();
+  }
+
+  /** Nest now lets requests in flight finish, so whoever is in line without holding anything must go. */
+  beforeApplicationShutdown(): void {
+    this.engine.beginShutdown();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.engine.close();
+  }
+}

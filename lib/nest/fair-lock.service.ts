@@ -1,0 +1,104 @@
+import { type AcquireOptions } from '../core/acquire-options.js';
+import { type FairLock, type ScopedLock } from '../core/fair-lock.js';
+import { type LockEngine } from '../core/lock-engine.js';
+import { type LockSnapshot } from '../core/lock-store.js';
+
+/**
+ * Locks by hand, where a decorator does not fit.
+ *
+ * Whoever asks first is served first, over all processes that use the same Redis and key prefix. Several keys are
+ * taken together, without duplicates, in one global order, so that two callers never block each other.
+ *
+ * What every method that waits may throw:
+ * - `LockTimeoutError` (423): `waitTime` was over; the request is out of the line
+ * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
+ * - `LockQueueFullError` (503): `maxQueue` requests wait already
+ * - `LockStoreUnavailableError` (503): Redis did not answer a new request within `commandTimeout`
+ * - `LockShuttingDownError` (503): the application is closing
+ * - `LockDeadlockError`, `LockKeyError`, `LockConfigurationError` (500): a mistake in the call
+ *
+ * @example
+ * await this.locks.withLock('order:42', async (lock) => {
+ *   await this.orders.pay(42, { fence: lock.token });
+ * });
+ */
+export class FairLockService {
+  constructor(
+    private readonly engine: LockEngine,
+    /** What a caller learns when its lock was lost: the module's option of this name. */
+    readonly onLost: 'signal' | 'reject',
+  ) {}
+
+  /**
+   * Runs `section` while holding the lock, and resolves with its result once the lock is given back.
+   *
+   * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
+   * through untouched, and so does its result: giving the lock back never replaces them.
+   *
+   * @throws LockLostError only with `onLost: 'reject'`, if the lock was lost meanwhile
+   */
+  withLock<T>(
+    keys: string | readonly string[],
+    section: (lock: FairLock) => Promise<T> | T,
+    options?: AcquireOptions,
+  ): Promise<T> {
+    return this.engine.withLock(keys, section, options);
+  }
+
+  /**
+   * Waits for the lock and hands it over; give it back with `release()`, or let `await using` do it.
+   *
+   * A hold acquired this way does not make what follows in the same flow reentrant: that takes `withLock`, or the same
+   * `owner`.
+   *
+   * @example
+   * await using lock = await this.locks.acquire('order:42');
+   */
+  acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
+    return this.engine.acquire(keys, options);
+  }
+
+  /** As `acquire`, without waiting: undefined if a key is busy or anybody waits for it. */
+  tryAcquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock | undefined> {
+    return this.engine.tryAcquire(keys, options);
+  }
+
+  /**
+   * As `acquire`, for work that is not one function call, such as a stream: whatever `lock.run` runs is inside the
+   * hold, so that there a request for the same keys does not wait for itself.
+   */
+  open(keys: string | readonly string[], options?: AcquireOptions): Promise<ScopedLock> {
+    return this.engine.open(keys, options);
+  }
+
+  /**
+   * The hold that the running flow is inside of: the one on `key`, without `key` the innermost. Undefined outside.
+   *
+   * @example
+   * @FairLocked('order:<0>')
+   * async pay(id: string) {
+   *   const fence = this.locks.current()?.token;
+   * }
+   */
+  current(key?: string): FairLock | undefined {
+    return this.engine.current(key);
+  }
+
+  /** Who holds `key`, and who waits for it. */
+  inspect(key: string): Promise<LockSnapshot> {
+    return this.engine.inspect(key);
+  }
+
+  /** Whether anybody holds `key`, here or elsewhere. What it says may be over when you read it. */
+  isLocked(key: string): Promise<boolean> {
+    return this.engine.isLocked(key);
+  }
+
+  /**
+   * Takes `key` from whoever holds it and gives it to the next in line; false if nobody held it. The holder is told
+   * that the lock is lost, but may go on for a moment: only a fencing token keeps its late writes out.
+   */
+  forceRelease(key: string): Promise<boolean> {
+    return this.engine.forceRelease(key);
+  }
+}

@@ -1,0 +1,98 @@
+import { LockAbortedError } from '../core/errors.js';
+import { endingError, type OpenStream, type StreamHold } from './locked-stream.js';
+
+/**
+ * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
+ * Every step of the source runs inside the hold. Left before the first step, it never asks for the lock; left while in
+ * line, it leaves the line.
+ *
+ * @param source makes what runs under the lock; called inside the hold, when it is granted
+ * @param instead makes what takes its place when the lock was not to be had; undefined where the error shall pass
+ */
+export function lockIteration<T>(
+  open: OpenStream,
+  source: () => AsyncIterable<T>,
+  instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined = () => undefined,
+): AsyncGenerator<T, unknown, unknown> {
+  const leaving = new AbortController();
+  const steps = iterate(open, leaving.signal, source, instead);
+  const leave = (value?: unknown): Promise<IteratorResult<T, unknown>> => {
+    leaving.abort();
+    return steps.return(value);
+  };
+  const locked: AsyncGenerator<T, unknown, unknown> = {
+    next: (...sent: [] | [unknown]) => steps.next(...sent),
+    return: leave,
+    throw: (error: unknown) => {
+      leaving.abort();
+      return steps.throw(error);
+    },
+    [Symbol.asyncIterator]: (): AsyncGenerator<T, unknown, unknown> => locked,
+    [Symbol.asyncDispose]: async () => {
+      await leave();
+    },
+  };
+  return locked;
+}
+
+/** A native generator queues concurrent steps, and does not run at all when it is left before its first one. */
+async function* iterate<T>(
+  open: OpenStream,
+  leaving: AbortSignal,
+  source: () => AsyncIterable<T>,
+  instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined,
+): AsyncGenerator<T, unknown, unknown> {
+  let hold: StreamHold;
+  try {
+    hold = await open(leaving);
+  } catch (error) {
+    if (leaving.aborted && error instanceof LockAbortedError) return undefined;
+    const other = instead(error);
+    if (!other) throw error;
+    return yield* other;
+  }
+  try {
+    // The grant may have come in the very moment of leaving.
+    if (leaving.aborted) return undefined;
+    return yield* stepsInside(hold, source);
+  } finally {
+    await hold.lock.release();
+  }
+}
+
+/** The steps of the source, each run inside the hold, and cut short when the lock's end must end the iteration. */
+function stepsInside<T>(
+  hold: StreamHold,
+  source: () => AsyncIterable<T>,
+): AsyncIterable<T, unknown, unknown> {
+  type Step = Promise<IteratorResult<T, unknown>>;
+  const { lock } = hold;
+  const steps: AsyncIterator<T, unknown, unknown> = lock.run(() => source()[Symbol.asyncIterator]());
+  const leave = steps.return?.bind(steps);
+  const fail = steps.throw?.bind(steps);
+
+  const inside = (step: () => Step): Step =>
+    new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        const error = endingError(hold);
+        if (!error) return;
+        reject(error);
+        // The source cleans up after itself; whoever iterates has the error already.
+        lock.run(() => leave?.())?.catch(() => undefined);
+      };
+      if (lock.signal.aborted && endingError(hold)) return onAbort();
+      lock.signal.addEventListener('abort', onAbort);
+      void lock
+        .run(async () => await step())
+        .then(resolve, reject)
+        .finally(() => lock.signal.removeEventListener('abort', onAbort));
+    });
+
+  // `yield*` passes on `return` and `throw` where they are there.
+  const iterator: AsyncIterator<T, unknown, unknown> = {
+    next: (...sent: [] | [unknown]) => inside(() => steps.next(...sent)),
+    ...(leave && { return: (value: unknown) => inside(() => leave(value)) }),
+    ...(fail && { throw: (error: unknown) => inside(() => fail(error)) }),
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}

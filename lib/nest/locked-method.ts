@@ -1,0 +1,163 @@
+import { EMPTY, isObservable, type Observable } from 'rxjs';
+import { type AcquireOptions } from '../core/acquire-options.js';
+import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
+import { type FairLockService } from './fair-lock.service.js';
+import { DEFAULT_NAME } from './fair-lock.tokens.js';
+import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
+import { checkMadeKeys, METHOD_ARGUMENTS, parseKeyTemplates } from './key-template.js';
+import { lockIteration } from './locked-iteration.js';
+import { lockObservable } from './locked-observable.js';
+import { type OpenStream, openStream } from './locked-stream.js';
+import { isAsyncIterable, methodKind, type MethodKind, streamKindOf } from './method-kind.js';
+
+/** Any function, as its wrapper calls it. */
+export type Callable = (this: unknown, ...args: unknown[]) => unknown;
+
+type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly string[];
+
+/** A decorated method and how it locks: all that is known when its class is defined, and how it then runs. */
+export class LockedMethod {
+  readonly kind: MethodKind;
+  /** Where Nest puts the service of the registration. A symbol, to stay out of keys, loops and JSON. */
+  readonly serviceProperty: symbol;
+  /** `OrdersService.pay` */
+  private readonly where: string;
+  private readonly method: Callable;
+  private readonly keysOf: KeysOfCall;
+  private readonly acquireOptions: AcquireOptions;
+  private readonly onTimeout: 'skip' | Callable | undefined;
+
+  /** @throws LockKeyError or LockConfigurationError for a decorator that cannot work */
+  constructor(
+    target: object,
+    property: string | symbol,
+    method: unknown,
+    key: LockedKey | undefined,
+    { name = DEFAULT_NAME, returns, onTimeout, ...acquireOptions }: FairLockedOptions = {},
+  ) {
+    const className = (typeof target === 'function' ? target : target.constructor).name;
+    this.where = `${className}.${String(property)}`;
+    if (typeof target === 'function' || typeof method !== 'function') {
+      throw new LockConfigurationError(
+        `@FairLocked on ${this.where}: only methods of instances can be locked, since the lock comes by injection; ` +
+          'no static methods, accessors or properties.',
+      );
+    }
+    if (key === undefined && className === '') {
+      throw new LockConfigurationError(
+        `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
+      );
+    }
+    if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
+      throw new LockConfigurationError(
+        `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,
+      );
+    }
+    this.method = method as Callable;
+    this.kind = methodKind(target, property, method, returns, this.where);
+    this.keysOf = keysOfCall(key, this.where);
+    this.serviceProperty = servicePropertyOf(name);
+    this.onTimeout = onTimeout as 'skip' | Callable | undefined;
+    this.acquireOptions = { ...acquireOptions, label: this.where };
+  }
+
+  async promise(self: unknown, args: unknown[]): Promise<unknown> {
+    let begun = false;
+    const section = async (): Promise<unknown> => {
+      begun = true;
+      const result = await Reflect.apply(this.method, self, args);
+      const stream = streamKindOf(result);
+      if (stream)
+        this.refuseResult(
+          `say { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+        );
+      return result;
+    };
+    try {
+      return await this.service(self).withLock(this.keysOf(self, args), section, this.acquireOptions);
+    } catch (error) {
+      // A timeout of some other lock, inside the method, is the method's own.
+      const instead = begun ? undefined : this.insteadOf(error);
+      if (!instead) throw error;
+      return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
+    }
+  }
+
+  observable(self: unknown, args: unknown[]): Observable<unknown> {
+    const call = (method: Callable): Observable<unknown> => {
+      const result = Reflect.apply(method, self, args);
+      return isObservable(result) ? result : this.refuseResult('it is no Observable');
+    };
+    return lockObservable(
+      this.opener(self, args),
+      () => call(this.method),
+      (error) => {
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? EMPTY : instead && call(instead);
+      },
+    );
+  }
+
+  iteration(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
+    const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
+      const result = Reflect.apply(method, self, args);
+      return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable');
+    };
+    return lockIteration(
+      this.opener(self, args),
+      () => call(this.method),
+      (error) => {
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? nothing() : instead && call(instead);
+      },
+    );
+  }
+
+  /** Async, so that a missing service and a bad key reach the caller as the stream's error. */
+  private opener(self: unknown, args: unknown[]): OpenStream {
+    return async (leaving) =>
+      openStream(this.service(self), this.keysOf(self, args), this.acquireOptions, leaving);
+  }
+
+  /** What happens in place of the method when the lock was not to be had. */
+  private insteadOf(error: unknown): 'skip' | Callable | undefined {
+    return error instanceof LockTimeoutError ? this.onTimeout : undefined;
+  }
+
+  private service(self: unknown): FairLockService {
+    const service = (self as { readonly [property: symbol]: FairLockService | undefined } | undefined)?.[
+      this.serviceProperty
+    ];
+    if (service) return service;
+    throw new LockConfigurationError(
+      `${this.where} is locked by @FairLocked, but was called on something that Nest did not make, so it has no lock to ` +
+        "take. Let Nest create the class, as a provider or controller (in a test: Test.createTestingModule with FairLockModule.forRoot({ store: 'memory' })), " +
+        'and call the method on that instance.',
+    );
+  }
+
+  private refuseResult(why: string): never {
+    throw new LockConfigurationError(
+      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.`,
+    );
+  }
+}
+
+/** Nest prints it where the module was not imported, so it says what to do. */
+function servicePropertyOf(name: string): symbol {
+  const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
+  return Symbol.for(
+    `nestjs-fair-lock: the lock of @FairLocked, made by FairLockModule.forRoot(${registration})`,
+  );
+}
+
+function keysOfCall(key: LockedKey | undefined, where: string): KeysOfCall {
+  if (key === undefined) return () => where;
+  if (typeof key === 'function') {
+    return (self, args) => checkMadeKeys(Reflect.apply(key as Callable, self, args), where);
+  }
+  const render = parseKeyTemplates(key, METHOD_ARGUMENTS, where);
+  return (_self, args) => render(args);
+}
+
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,0 +1,90 @@
+import 'reflect-metadata';
+import { isObservable } from 'rxjs';
+import { LockConfigurationError } from '../core/errors.js';
+
+/** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
+export type MethodKind = 'promise' | 'observable' | 'iterable';
+
+/** The kinds of function that the language itself tells apart. */
+const AsyncFunction: unknown = (async () => {}).constructor;
+const AsyncGeneratorFunction: unknown = async function* () {}.constructor;
+const GeneratorFunction: unknown = function* () {}.constructor;
+
+/**
+ * What a method returns, by the kind of its function or its written return type; where neither tells, by what its
+ * decorator says.
+ *
+ * @throws LockConfigurationError for a synchronous method, or where the decorator contradicts
+ */
+export function methodKind(
+  target: object,
+  property: string | symbol,
+  method: unknown,
+  said: MethodKind | undefined,
+  where: string,
+): MethodKind {
+  const seen = kindOfFunction(method) ?? kindOfReturnType(target, property);
+  if (seen === 'synchronous') {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
+    );
+  }
+  if (said !== undefined && !Object.hasOwn(NAMES, said)) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
+    );
+  }
+  if (said !== undefined && seen !== undefined && said !== seen) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: the options say returns: '${said}', but the method returns ${NAMES[seen]}.`,
+    );
+  }
+  return said ?? seen ?? 'promise';
+}
+
+/**
+ * Whether a promised result would outlive the lock: then the lock would only cover its creation.
+ *
+ * @returns the option that the decorator lacks
+ */
+export function streamKindOf(result: unknown): 'observable' | 'iterable' | undefined {
+  if (isObservable(result)) return 'observable';
+  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
+}
+
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+const NAMES: { readonly [Kind in MethodKind]: string } = {
+  promise: 'a promise',
+  observable: 'an Observable',
+  iterable: 'an async generator',
+};
+
+function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined {
+  switch ((method as object).constructor) {
+    case AsyncFunction:
+      return 'promise';
+    case AsyncGeneratorFunction:
+      return 'iterable';
+    case GeneratorFunction:
+      return 'synchronous';
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
+ * that has no class of its own, `Function` also for a class that was only imported as a type: they tell nothing.
+ */
+function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
+  const written: unknown = Reflect.getMetadata('design:returntype', target, property);
+  if (typeof written !== 'function' || written === Object || written === Function) return undefined;
+  const prototype = written.prototype as object | undefined;
+  if (prototype === undefined) return undefined;
+  if ('subscribe' in prototype) return 'observable';
+  if ('then' in prototype) return 'promise';
+  return Symbol.asyncIterator in prototype ? undefined : 'synchronous';
+}

@@ -1,0 +1,82 @@
+import type { CommandConnection } from './command-connection.js';
+import { toCommandFailure } from './server-failure.js';
+
+/** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
+const FIRST_PAUSE = 10;
+const LONGEST_PAUSE = 500;
+
+/** How a client repeats, waits and gives up. All of it ends when the client closes; none of it keeps the process alive. */
+export class Retry {
+  private readonly delays = new Set<() => void>();
+  private closed = false;
+
+  constructor(private readonly connection: CommandConnection) {}
+
+  /**
+   * Repeats an idempotent command until it is answered, `deadline` (monotonic) has passed, or it is abandoned (R13).
+   * While there is no connection it waits for one rather than ask in vain.
+   *
+   * @throws CommandFailure the last one, or the first that repeating cannot mend
+   */
+  until<T>(command: () => Promise<T>, deadline: number, abandoned?: () => boolean): Promise<T> {
+    return command().catch((error: unknown) => this.repeat(error, command, deadline, abandoned));
+  }
+
+  /** As `until`, for whoever has said it once and got `error`. */
+  async repeat<T>(
+    error: unknown,
+    command: () => Promise<T>,
+    deadline: number,
+    abandoned: () => boolean = () => false,
+  ): Promise<T> {
+    let failure = toCommandFailure(error);
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      const left = deadline - performance.now();
+      if (!failure.retriable || left <= 0) throw failure;
+      if (this.connection.ready) await this.delay(Math.min(pause, left));
+      else await this.connection.whenReady(left);
+      if (performance.now() >= deadline || this.closed || abandoned()) throw failure;
+      try {
+        return await command();
+      } catch (next) {
+        failure = toCommandFailure(next);
+      }
+    }
+  }
+
+  /** The result, or undefined after `limit` ms. `promise` must not reject. */
+  atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, limit, undefined);
+      void promise.then((value) => {
+        clearTimeout(timer);
+        resolve(value);
+      });
+    });
+  }
+
+  /** Runs `task` in `delay` ms, unless the client closes before. */
+  later(delay: number, task: () => void): void {
+    void this.delay(delay).then(() => {
+      if (!this.closed) task();
+    });
+  }
+
+  /** Resolves in `delay` ms, or when the client closes. */
+  delay(delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.delays.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, delay)).unref();
+      this.delays.add(done);
+    });
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const done of this.delays) done();
+  }
+}
