@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { LockConfigurationError } from './errors.js';
 import { currentScope, type Scope } from './hold-scope.js';
+import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { currentRequestSignal } from './request-scope.js';
 
 /** One call of an engine: its terms, checked, and who makes it. */
@@ -28,10 +29,10 @@ export class AcquireCall {
    */
   constructor(options: AcquireOptions, defaults: EngineDefaults, waitTime?: number) {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
-    this.waitTime = waitTime ?? options.waitTime ?? defaults.waitTime;
-    this.leaseTime = options.leaseTime;
-    this.maxQueue = options.maxQueue ?? defaults.maxQueue;
-    this.maxHold = options.maxHold ?? defaults.maxHold;
+    this.waitTime = whole('waitTime', waitTime ?? options.waitTime ?? defaults.waitTime);
+    this.leaseTime = options.leaseTime === undefined ? undefined : whole('leaseTime', options.leaseTime);
+    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
+    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
     this.onLost = options.onLost ?? defaults.onLost;
     this.reentrant = options.reentrant ?? defaults.reentrant;
     this.owner = options.owner;
@@ -48,29 +49,9 @@ export class AcquireCall {
     return Math.max(0, this.deadline - performance.now());
   }
 
-  /** Everything is checked before anything is queued. Comparisons are written so that NaN fails them. */
+  /** Everything is checked before anything is queued. */
   private check(): void {
-    const { waitTime, leaseTime, maxQueue, maxHold, onLost, reentrant, owner, label, signal, onQueued } =
-      this;
-    if (!(isNumber(waitTime) && waitTime >= 0)) {
-      refuse(
-        'waitTime',
-        'a number of milliseconds, 0 (try once) or more, or Infinity (wait for ever)',
-        waitTime,
-      );
-    }
-    if (leaseTime !== undefined && !(isNumber(leaseTime) && leaseTime > 0 && leaseTime < Infinity)) {
-      refuse(
-        'leaseTime',
-        'a finite number of milliseconds above 0, or absent for a lease that is renewed',
-        leaseTime,
-      );
-    }
-    if (!(isNumber(maxQueue) && maxQueue >= 0))
-      refuse('maxQueue', 'a number, 0 or more, or Infinity', maxQueue);
-    if (!(isNumber(maxHold) && maxHold > 0)) {
-      refuse('maxHold', 'a number of milliseconds above 0, or Infinity', maxHold);
-    }
+    const { onLost, reentrant, owner, label, signal, onQueued } = this;
     if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
     if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
     if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
@@ -82,8 +63,9 @@ export class AcquireCall {
   }
 }
 
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number';
+/** @throws LockConfigurationError for what is outside the option's domain */
+function whole(option: NumberOption, value: unknown): number {
+  return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
 }
 
 /** A callback that throws must not cost its caller the place in line, nor throw into a store. */

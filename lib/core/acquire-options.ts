@@ -16,12 +16,15 @@ export interface EngineDefaults {
   onWarning(message: string, detail?: object): void;
 }
 
-/** How one call asks for a lock. Absent options take the engine's defaults. */
+/**
+ * How one call asks for a lock. Absent options take the engine's defaults. A part of a millisecond counts as a whole one;
+ * a number above 2,147,483,647 (24.8 days) is refused, `Infinity` is taken where it is named.
+ */
 export interface AcquireOptions {
   /** Milliseconds to stay in line, for all keys together; 0 tries once; `Infinity` waits for ever. */
   waitTime?: number | undefined;
   /**
-   * Milliseconds of a fixed lease that is never renewed; absent: the lease is renewed until released. Without effect
+   * Milliseconds of a fixed lease that is never renewed, 1 or more; absent: the lease is renewed until released. Without effect
    * on a nested request, which lives on the lease of the outermost hold.
    */
   leaseTime?: number | undefined;
@@ -34,11 +37,11 @@ export interface AcquireOptions {
   owner?: string | undefined;
   /** `false`: asking for a key that the flow (or owner) holds already is a LockDeadlockError. */
   reentrant?: boolean | undefined;
-  /** How many requests may wait before this one is refused (LockQueueFullError); `Infinity`: no bound. */
+  /** How many requests may wait before this one is refused (LockQueueFullError): a whole number from 0, or `Infinity`. */
   maxQueue?: number | undefined;
   /**
    * Milliseconds after which the hold's signal aborts and renewing stops, so that a hung section cannot hold for ever:
-   * the lock is lost when its lease runs out. Without effect on a nested request.
+   * the lock is lost when its lease runs out. 1 or more, or `Infinity`. Without effect on a nested request.
    */
   maxHold?: number | undefined;
   /**

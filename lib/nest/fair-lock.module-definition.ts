@@ -3,12 +3,8 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import { LockEngine } from '../core/lock-engine.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type LockStore } from '../core/lock-store.js';
-import {
-  adviseOn,
-  type FairLockModuleOptions,
-  resolveOptions,
-  type ResolvedFairLockOptions,
-} from './fair-lock.options.js';
+import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
 import { FairLockService } from './fair-lock.service.js';
 import { createStore } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';

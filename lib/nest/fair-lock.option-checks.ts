@@ -1,26 +1,13 @@
 import { inspect } from 'node:util';
+import { describeDomain, wholeNumber, type NumberOption } from '../core/option-domains.js';
 
 /** A check results in what the option must be, where it is not. */
 export type Check = (value: unknown) => string | undefined;
 
-/** Node's longest timer, in ms (24.8 days): a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-export const milliseconds =
-  (least: number, unbounded: boolean): Check =>
-  (value) => {
-    const fits =
-      typeof value === 'number' && value >= least && (value <= LONGEST_TIMER || value === Infinity);
-    if (fits && (unbounded || value !== Infinity)) return undefined;
-    return `a number of milliseconds from ${least} to ${LONGEST_TIMER}${unbounded ? ', or Infinity' : ''}`;
-  };
-
-export const count =
-  (unbounded: boolean): Check =>
+export const numberOf =
+  (option: NumberOption): Check =>
   (value) =>
-    (Number.isInteger(value) && (value as number) >= 0) || (unbounded && value === Infinity)
-      ? undefined
-      : `a whole number, 0 or more${unbounded ? ', or Infinity' : ''}`;
+    wholeNumber(option, value) === undefined ? describeDomain(option) : undefined;
 
 export const oneOf =
   (...allowed: readonly unknown[]): Check =>
@@ -29,14 +16,14 @@ export const oneOf =
 
 export function checkReplicas(value: unknown): string | undefined {
   const expected =
-    'false, or { min: how many replicas must have a grant (1 or more), timeout: a number of milliseconds from 1 }';
+    `false, or { min, timeout }: min (how many replicas must have a grant) ${describeDomain('replicas.min')}, ` +
+    `timeout ${describeDomain('replicas.timeout')}`;
   if (value === false) return undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
   const { min, timeout, ...others } = value as { min?: unknown; timeout?: unknown };
   const fits =
-    Number.isInteger(min) &&
-    (min as number) >= 1 &&
-    (timeout === undefined || milliseconds(1, false)(timeout) === undefined) &&
+    wholeNumber('replicas.min', min) !== undefined &&
+    (timeout === undefined || wholeNumber('replicas.timeout', timeout) !== undefined) &&
     Object.keys(others).length === 0;
   return fits ? undefined : expected;
 }

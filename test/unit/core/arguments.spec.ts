@@ -1,5 +1,7 @@
 import { LockConfigurationError, LockKeyError, LockQueueFullError } from '../../../lib/core/errors.js';
+import fc from 'fast-check';
 import type { AcquireOptions, EngineDefaults } from '../../../lib/core/lock-engine.js';
+import { valuesOf, valuesOutside } from '../../support/option-values.js';
 import { bench, rejection, type Bench } from './support.js';
 
 let b: Bench;
@@ -48,6 +50,8 @@ describe('a call that cannot work', () => {
     ['maxQueue', -1],
     ['maxQueue', NaN],
     ['maxQueue', '1'],
+    ['maxQueue', 1.5],
+    ['leaseTime', Number.MAX_VALUE],
     ['maxHold', 0],
     ['maxHold', NaN],
     ['maxHold', -5],
@@ -96,6 +100,42 @@ describe('a call that cannot work', () => {
     expect(await rejection(b.engine.isLocked(untyped(1)))).toBeInstanceOf(LockKeyError);
     expect(await rejection(b.engine.forceRelease(untyped(1)))).toBeInstanceOf(LockKeyError);
     expect(() => b.engine.current(untyped(1))).toThrow(LockKeyError);
+  });
+});
+
+/** The numbers of a call. */
+const NUMBERS = ['waitTime', 'leaseTime', 'maxQueue', 'maxHold'] as const;
+
+describe.each(NUMBERS)('the number %s of a call', (option) => {
+  it('reaches the store as a whole number, never below what was asked for', async () => {
+    const asked: Record<string, unknown>[] = [];
+    b.store.acquire = (request) => {
+      asked.push({ ...request });
+      return Promise.reject(new LockQueueFullError(request.key, 0));
+    };
+    await fc.assert(
+      fc.asyncProperty(valuesOf(option), async (value) => {
+        asked.length = 0;
+        expect(await rejection(b.engine.acquire('k', { [option]: value }))).toBeInstanceOf(
+          LockQueueFullError,
+        );
+        const whole = value === Infinity ? value : Math.ceil(value);
+        // What is left of the wait time; maxHold does not concern the store.
+        if (option === 'waitTime') expect(asked[0]?.[option]).toBeLessThanOrEqual(whole);
+        else if (option !== 'maxHold') expect(asked[0]?.[option]).toBe(whole);
+      }),
+    );
+  });
+
+  it('is refused outside its domain, before the store hears of it', async () => {
+    await fc.assert(
+      fc.asyncProperty(valuesOutside(option), async (value) => {
+        const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
+        expect(error).toBeInstanceOf(LockConfigurationError);
+        expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be a .* from \\d+ to `));
+        expect(b.store.acquires).toBe(0);
+      }),
+    );
   });
 });
 

@@ -1,0 +1,180 @@
+import { inspect } from 'node:util';
+import { LockConfigurationError } from '../core/errors.js';
+import { wholeNumber, type NumberOption } from '../core/option-domains.js';
+import { checkRedis, checkReplicas, numberOf, oneOf, type Check } from './fair-lock.option-checks.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
+
+const DEFAULTS = {
+  store: 'redis',
+  keyPrefix: 'fairlock',
+  waitTime: 60_000,
+  watchdogTimeout: 30_000,
+  livenessWindow: 10_000,
+  commandTimeout: 1_000,
+  replicas: false,
+  strict: false,
+  maxQueue: Infinity,
+  maxHold: Infinity,
+  onLost: 'signal',
+  reentrant: true,
+  drainTimeout: 10_000,
+  requestScope: true,
+  fairLockWaitTimeout: 300_000,
+} satisfies FairLockModuleOptions;
+
+const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
+  redis: checkRedis,
+  store: oneOf('redis', 'redisson', 'memory'),
+  keyPrefix: (value) =>
+    typeof value === 'string' && value !== '' && !/[{}]/.test(value)
+      ? undefined
+      : 'a text without braces, which mark the part of a key that a Redis Cluster hashes',
+  waitTime: numberOf('waitTime'),
+  watchdogTimeout: numberOf('watchdogTimeout'),
+  livenessWindow: numberOf('livenessWindow'),
+  commandTimeout: numberOf('commandTimeout'),
+  replicas: checkReplicas,
+  strict: oneOf(true, false),
+  maxLease: numberOf('maxLease'),
+  maxQueue: numberOf('maxQueue'),
+  maxHold: numberOf('maxHold'),
+  onLost: oneOf('signal', 'reject'),
+  reentrant: oneOf(true, false),
+  drainTimeout: numberOf('drainTimeout'),
+  requestScope: oneOf(true, false),
+  fairLockWaitTimeout: numberOf('fairLockWaitTimeout'),
+  lockWatchdogTimeout: numberOf('lockWatchdogTimeout'),
+};
+
+/**
+ * Checks what the user gave and fills in the defaults.
+ *
+ * @throws LockConfigurationError with a sentence for the first option that cannot work; it never repeats a value that
+ *   could hold a password
+ */
+export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOptions {
+  refuseUnknown(given);
+  const chosen = withoutUndefined(given);
+  const { watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
+  const options: ResolvedFairLockOptions = {
+    redis: process.env['REDIS_URL'] || 'redis://localhost:6379',
+    ...DEFAULTS,
+    maxLease: lockWatchdogTimeout,
+    ...chosen,
+    watchdogTimeout: lockWatchdogTimeout,
+    lockWatchdogTimeout,
+  };
+  for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {
+    const expected = CHECKS[name](options[name]);
+    if (expected === undefined) continue;
+    const found = name === 'redis' ? '' : `; it is ${inspect(options[name], { depth: 0 })}`;
+    refuse(`The option ${name} must be ${expected}${found}.`);
+  }
+  const whole = wholeNumbers(options);
+  refuseContradictions(whole, given);
+  return whole;
+}
+
+/** Every number as the lock works with it, of options that were checked. */
+function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions {
+  const numbers = Object.entries(options).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? wholeNumber(name as NumberOption, value) : value,
+  ]);
+  const whole = Object.fromEntries(numbers) as ResolvedFairLockOptions;
+  if (!whole.replicas) return whole;
+  const { min, timeout } = whole.replicas;
+  return { ...whole, replicas: { min, timeout: timeout && wholeNumber('replicas.timeout', timeout) } };
+}
+
+/** What an operator should think about although it can work; undefined if nothing. */
+export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
+  const { store, waitTime, watchdogTimeout, livenessWindow } = options;
+  const recovery = watchdogTimeout + livenessWindow;
+  if (store === 'memory' || waitTime > recovery) return undefined;
+  return (
+    `waitTime (${waitTime} ms) is not above watchdogTimeout + livenessWindow (${recovery} ms): ` +
+    'when a holder crashes, everyone in line may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
+  );
+}
+
+function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    refuse(`The options must be an object; they are ${inspect(given, { depth: 0 })}.`);
+  }
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(CHECKS, name)) continue;
+    if (name === 'name' || name === 'isGlobal') {
+      refuse(
+        `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
+      );
+    }
+    refuse(`There is no option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
+  }
+}
+
+function withoutUndefined(given: FairLockModuleOptions): Partial<ResolvedFairLockOptions> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
+  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
+    if (options.commandTimeout >= options[window] && options.store !== 'memory') {
+      refuse(
+        `commandTimeout (${options.commandTimeout} ms) must be below ${window} (${options[window]} ms), ` +
+          'else one slow answer would cost the lock or the place in line.',
+      );
+    }
+  }
+  refuseReplicas(options);
+  refuseStrict(options, given);
+  for (const name of ['fairLockWaitTimeout', 'lockWatchdogTimeout'] as const) {
+    if (given[name] !== undefined && options.store !== 'redisson') {
+      refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
+    }
+  }
+  if (given.keyPrefix !== undefined && options.store === 'redisson') {
+    refuse(
+      "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
+    );
+  }
+  if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
+    refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');
+  }
+}
+
+function refuseReplicas({ replicas, store, commandTimeout, ...options }: ResolvedFairLockOptions): void {
+  if (!replicas) return;
+  if (store !== 'redis') {
+    refuse(`The option replicas is only for store: 'redis'; the store is '${store}'.`);
+  }
+  const { timeout = commandTimeout } = replicas;
+  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
+    if (timeout >= options[window]) {
+      refuse(
+        `replicas.timeout (${timeout} ms) must be below ${window} (${options[window]} ms), ` +
+          'else a lease would be over before it is confirmed.',
+      );
+    }
+  }
+}
+
+function refuseStrict(
+  { strict, store, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
+  given: FairLockModuleOptions,
+): void {
+  if (strict && store !== 'redis') {
+    refuse(`The option strict is only for store: 'redis'; the store is '${store}'.`);
+  }
+  if (!strict && given.maxLease !== undefined) refuse('The option maxLease is only for strict: true.');
+  if (strict && watchdogTimeout > maxLease) {
+    refuse(
+      `maxLease (${maxLease} ms) must not be below watchdogTimeout (${watchdogTimeout} ms): ` +
+        'a new primary takes every lease for over after maxLease.',
+    );
+  }
+}
+
+function refuse(sentence: string): never {
+  throw new LockConfigurationError(sentence);
+}
