@@ -42,7 +42,7 @@ let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, async () => {
     interrupted = true;
-    // What is under way fails now, and nobody waits for it.
+    // Commands under way fail now, and nothing waits for them.
     process.on('unhandledRejection', () => {});
     await lab.close();
     process.exit(130);

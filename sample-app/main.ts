@@ -7,7 +7,7 @@ import { Settings } from './settings.js';
 const app = await NestFactory.create(AppModule, {
   logger: new ConsoleLogger({ json: process.env['LOG'] === 'json' }),
 });
-// On SIGTERM: whoever waits for a lock leaves the line, whoever holds one may finish.
+// On SIGTERM, requests that wait for a lock leave the line, and sections that hold one may finish.
 app.enableShutdownHooks();
 
 const { host, port } = app.get(Settings);

@@ -15,7 +15,7 @@ export const median = (values) => percentile(values, 0.5);
 /** @param {readonly number[]} values */
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** How many were served although somebody who asked before was not. @param {readonly number[]} order numbers as served */
+/** How many were served although an earlier request was not. @param {readonly number[]} order numbers as served */
 export function inversions(order) {
   let earliest = Infinity;
   let count = 0;

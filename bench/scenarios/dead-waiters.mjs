@@ -6,7 +6,7 @@ const KILLED = [1, 5, 100, 1_000];
 const KILLED_WITHOUT_LINE = [1, 100];
 const MOST_PROCESSES = 4;
 const ROUNDS = 5;
-/** Nobody is waited for longer, ms: a figure of so much means "at least". */
+/** The longest wait that is measured, ms: a figure of this size means "at least". */
 const PATIENCE = 10_000;
 
 /** Each of Redisson's dead waiters costs its whole patience; more of them would only be more of it. */
@@ -19,7 +19,7 @@ export default {
   how:
     `A process holds the lock, k requests of up to ${MOST_PROCESSES} processes wait, one more waits in a process of its own; the k are killed ` +
     '(SIGKILL), then the holder releases. From the call of release to the grant, ms; after ' +
-    `${PATIENCE / 1_000} s nobody waits any longer ("at least"). Rounds: 5 of ours, else 1.`,
+    `${PATIENCE / 1_000} s the measurement ends ("at least"). Rounds: 5 of ours, else 1.`,
 
   columns: [
     ['servedMs1', 'k = 1, ms'],

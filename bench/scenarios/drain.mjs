@@ -21,8 +21,8 @@ export default {
   title: `Draining a line of N waiters over ${CLIENTS} clients`,
   how:
     'N requests get in line behind a holder, one after the other, each acknowledged before the next is sent, by 4 clients in ' +
-    'turn (blocks: N/4 neighbours a client, apart); then the holder releases, and whoever is granted releases at once. By handoff: server time and script ' +
-    'runs (INFO commandstats), wall clock; inversions: how many were served before somebody who had asked earlier. For raw: the server time of its cycle on a free lock, in the same rounds.',
+    'turn (blocks: N/4 neighbours a client, apart); then the holder releases, and each request that is granted releases at once. By handoff: server time and script ' +
+    'runs (INFO commandstats), wall clock; inversions: how many were served before a request that had asked earlier. For raw: the server time of its cycle on a free lock, in the same rounds.',
 
   columns: [
     ['serverUs10', 'µs, N = 10'],
@@ -84,7 +84,7 @@ async function drain(lab, worker, { count, round, blocks = false }) {
   const { usec, scriptRuns, calls } = await lab.server.commands(worker.subject);
   return {
     serverUs: usec / count,
-    // The last release hands the lock to nobody.
+    // The last release finds an empty line.
     scriptRuns: (scriptRuns - 1) / count,
     commands: (calls - 1) / count,
     handoffMs: ms / count,

@@ -82,7 +82,7 @@ export default {
     });
   },
 
-  /** CPU of a server that nobody asks, as a share of the time. */
+  /** CPU of an idle server, as a share of the time. */
   async idleShare(lab) {
     const cpu = await lab.server.cpu();
     const start = performance.now();

@@ -13,7 +13,7 @@ export abstract class ShopData {
   abstract write(name: string, value: number): Promise<void>;
 
   /**
-   * Writes with the fencing token of a lock, which rises with every holder: whoever lost the lock without noticing
+   * Writes with the fencing token of a lock, which rises with every holder: a holder that lost the lock without noticing
    * comes with a lower token than the present holder, and is refused.
    *
    * @throws StaleWriteError if a higher token was here before

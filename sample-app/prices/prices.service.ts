@@ -11,7 +11,7 @@ export class PricesService {
 
   /**
    * By hand, for what a decorator does not say: the lock's fencing token goes along with the write, and the data itself
-   * refuses whoever comes with an older one.
+   * refuses a write with an older one.
    */
   async change(productId: string, cents: number): Promise<{ before: number; now: number }> {
     return await this.locks.withLock(

@@ -35,7 +35,7 @@ export class StockController {
     return this.locks.inspect(`product:${productId}`);
   }
 
-  /** As long as somebody reads this stream, the product is being counted and nobody can order it. */
+  /** As long as a client reads this stream, the product is being counted and cannot be ordered. */
   @Sse('stocktaking')
   @FairLocked('product:<0>', { returns: 'observable' })
   count(@Param('productId') productId: string): Observable<MessageEvent> {

@@ -46,7 +46,7 @@ export function describeClosing(bench: Bench): void {
     else expect(result.value.lease.state).toBe('released');
   });
 
-  test('a closed client holds up nobody', async () => {
+  test('a closed client holds up no other', async () => {
     const store = await bench.extraClient();
     if (!bench.capabilities.severalClients) {
       await bench.hold(store, 'one world');

@@ -60,7 +60,7 @@ function overlaps(entries: readonly Entry[]): string[] {
     .map(([before, after]) => `${before.name} and ${after.name} hold ${before.key} at the same time`);
 }
 
-/** First come, first served: whoever was acknowledged before another was sent is granted before it, unless it gave up. */
+/** First come, first served: a request that was acknowledged before another was sent is granted before it, unless it gave up. */
 function inversions(entries: readonly Entry[]): string[] {
   const found = [];
   for (const first of entries) {

@@ -95,7 +95,7 @@ export function describeInspect(bench: Bench): void {
       const holder = await bench.hold(0, key, { label });
       const waiter = await bench.askInLine(bench.whoKnows(0, 1), key, { label });
       const snapshot = await bench.client(bench.whoKnows(0, 2)).inspect(key);
-      const shown = [snapshot.holder, ...snapshot.waiters].map((someone) => utf8(someone?.who ?? 'nobody'));
+      const shown = [snapshot.holder, ...snapshot.waiters].map((someone) => utf8(someone?.who ?? 'none'));
       expect(shown).toEqual([utf8(who(label)), utf8(whoWaits(label))]);
       await holder.release();
       await (await waiter.granted()).release();

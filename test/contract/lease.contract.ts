@@ -107,7 +107,7 @@ export function describeLease(bench: Bench): void {
       const loser = await bench.hold(1, key, terms);
       if (end === 'was taken by force') await bench.client(0).forceRelease(key);
       await eventually(() => loser.lease.state === 'lost', SOON, 'the holder to be told');
-      // Nobody waits in between: the client has no reason to remember the lock.
+      // No request waits in between: the client has no reason to remember the lock.
       const again = await bench.hold(1, key);
       await loser.release();
       expect(await bench.ask(2, key, { waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
@@ -178,7 +178,7 @@ export function describeLease(bench: Bench): void {
     await grant.release();
   });
 
-  test('force on a free lock says that nobody held it', async () => {
+  test('force on a free lock says that it was not held', async () => {
     const key = bench.key();
     expect(await bench.client().forceRelease(key)).toBe(false);
     await (await bench.hold(0, key)).release();

@@ -17,7 +17,7 @@ export function describeLockStore(name: string, factory: StoreFactory, capabilit
     const bench = new Bench(factory, capabilities);
     beforeAll(() => bench.open());
     afterAll(() => bench.close());
-    // Also lets a rejection that nobody handles come up while Jest still counts it to the test that caused it.
+    // Also lets an unhandled rejection come up while Jest still counts it to the test that caused it.
     afterEach(() => bench.expectNothingLeft());
 
     describe('order', () => describeOrder(bench));

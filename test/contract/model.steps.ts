@@ -22,7 +22,7 @@ export class Subject {
     this.key = bench.key();
   }
 
-  /** Asks as a new somebody. */
+  /** Asks as a new request. */
   ask(client: LockStore, options: AskOptions = {}): [name: string, ask: Ask] {
     const name = `request ${(this.sequence += 1)}`;
     const ask = this.bench.ask(client, this.key, { ...options, label: name });
@@ -49,7 +49,7 @@ export class Subject {
   /** The present grant, if the lock is held at all. */
   get present(): Grant {
     const grant = this.grants.at(-1);
-    if (!grant) throw new Error('Nobody has held the lock yet.');
+    if (!grant) throw new Error('The lock has not been held yet.');
     return grant;
   }
 

@@ -3,7 +3,7 @@ export class ReferenceLock {
   holder: string | undefined;
   readonly line: string[] = [];
 
-  /** Takes the lock if nobody has it, else the last place in line. Says how many are ahead there. */
+  /** Takes the lock if it is free, else the last place in line. Says how many are ahead there. */
   ask(name: string): 'granted' | number {
     if (this.holder !== undefined) return this.line.push(name) - 1;
     this.holder = name;

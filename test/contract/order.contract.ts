@@ -37,7 +37,7 @@ export function describeOrder(bench: Bench): void {
     expect(served).toEqual(Array.from({ length: 200 }, (_, i) => i));
   });
 
-  test('of two hundred requests that rush in, whoever was acknowledged before another asked is served before it', async () => {
+  test('of two hundred requests that rush in, one that was acknowledged before another asked is served before it', async () => {
     const key = bench.key();
     const history = new History();
     const holder = await bench.hold(0, key);

@@ -109,7 +109,7 @@ export class Bench {
     this.keys = [];
   }
 
-  /** Every test must leave its locks free: what is left is a grant or a waiter that nobody owns. */
+  /** Every test must leave its locks free: what is left is a grant or a waiter without an owner. */
   async expectNothingLeft(): Promise<void> {
     const keys = this.keys;
     this.keys = [];
@@ -178,7 +178,7 @@ export class Ask {
         this.acknowledged.reject(error);
       },
     );
-    this.acknowledged.promise.catch(() => undefined); // whoever asks for it sees it
+    this.acknowledged.promise.catch(() => undefined); // the test that asks for it sees it
   }
 
   /** How many were ahead when the store put it in line. */

@@ -45,7 +45,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     await first.release();
     await Promise.all(line.map((request) => request.granted(PATIENCE)));
     if (!grantIn) await scene.expectWithin(released, await line[0]!.granted(), 0);
-    // Lost without the queue, nobody knows who was first; lost beside it, the line stands.
+    // Without the queue the order is unknown; with it, the line stands.
     if (!grantIn) expect(await served).toEqual(line.map(({ name }) => name));
     else expect((await served).sort()).toEqual(line.map(({ name }) => name).sort());
     await scene.lab.closeWorkers();

@@ -41,7 +41,7 @@ describe.each(WAYS)(
     const lose = (name: Parameters<typeof script>[0]) =>
       scene.proxy.rule({ match: script(name), reply, again: COPIES });
 
-    /** All copies have been executed; then the lock is free, nobody is in line, and others get it at once. */
+    /** All copies have been executed; then the lock is free, the line is empty, and others get it at once. */
     const nothingIsLeft = async (rule: ReturnType<typeof lose>): Promise<void> => {
       for (
         const end = performance.now() + LEASE + 2_000;
@@ -138,7 +138,7 @@ describe.each(WAYS)(
       expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
     });
 
-    test('leave: out of the line once and for all; late copies take nobody out', async () => {
+    test('leave: out of the line once and for all; late copies take no other request out', async () => {
       const [first, next] = await holderAndLine('k', other, troubled);
       const rule = lose('leave');
       next!.abort();

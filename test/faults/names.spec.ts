@@ -66,7 +66,7 @@ describe('names', () => {
       const foreign = `${scene.lab.prefix}:{k}${suffix}`;
       const [first, next] = await holderAndLine('other', one, two);
       await scene.admin.set(foreign, 'foreign');
-      // Who is served at once need not touch all keys; whoever has to wait does.
+      // A request that is served at once need not touch all keys; one that has to wait does.
       const asked = one.ask('k');
       const outcome = await Promise.race([asked.granted(PATIENCE), asked.event('error', PATIENCE)]);
       const waits = two.ask('k');

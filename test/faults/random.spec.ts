@@ -13,7 +13,7 @@ const seeds = given === undefined ? [FIXED_SEED, Date.now() % 2 ** 31] : [Number
 
 describe('random faults over several processes, then all healed', () => {
   test.each(seeds)(
-    'seed %d: one holder at a time, in order, with rising tokens; nobody is forgotten, nothing is left',
+    'seed %d: one holder at a time, in order, with rising tokens; no request is forgotten, nothing is left',
     async (seed) => {
       tell({ type: 'seed', seed });
       const totals = await runCampaign({

@@ -12,7 +12,7 @@ export default class FaultReporter {
 
   constructor({ testNamePattern, nonFlagArgs = [] }) {
     process.env.FAULTS_RESULTS = this.#file;
-    // Of a part of the tests nobody expects every row.
+    // A part of the tests need not cover every row.
     this.#whole = !testNamePattern && nonFlagArgs.length === 0;
   }
 

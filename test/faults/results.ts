@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** What a test found; whoever sums a run up at the end reads it. */
+/** What a test found; the summary at the end of a run reads it. */
 export type Result =
   /** `bound`: null where it depends on what else happened. */
   | { readonly type: 'measured'; readonly took: number; readonly bound: number | null }

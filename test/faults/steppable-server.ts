@@ -12,7 +12,7 @@ import type { ServerToBreak } from './scene.js';
 const SOURCE = fileURLToPath(new URL('steppable-clock.c', import.meta.url));
 const START_TIMEOUT = 10_000;
 
-/** A redis-server whose wall clock can be set, and nobody else's. */
+/** A redis-server whose wall clock can be set without changing the machine's. */
 export interface SteppableServer extends ServerToBreak {
   /** So many seconds from the system's clock; 0 sets it right. */
   setClock(seconds: number): void;

@@ -41,7 +41,7 @@ describe('messages and subscriptions', () => {
     expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
   });
 
-  test('every message delivered again and again, up to a lease later: nobody is granted twice', async () => {
+  test('every message delivered again and again, up to a lease later: no request is granted twice', async () => {
     const copies = scene.proxy.messages({ times: Infinity, again: [10, 100, 2_000, 3_000] });
     await handOn(await holderAndTen(), 0);
     expect(copies.hits.length).toBeGreaterThan(5);
@@ -59,7 +59,7 @@ describe('messages and subscriptions', () => {
     await handOn(await holderAndTen(), HEARTBEAT, async () => {
       await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
       await pause(delay);
-      delay += 2; // from before anybody noticed to when some are back
+      delay += 2; // from before any client noticed to when some are back
     });
     await subscribedAgain(3);
     await handOn(await holderAndTen(), 0);
@@ -68,7 +68,7 @@ describe('messages and subscriptions', () => {
     expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
   });
 
-  test('all subscribers cut at once while a release is under way, newcomers asking: nobody loses its place', async () => {
+  test('all subscribers cut at once while a release is under way, newcomers asking: no waiter loses its place', async () => {
     const [holder, ...others] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
     for (let i = 0; i < 5; i += 1) {
       const [first, ...line] = await holderAndLine('k', holder, ...others, ...others);

@@ -107,7 +107,7 @@ describe('when processes are killed', () => {
     lab.verify({ wakeUp: () => GRACE + HANDOVER });
   });
 
-  test('whoever comes when only killed waiters are in line is served after the reconnect grace', async () => {
+  test('a new request behind killed waiters only is served after the reconnect grace', async () => {
     const [holder, doomed] = (await lab.workersAlike(2)) as [WorkerProcess, WorkerProcess];
     const first = holder.ask('k');
     await first.granted();

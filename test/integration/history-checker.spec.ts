@@ -136,7 +136,7 @@ describe('the history checker accepts', () => {
     ).toEqual([]);
   });
 
-  test('that a waiter whose grant nobody heard of was served, where it wrote its begin before the next', () => {
+  test('that a waiter whose grant was not recorded was served, where it wrote its begin before the next', () => {
     const history = script()
       .inLine(0, 1, 'a')
       .inLine(2, 3, 'b')
@@ -283,7 +283,7 @@ describe('the history checker rejects', () => {
     expect(after(0.5)).toEqual([]); // it was in line already
   });
 
-  test('3: that somebody who asked later is served before one who was in line', () => {
+  test('3: that a later request is served before one that was in line', () => {
     const history = script().inLine(0, 1, 'a').sent(2, 'b').section(3, 4, 'b', 1).section(5, 6, 'a', 2);
     expect(broken(history)).toEqual([3]);
     expect(named(history, 3)).toEqual(['a', 'b']);
@@ -306,7 +306,7 @@ describe('the history checker rejects', () => {
     expect(broken(history('w-b', 10))).toContain(3);
   });
 
-  test('4: that a lock stays free for longer than the bound while somebody waits', () => {
+  test('4: that a lock stays free for longer than the bound while a request waits', () => {
     const history = script()
       .sent(0, 'a')
       .section(1, 2, 'a', 1)
@@ -330,7 +330,7 @@ describe('the history checker rejects', () => {
     expect(named(history, 4)).toEqual(['b', 'z']);
   });
 
-  test('4: that nobody is served any more although somebody waits', () => {
+  test('4: that no request is served any more although one waits', () => {
     const history = script()
       .sent(0, 'a')
       .section(1, 2, 'a', 1)
@@ -400,7 +400,7 @@ describe('the history checker rejects', () => {
     expect(named(history, 7)).toEqual(['a', 'b']);
   });
 
-  test('8: what nobody handled, and a process that ends by itself', () => {
+  test('8: unhandled errors, and a process that ends by itself', () => {
     expect(broken(script().worker(1, 'w1', 'unhandled', { message: 'Error: x' }))).toEqual([8]);
     expect(broken(script().worker(1, 'w1', 'exited', { expected: false, how: 'exit 1' }))).toEqual([8]);
     expect(broken(script().worker(1, 'w1', 'exited', { expected: true, how: 'exit 0' }))).toEqual([]);

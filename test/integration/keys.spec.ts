@@ -164,10 +164,10 @@ describe('the keys of the native store', () => {
     };
 
     test.each(foreignKeys)(
-      '(…{a}%s): whoever asks gets the lock or one clear error, and the foreign value stays',
+      '(…{a}%s): a request gets the lock or one clear error, and the foreign value stays',
       async (key) => {
         await put(key);
-        // Who is served at once need not touch all keys; whoever has to wait does.
+        // A request that is served at once need not touch all keys; one that has to wait does.
         const lock = await first.engine.acquire('a').catch((error: unknown) => error);
         if (lock instanceof Error) await expectTypedError(Promise.reject(lock));
         await expectTypedError(second.engine.acquire('a'));

@@ -5,7 +5,7 @@ import { redisUrl } from '../support/redis.js';
 
 const PATIENCE = 20_000;
 
-describe('whoever leaves the line', () => {
+describe('a request that leaves the line', () => {
   let lab: Lab;
   beforeEach(() => (lab = new Lab(redisUrl())));
   afterEach(() => lab.close());
@@ -42,7 +42,7 @@ describe('whoever leaves the line', () => {
     expect(lab.verify()).toMatchObject({ grants: 3, timeouts: 1, aborted: 1, errors: 0 });
   });
 
-  test('may do so at any moment, that of the grant included: the lock is never with two, nor with nobody', async () => {
+  test('may do so at any moment, that of the grant included: the lock is never held twice, nor lost', async () => {
     const workers = await lab.workersAlike(3);
     await lab.watchStalls();
     const load = {
@@ -60,7 +60,7 @@ describe('whoever leaves the line', () => {
     await lab.closeWorkers();
     const report = lab.verify();
     expect(report).toMatchObject({ requests: 900, errors: 0, lost: 0, excused: 0 });
-    // A run in which nobody left, or nobody stayed, would show nothing.
+    // A run in which no request left, or none stayed, would show nothing.
     for (const many of [report.grants, report.timeouts, report.aborted]) expect(many).toBeGreaterThan(50);
   });
 });

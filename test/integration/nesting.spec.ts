@@ -70,7 +70,7 @@ describe('nested locking on Redis', () => {
     expect(most).toBe(1);
   });
 
-  test('a child section that nobody awaits keeps the lock until it ends', async () => {
+  test('a child section that is not awaited keeps the lock until it ends', async () => {
     const mayEnd = deferred();
     const childEnded = deferred();
     await here.engine.withLock('a', () => {

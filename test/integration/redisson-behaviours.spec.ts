@@ -44,7 +44,7 @@ describe('the documented behaviour of the fair lock', () => {
         );
       }
     };
-    // Whoever stands in line is reckoned to be served when the lease ends, or one wait later for each ahead of it.
+    // A waiter is expected to be served when the lease ends, or one wait later for each ahead of it.
     const watch = async (): Promise<void> => {
       const leaseEnd = Date.now() + (await redis.pttl('churn'));
       for (const deadline of Object.values((await readLock(redis, 'churn')).deadlines)) {

@@ -113,7 +113,7 @@ describe('the wire format of Redisson', () => {
       ]);
     });
 
-    test('t1 releases: t2, the head, and nobody else, is woken and takes it; the deadlines of the others drop by 300,000', async () => {
+    test('t1 releases: only t2, the head, is woken and takes it; the deadlines of the others drop by 300,000', async () => {
       await line('t2', 't3', 't4');
       const [third, fourth] = [await deadlineOf('t3'), await deadlineOf('t4')];
       const published = await listen();
@@ -179,7 +179,7 @@ describe('the wire format of Redisson', () => {
     expect(await ask('t3', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t2'] });
   });
 
-  test('a waiter that leaves takes its wait time from those behind it, and from nobody else', async () => {
+  test('a waiter that leaves takes its wait time from those behind it only', async () => {
     await line('t2', 't3', 't4', 't5');
     const before = (await state()).deadlines;
     expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', 1] });
@@ -198,10 +198,10 @@ describe('the wire format of Redisson', () => {
   });
 
   test.each([false, true])(
-    'whoever asks when the lock is free and it is the turn of another does not get it, and wakes that one (try: %s)',
+    'a request for a free lock when it is the turn of another does not get it, and wakes that one (try: %s)',
     async (tries) => {
       await line('t2', 't3');
-      await redis.del(NAME); // the lease has ended: nobody was told
+      await redis.del(NAME); // the lease has ended without a message
       const published = await listen();
       expect(await ask('t3', { tries })).toMatchObject({ status: tries ? 'BUSY' : 'WAITS' });
       expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
@@ -303,7 +303,7 @@ describe('the wire format of Redisson', () => {
       expect((await state()).queue).toEqual(['t2', 't4', 't3']);
     });
 
-    test('a grant that nobody waits for any more is given back by leaving', async () => {
+    test('a grant whose request has given up is given back by leaving', async () => {
       await line('t2');
       expect(await leave('t1')).toMatchObject({ details: ['t2', '', -1] });
       expect(await ask('t2')).toMatchObject({ status: 'HELD' });

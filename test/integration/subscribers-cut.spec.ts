@@ -16,10 +16,10 @@ describe('when all subscriber connections are cut at once', () => {
   afterEach(() => lab.close());
   afterAll(() => server.stop());
 
-  /** Milliseconds from the cut to the release: before anybody noticed, while some are back, when all are back. */
+  /** Milliseconds from the cut to the release: before any client noticed, while some are back, when all are back. */
   const DELAYS = [0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 40];
 
-  test('nobody of ten waiters loses its place to a release in the same moment or soon after', async () => {
+  test('none of ten waiters loses its place to a release in the same moment or soon after', async () => {
     const admin = new Redis(server.url);
     const workers = await lab.workersAlike(3, { clients: 3 });
     const [holder] = workers as [WorkerProcess];
@@ -60,7 +60,7 @@ describe('when all subscriber connections are cut at once', () => {
       const times = { window: 2_000, lease: 3_000, grace: 250 };
       const client = (): ScriptClient => new ScriptClient(redis, lab.prefix, times);
       const [holder, first, second] = [client(), client(), client()];
-      // It heard this server for long, and nobody listens to its channel any more.
+      // It was subscribed to this server for long, and its channel has no listener any more.
       first.hears = `${/run_id:(\w+)/.exec(await redis.info('server'))?.[1]} 10000`;
       const grant = await holder.acquire();
       const { sequence } = await first.acquire();

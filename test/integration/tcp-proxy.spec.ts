@@ -158,7 +158,7 @@ describe('the TCP proxy in front of Redis', () => {
       expect(rule.hits).toHaveLength(1);
     });
 
-    test('loses a reply without telling anybody', async () => {
+    test('loses a reply silently', async () => {
       const redis = await client();
       proxy.rule({ match: incr, reply: 'lost' });
       const replies = [redis.incr(key), redis.ping()];

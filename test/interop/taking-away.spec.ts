@@ -12,7 +12,7 @@ const DIRECTIONS = [
   ['Node', 'Java'],
 ] as const;
 
-describeWithRedisson('Whoever holds, dies, forces or gives up', LEASE, (interop) => {
+describeWithRedisson('Holders and waiters that die, give up or are forced out', LEASE, (interop) => {
   let sequence = 0;
   const nextLock = (): string => `lock-${(sequence += 1)}`;
   const peer = (language: 'Java' | 'Node'): Promise<Peer> =>
@@ -20,7 +20,7 @@ describeWithRedisson('Whoever holds, dies, forces or gives up', LEASE, (interop)
 
   afterEach(() => interop.killPeers());
 
-  /** Left alone, a waiter of an old Redisson might sleep on at the end of a lease; whoever stands behind it in Node wakes it. */
+  /** Left alone, a waiter of an old Redisson might sleep on at the end of a lease; a Node waiter behind it wakes it. */
   async function nodeBehind(lock: string): Promise<void> {
     if (!interop.waitersMayOversleep) return;
     await interop.inLine((await interop.node()).worker('behind'), 'tryLock', lock, 60_000, 1_000);

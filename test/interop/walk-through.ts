@@ -84,7 +84,7 @@ export async function walkThrough(interop: Interop, cast: Cast): Promise<Record<
     const state = await reader.after(actor);
     const published = messages.map(([channel, message]) => {
       const id = channel.slice(channel.indexOf('}:') + 2);
-      return `${channel.replace(id, reader.nameOf(id, 'nobody'))} ${message}`;
+      return `${channel.replace(id, reader.nameOf(id, 'none'))} ${message}`;
     });
     states[step] = [...state, ...published];
     messages = [];

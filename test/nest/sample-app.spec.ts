@@ -230,7 +230,7 @@ describe('The sample app', () => {
     });
   });
 
-  it('lets nobody order while the product is being counted, and everybody as soon as the stream is closed', async () => {
+  it('refuses orders while the product is being counted, and takes them as soon as the stream is closed', async () => {
     const [first, second] = await twoOnRedis();
     await first.send('POST', '/stock/lamp/deliveries', { quantity: 1 });
     const counting = new AbortController();

@@ -109,7 +109,7 @@ describe.each(PLATFORMS)('app.close() on %s', (platform) => {
     expect(source.observed).toBe(false);
   });
 
-  test('does not wait for the drain time when nobody holds', async () => {
+  test('does not wait for the drain time when no lock is held', async () => {
     const web = await webApp(platform, { controllers: [FeedController] }, { drainTimeout: 60_000 });
     await within(web.app.close(), SOON, 'close()');
   });

@@ -52,12 +52,12 @@ export async function waiting(locks: FairLockService, key: string, count: number
   await eventually(isSo, SOON, `${count} in line for ${key}`);
 }
 
-/** Resolves when nobody holds `key`. */
+/** Resolves when `key` is free. */
 export async function free(locks: FairLockService, key: string): Promise<void> {
   await eventually(async () => !(await locks.isLocked(key)), SOON, `${key} to be free`);
 }
 
-/** Resolves when somebody holds `key`. */
+/** Resolves when `key` is held. */
 export async function held(locks: FairLockService, key: string): Promise<void> {
   await eventually(() => locks.isLocked(key), SOON, `${key} to be held`);
 }

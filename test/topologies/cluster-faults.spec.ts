@@ -17,7 +17,7 @@ const LONGEST_PAUSE = 500;
 /** Half a minute each for three failovers, for three returns, and for the load itself: on a busy machine nodes are slow to agree. */
 const LOAD_PATIENCE = 210_000;
 
-/** An outage is what it is; after it, somebody has to find the new primary. */
+/** The outage itself is not the lock's; after it, the client has to find the new primary. */
 const terms = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
     const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
@@ -146,7 +146,7 @@ describe('a Cluster in trouble', () => {
     expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
-  test('a release while nobody serves the slot is made good when somebody does', async () => {
+  test('a release while no node serves the slot is repeated until one does', async () => {
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const former = await cluster.masterOf(keyOf('k'));
@@ -288,7 +288,7 @@ describe('a Cluster in trouble', () => {
     }
   }
 
-  /** The channels of this lab's clients that somebody listens to by this node. */
+  /** The channels of this lab's clients that have a listener on this node. */
   async function subscriptions({ admin }: Node): Promise<string[]> {
     return (await admin.pubsub('CHANNELS', `${lab.prefix}:client:*`)) as string[];
   }

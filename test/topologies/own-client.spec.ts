@@ -60,7 +60,7 @@ describe("the user's own client", () => {
     ['that subscribes once and checks nothing', { autoResubscribe: false, enableReadyCheck: false }],
     ['that reconnects on any error and repeats', { reconnectOnError: () => 2 }],
     ['that is meant for replicas', { readOnly: true, role: 'slave' }],
-    ['that nobody has connected', { lazyConnect: true }],
+    ['that is not connected', { lazyConnect: true }],
   ];
   test.each(odd)('%s: the lock works, and the client is what it was', async (_, options) => {
     const users = redis({ host: '127.0.0.1', port: server.port, ...options });
@@ -157,7 +157,7 @@ describe("the user's own client of a Cluster", () => {
     ['with a key prefix', { keyPrefix: 'shop:' }],
     ['with a key prefix for its nodes', { redisOptions: { keyPrefix: 'shop:', stringNumbers: true } }],
     ['that listens to sharded channels', { shardedSubscribers: true }],
-    ['that nobody has connected', { lazyConnect: true }],
+    ['that is not connected', { lazyConnect: true }],
   ];
   test.each(odd)('%s: the lock works, and the client is what it was', async (_, options) => {
     const users = cluster.client({ lazyConnect: false, ...options });
@@ -201,7 +201,7 @@ describe("the user's own client of a Cluster", () => {
     for (const { admin } of cluster.nodes) expect(await admin.call('ACL', 'LOG')).toEqual([]);
   });
 
-  test('several keys in several slots are locked in one order by all, so that nobody waits for ever', async () => {
+  test('several keys in several slots are locked in one order by all, so that no request waits for ever', async () => {
     const names = ['a', 'b', 'c', 'd'];
     const slots = new Set(await Promise.all(names.map((name) => cluster.slotOf(`x:{${name}}`))));
     expect(slots.size).toBe(names.length);

@@ -35,7 +35,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
 async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
   const queued = deferred<number>();
   const granted = client.engine.acquire(key, { onQueued: queued.resolve });
-  granted.catch(() => undefined); // some are refused before anybody looks
+  granted.catch(() => undefined); // some are refused before the test looks
   await within(queued.promise, PATIENCE, 'the place in line');
   return { granted };
 }
@@ -360,7 +360,7 @@ describe('replicas: a grant counts only when they have it', () => {
     }
   });
 
-  test('under load, with replicas that stand still again and again: one holder at a time, rising tokens, and everybody comes to an end', async () => {
+  test('under load, with replicas that stand still again and again: one holder at a time, rising tokens, and every request ends', async () => {
     const clients = clientsWith(2);
     const all = await Promise.all([1, 2, 3].map(() => clients.start(servers.source)));
     const inside = new Map<string, number>();
@@ -421,7 +421,7 @@ describe('replicas: a grant counts only when they have it', () => {
     expect(open).toThrow(/replicas does not work on a Redis Cluster/);
   });
 
-  test('whoever gives up while the grant is being confirmed does not get it, and the lock moves on', async () => {
+  test('a request that gives up while its grant is being confirmed does not get it, and the lock moves on', async () => {
     const client = await clientsWith(2).start(servers.source);
     await servers.freeze(one);
     const leaving = new AbortController();

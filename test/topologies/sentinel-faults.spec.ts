@@ -25,10 +25,10 @@ const LONGEST_BACKOFF = 1_200;
 /** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
 const FOUND = DEADLINE + LONGEST_BACKOFF;
 
-/** Whoever does not close its side of a connection gets so long, ms, until the client does without. */
+/** A server that does not close its side of a connection gets this long, ms, until the client stops waiting for it. */
 const CUT = 200;
 
-/** An outage is what it is; after it, somebody has to find the new primary. */
+/** The outage itself is not the lock's; after it, the client has to find the new primary. */
 const terms = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
     const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));

@@ -112,7 +112,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     return { concurrency: 4, keyPrefix: 'long', locks: 3, longestHold: 3_000, ...usual };
   }
 
-  /** An outage is what it is; after it somebody has to find the new primary, which may have to wait first. */
+  /** The outage itself is not the lock's; after it, the clients have to find the new primary, which may have to wait first. */
   function wakeUp({ from, to, faults, stalled }: Gap): number {
     const outages = faults.map(({ at, until }) => Math.max(0, Math.min(until, to) - Math.max(at, from)));
     const behind = FOUND + (demands.maxLease ?? 0);
@@ -132,7 +132,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     return () => heals.forEach((heal) => heal());
   }
 
-  /** Somebody who asks now is granted a lock; then whatever was recorded is over. */
+  /** A new request is granted a lock; then everything recorded before is over. */
   async function served(heal: () => void): Promise<void> {
     const request = workers[0]!.ask('any');
     await request.granted(PATIENCE);
@@ -190,7 +190,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   const byOrder = (): Promise<void> => setup.failover();
   const freeze = (former: Instance): Promise<void> => former.server.kill('SIGSTOP');
 
-  /** What the primary grants last no replica hears of; its holder stands still until somebody else has that lock. */
+  /** What the primary grants last no replica hears of; its holder stands still until another request has that lock. */
   async function killUnheard(former: Instance): Promise<() => Promise<void>> {
     const hear = await setup.cutReplicas();
     const unheard = workers[4]!.ask('unheard');
@@ -207,7 +207,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     };
   }
 
-  /** Asks until the new primary is found; then it waits for as long as that one lets everybody wait. */
+  /** Asks until the new primary is found; then it waits for as long as that primary makes every request wait. */
   async function firstGranted(key: string): Promise<RemoteRequest> {
     for (;;) {
       const request = workers[0]!.ask(key);

@@ -30,7 +30,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
 async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
   const queued = deferred<number>();
   const granted = client.engine.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
-  granted.catch(() => undefined); // some are refused before anybody looks
+  granted.catch(() => undefined); // some are refused before the test looks
   await within(queued.promise, PATIENCE, 'the place in line');
   return { granted };
 }
@@ -80,7 +80,7 @@ describe('strict mode', () => {
       await server.stop();
     });
 
-    test('the first start waits for maxLease once, and says so; whoever comes later does not wait', async () => {
+    test('the first start waits for maxLease once, and says so; later requests do not wait', async () => {
       const clients = strict();
       const started = performance.now();
       const first = await clients.start(server.url);
@@ -262,7 +262,7 @@ describe('strict mode', () => {
 
     afterEach(() => servers.thaw(servers.primary));
 
-    test('that never heard of a grant, it gives the lock to nobody before its holder knows that it is lost', async () => {
+    test('that never heard of a grant, it grants the lock to no other request before its holder knows that it is lost', async () => {
       const { lock, lostAt } = await failoverWithout('k');
       const other = await strict().start(servers.source);
       const next = await other.engine.acquire('k', DOES_NOT_MATTER);
@@ -297,7 +297,7 @@ describe('strict mode', () => {
       expect(await refusal(early.engine.acquire('k', DOES_NOT_MATTER))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
-      // Whoever refuses writes is left, at most once in a command deadline: behind that the connection stands for a while.
+      // The client leaves a server that refuses writes, at most once in a command deadline; until then the connection stays.
       await once(connections[0]!, 'close');
       await eventually(() => connections.every(({ status }) => status === 'ready'), 2_000, 'the connections');
       const closed: unknown[] = [];

@@ -80,7 +80,7 @@ describe('the check of a subscription', () => {
     expect(rebuilt).toBe(0);
   });
 
-  test('does not judge by a ping of which nobody knows whether it was sent', () => {
+  test('does not judge by a ping that may not have been sent', () => {
     check.wantsPing();
     jest.advanceTimersByTime(PERIOD);
     expect(check.wantsPing()).toBe(true);
@@ -88,7 +88,7 @@ describe('the check of a subscription', () => {
     expect(rebuilt).toBe(0);
   });
 
-  test('rebuilds one that nobody listened on when a heartbeat was carried out, unless it came up since', () => {
+  test('rebuilds one that had no listener when a heartbeat was carried out, unless it came up since', () => {
     const sentAt = performance.now();
     check.answered(sentAt, false, 0);
     expect(rebuilt).toBe(1);

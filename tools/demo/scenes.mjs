@@ -91,7 +91,7 @@ async function startStocktaking(instance, log, signal) {
   return () => stocktaking.abort();
 }
 
-/** Kills the instance that serves the big order, and watches until somebody else is served. */
+/** Kills the instance that serves the big order, and watches until another order is served. */
 export async function killHolder({ instances, log, screen, narrator, signal }) {
   const begun = await log.first('order begun', ({ customer }) => customer === BIG_ORDER, signal);
   const victim = instances.find(({ name }) => name === begun.instance);
@@ -106,7 +106,7 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
   const asked = hostTime();
   const { holder, waiters } = await witness.get(LINE, signal);
   if (!holder?.who.includes(`/${victim.pid}/`)) {
-    const found = holder ? `by ${holder.who}` : 'by nobody';
+    const found = holder ? `by ${holder.who}` : 'by no process';
     log.add('broken promise', {
       what: `${victim.name} died while it served ${BIG_ORDER}, but the lock was held ${found}`,
     });
@@ -117,7 +117,7 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
     `  SIGKILL: ${victim.name}, process ${victim.pid}, is gone with the lock in its hands (order ${BIG_ORDER})`,
   );
   screen.alarm(
-    `  and with ${count(orphans, 'order')} of its own in line. Nobody may be served before its lease is over.`,
+    `  and with ${count(orphans, 'order')} of its own in line. No order may be served before its lease is over.`,
   );
 
   const leaseEnd = asked + holder.leaseLeft;

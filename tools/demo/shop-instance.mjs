@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const LEASH = new URL('leash.mjs', import.meta.url).href;
 const SAMPLE_APP = fileURLToPath(new URL('../../dist-sample/main.js', import.meta.url));
 
-/** Nobody waits for a lock when the instances are asked to close. */
+/** No request waits for a lock when the instances are asked to close. */
 const CLOSE_TIMEOUT = 10_000;
 
 export class ShopInstance {

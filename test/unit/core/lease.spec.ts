@@ -120,7 +120,7 @@ describe('a lease', () => {
     expect(told).toEqual(['first', 'second', 'it was taken']);
   });
 
-  it('given back is neither held nor lost: nobody is told, the signal does not abort', () => {
+  it('given back is neither held nor lost: no listener is called, the signal does not abort', () => {
     const lease = new Lease('k', now(), 1_000);
     const { signal } = lease;
     const told: LockLostError[] = [];

@@ -121,7 +121,7 @@ async function turns(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** After everything has ended: nothing is held, nobody waits, and the store was given back what it gave. */
+/** After everything has ended, nothing is held, no request waits, and every grant was given back to the store. */
 async function expectBalanced({ store, engine }: Bench, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     expect(await engine.inspect(key)).toMatchObject({ holder: undefined, queueLength: 0 });

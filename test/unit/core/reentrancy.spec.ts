@@ -274,7 +274,7 @@ describe('a branch in line', () => {
         const first = rejection(b.engine.acquire(['k', 'l'], { waitTime: 100 }));
         const second = rejection(b.engine.acquire('k'));
         await settle();
-        // The wait for the other key is over before the lease is, and both before anybody could look.
+        // The wait for the other key is over before the lease is, and both before the section could look.
         block(300);
         expect(await first).toBeInstanceOf(LockTimeoutError);
         expect(await second).toBeInstanceOf(LockLostError);

@@ -143,7 +143,7 @@ describe('close', () => {
     await lock.release();
   });
 
-  it('refuses whoever waits and whoever comes, inside a hold or not', async () => {
+  it('refuses waiting and new requests, inside a hold or not', async () => {
     const waits: Promise<Error>[] = [];
     const end = deferred();
     const section = b.engine.withLock('k', async () => {

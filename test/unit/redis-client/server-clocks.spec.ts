@@ -26,7 +26,7 @@ describe('the clocks of several servers', () => {
     expect(steps).toEqual([expect.closeTo(HOUR, -2)]);
   });
 
-  test('cannot tell the age of what comes from the future: the clock was set, and nobody has said so yet', () => {
+  test('cannot tell the age of what comes from the future: the clock was set, and no reply has shown it yet', () => {
     const clock = new ServerClocks(() => undefined).of('a:1');
     const now = performance.now();
     clock.observe(now - 1, now, HOUR);

@@ -62,7 +62,7 @@ public final class Bench {
         for (int i = 0; i < Integer.parseInt(arguments[1]); i++) {
             Config config = new Config();
             // Each waiting thread has a subscription of its own; the default has room for 250 of them a client, and
-            // whoever finds none gets an exception.
+            // a thread that finds none gets an exception.
             config.useSingleServer()
                     .setAddress(arguments[0])
                     .setSubscriptionConnectionPoolSize(50)
