@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { inspect } from 'node:util';
 import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { LockConfigurationError } from './errors.js';
@@ -68,11 +69,12 @@ function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
 }
 
-/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
+/** Runs in the context of the call. A callback that throws must not cost its caller the place in line, nor throw into a store. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
+  const caller = new AsyncResource('FairLock.onQueued');
   return (position) => {
     try {
-      onQueued(position);
+      caller.runInAsyncScope(onQueued, undefined, position);
     } catch (error) {
       defaults.onWarning('onQueued threw; the request stays in line.', { error });
     }

@@ -1,4 +1,5 @@
 import type { AcquireCall } from './acquire-call.js';
+import { detached } from './detached.js';
 import { LockDeadlockError, LockShuttingDownError, LockTimeoutError, quote } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
@@ -56,7 +57,7 @@ export class Acquirer {
   }
 
   private standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    return this.store.acquire(new RequestOfWait(wait)).then(
+    return detached(() => this.store.acquire(new RequestOfWait(wait))).then(
       (grant) => this.granted(grant, encoded, wait),
       (error: unknown) => this.refused(error, wait),
     );
@@ -65,7 +66,7 @@ export class Acquirer {
   private granted(grant: Grant, encoded: string, wait: Wait): Hold | Promise<Hold> {
     this.shutdown.endWait(wait);
     if (this.shutdown.drained) {
-      return grant.release().then(() => {
+      return detached(() => grant.release()).then(() => {
         throw new LockShuttingDownError(wait.key);
       });
     }

@@ -3,8 +3,8 @@ import type { LeaseState } from './lease.js';
 /**
  * What a holder has in hand.
  *
- * Whoever nests (asks for a key that its flow holds already) gets a handle of its own on the same lease: same token,
- * same signal, same state, released on its own.
+ * A nested request (for a key that its flow holds already) gets a handle of its own on the same lease: same token, same
+ * state, released on its own.
  */
 export interface FairLock extends AsyncDisposable {
   /** The first, or only, key. */
@@ -24,7 +24,8 @@ export interface FairLock extends AsyncDisposable {
 
   /**
    * Aborts with a `LockLostError` when a key is lost or `maxHold` is over, and with a `LockShuttingDownError` when the
-   * drain time of a shutdown is over. Never aborts by release.
+   * drain time of a shutdown is over. Never aborts by release. Its listeners run in the async context of the flow that
+   * first asked for it, inside this hold where it is one that the flow is in.
    */
   readonly signal: AbortSignal;
 

@@ -35,6 +35,18 @@ export function runInScope<T>(inside: Inside, code: () => T): T {
   return scopes.run({ inside, outer }, code);
 }
 
+/** Runs `code` in a scope that was entered before. */
+export function runInside<T>(scope: Scope | undefined, code: () => T): T {
+  return scope ? scopes.run(scope, code) : scopes.exit(code);
+}
+
+/** The scope of that lock, if the running flow is in it. */
+export function ownScope(inside: Inside): Scope | undefined {
+  let scope = scopes.getStore();
+  while (scope && scope.inside !== inside) scope = scope.outer;
+  return scope;
+}
+
 /** The innermost scope of the running flow whose lock is not released. */
 export function currentScope(): Scope | undefined {
   return innermostOpen(scopes.getStore());

@@ -1,4 +1,5 @@
 import type { AcquireCall } from './acquire-call.js';
+import { detached } from './detached.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
 import type { Linked } from './linked-list.js';
@@ -60,7 +61,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
     else this.others?.delete(hold);
     if (this.outermost || this.others?.size) return DONE;
     // First what the next in line waits for.
-    const released = this.grant.release();
+    const released = detached(() => this.grant.release());
     this.keeper.done(this);
     return released;
   }

@@ -1,5 +1,6 @@
 import { controllerForMany } from './abort-relay.js';
 import { elapsedSince, now, type Instant } from './clock.js';
+import { detached } from './detached.js';
 import { LockLostError, type FairLockError } from './errors.js';
 
 /**
@@ -111,7 +112,7 @@ export class Lease {
     this.controller?.abort(error);
     const { tell } = this;
     this.tell = undefined;
-    tell?.(error);
+    if (tell) detached(() => tell(error));
   }
 
   /** Given back: no longer held, and not lost either; false if it was lost before. */

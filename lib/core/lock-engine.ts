@@ -1,6 +1,7 @@
 import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
 import { AcquireCall } from './acquire-call.js';
+import { detached } from './detached.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock, ScopedLock } from './fair-lock.js';
 import { ActiveGrants } from './active-grants.js';
@@ -39,6 +40,11 @@ export class LockEngine {
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
     this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
     this.acquirer = new Acquirer(store, owners, this.grants, this.shutdown);
+  }
+
+  /** Connects the store; resolves also when its server is away (then it warns). */
+  async start(): Promise<void> {
+    await detached(() => this.store.start());
   }
 
   /**
@@ -117,7 +123,7 @@ export class LockEngine {
   /** Who holds `key`, and who waits. */
   async inspect(key: string): Promise<LockSnapshot> {
     requireKey(key);
-    return await this.store.inspect(key);
+    return await detached(() => this.store.inspect(key));
   }
 
   async isLocked(key: string): Promise<boolean> {
@@ -127,7 +133,7 @@ export class LockEngine {
   /** Takes `key` from whoever holds it, who learns that it is lost; false if nobody held it. */
   async forceRelease(key: string): Promise<boolean> {
     requireKey(key);
-    return await this.store.forceRelease(key);
+    return await detached(() => this.store.forceRelease(key));
   }
 
   /**
@@ -140,7 +146,7 @@ export class LockEngine {
 
   /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
   close(): Promise<void> {
-    return (this.closing ??= this.giveUpAll());
+    return (this.closing ??= detached(() => this.giveUpAll()));
   }
 
   private async giveUpAll(): Promise<void> {
@@ -162,7 +168,7 @@ export class LockEngine {
   ): Promise<LockHandle> {
     const call = new AcquireCall(options, this.defaults, waitTime);
     if (typeof keys === 'string') {
-      return new LockHandle(await this.acquirer.acquire(keys, this.store.encode(keys), call));
+      return new LockHandle(call.scope, await this.acquirer.acquire(keys, this.store.encode(keys), call));
     }
     const taken: Hold[] = [];
     try {
@@ -176,7 +182,7 @@ export class LockEngine {
       throw error;
     }
     const [first, ...others] = taken as [Hold, ...Hold[]];
-    return new LockHandle(first, others);
+    return new LockHandle(call.scope, first, others);
   }
 }
 
@@ -184,7 +190,7 @@ export class LockEngine {
 function neverThrowing(defaults: EngineDefaults): EngineDefaults['onWarning'] {
   return (message, detail) => {
     try {
-      defaults.onWarning(message, detail);
+      detached(() => defaults.onWarning(message, detail));
     } catch {
       // There is nobody left to tell.
     }

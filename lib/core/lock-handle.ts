@@ -1,9 +1,10 @@
-import { controllerForMany, follow, unfollow } from './abort-relay.js';
+import { follow, unfollow } from './abort-relay.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
-import { runInScope, type Inside, type LockInScope } from './hold-scope.js';
+import { runInScope, type Inside, type LockInScope, type Scope } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
 import type { LeaseState } from './lease.js';
+import { SignalOfHandle } from './signal-of-handle.js';
 
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
@@ -12,15 +13,17 @@ const NONE: readonly Hold[] = [];
 
 /** The handle of one acquire: a hold for each key. */
 export class LockHandle implements ScopedLock, LockInScope {
-  private joinedSignals: AbortController | undefined;
+  private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private givenBack = Promise.resolve();
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 
-  /** One for each key, in the order in which they were taken. */
+  /** @param first, others one for each key, in the order in which they were taken */
   constructor(
+    /** The scope in which it was asked for. */
+    private readonly outer: Scope | undefined,
     private readonly first: Hold,
     private readonly others: readonly Hold[] = NONE,
   ) {}
@@ -57,13 +60,12 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   get signal(): AbortSignal {
-    if (this.others.length === 0) return this.first.held.lease.signal;
-    if (!this.joinedSignals) {
-      this.joinedSignals = controllerForMany();
-      for (const { held } of this.holds) follow(held.lease.signal, this.joinedSignals);
+    if (!this.ownSignal) {
+      this.ownSignal = new SignalOfHandle(this.inside, this.outer);
+      for (const { held } of this.holds) follow(held.lease.signal, this.ownSignal);
       if (!this.open) this.unfollowAll();
     }
-    return this.joinedSignals.signal;
+    return this.ownSignal.signal;
   }
 
   get holdCount(): number {
@@ -114,7 +116,7 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   private unfollowAll(): void {
-    if (!this.joinedSignals) return;
-    for (const { held } of this.holds) unfollow(held.lease.signal, this.joinedSignals);
+    if (!this.ownSignal) return;
+    for (const { held } of this.holds) unfollow(held.lease.signal, this.ownSignal);
   }
 }

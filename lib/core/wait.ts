@@ -1,5 +1,6 @@
 import { follow, unfollow } from './abort-relay.js';
 import type { AcquireCall } from './acquire-call.js';
+import { detached } from './detached.js';
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Linked } from './linked-list.js';
@@ -35,7 +36,7 @@ export class Wait implements AbortSource, Linked<Wait> {
     this.reason = reason;
     const { listener } = this;
     this.listener = undefined;
-    listener?.handleEvent();
+    if (listener) detached(() => listener.handleEvent());
   }
 
   addEventListener(_type: 'abort', listener: AbortListener): void {

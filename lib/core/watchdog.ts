@@ -1,3 +1,5 @@
+import { detached } from './detached.js';
+
 /** Something that wants to be called at a time, by one watchdog. Instances are kept, so scheduling allocates nothing. */
 export interface Watched {
   /** Its place with the watchdog, which is that one's business. */
@@ -68,8 +70,7 @@ export class Watchdog {
     this.timerDue = due;
     // setTimeout may fire up to 1 ms early relative to the fractional clock; rounding up avoids a second wake-up.
     const delay = Math.min(Math.max(0, Math.ceil(due - performance.now())), MAX_DELAY);
-    this.timer = setTimeout(this.work, delay);
-    this.timer.unref();
+    this.timer = detached(() => setTimeout(this.work, delay).unref());
   }
 
   private runDue(): void {

@@ -9,12 +9,10 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type LockEngine } from '../core/lock-engine.js';
-import { type LockStore } from '../core/lock-store.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   FAIR_LOCK_ENGINE,
   FAIR_LOCK_OPTIONS,
-  FAIR_LOCK_STORE,
   FairLockModuleBase,
   type OPTIONS_TYPE,
 } from './fair-lock.module-definition.js';
@@ -43,7 +41,6 @@ export class FairLockModule
 {
   constructor(
     @Inject(FAIR_LOCK_OPTIONS) private readonly options: ResolvedFairLockOptions,
-    @Inject(FAIR_LOCK_STORE) private readonly store: LockStore,
     @Inject(FAIR_LOCK_ENGINE) private readonly engine: LockEngine,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
   ) {
@@ -72,7 +69,7 @@ export class FairLockModule
   }
 
   async onModuleInit(): Promise<void> {
-    await this.store.start();
+    await this.engine.start();
   }
 
   /** Nest now lets requests in flight finish, so whoever is in line without holding anything must go. */

@@ -255,4 +255,31 @@ export const HISTORIC: readonly Exhibit[] = [
     ],
     proof: simulation('cut'),
   },
+  {
+    of: 'user code inside the hold of another flow (a timer carries the context that armed it)',
+    what: 'the timer of the watchdog is armed in the context of whatever schedules',
+    mutations: [
+      {
+        file: 'core/watchdog.ts',
+        from: 'detached(() => setTimeout(this.work, delay).unref())',
+        to: 'setTimeout(this.work, delay).unref()',
+      },
+    ],
+    proof: test('unit/core/async-contexts.spec.ts', 'runs what is due in no request'),
+  },
+  {
+    of: 'user code inside the hold of another flow (a signal that several flows share)',
+    what: 'abort listeners run in the context of the code that aborts the signal',
+    mutations: [
+      {
+        file: 'core/signal-of-handle.ts',
+        from: 'this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason))',
+        to: 'this.controller.abort(reason)',
+      },
+    ],
+    proof: test(
+      'unit/core/async-contexts.spec.ts',
+      'of two holds of one owner runs in the flow of its own handle',
+    ),
+  },
 ];

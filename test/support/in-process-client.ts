@@ -47,7 +47,7 @@ export class InProcessClients {
     });
     const client = { engine, store, warnings, close: () => engine.close() };
     this.clients.push(client);
-    await store.start();
+    await engine.start();
     return client;
   }
 

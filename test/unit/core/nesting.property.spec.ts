@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { FairLockError } from '../../../lib/core/errors.js';
+import type { FairLock } from '../../../lib/core/fair-lock.js';
 import type { LockEngine } from '../../../lib/core/lock-engine.js';
-import { bench, leftovers, NOTHING, settle, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, settle, type Bench, type RecordingStore } from './support.js';
 
 /** A section, and how it treats the sections that it begins. */
 interface Section {
@@ -16,6 +17,8 @@ interface Section {
   /** Whether it is begun right away or from a timer, which may fire after its parent has ended. */
   readonly detached: boolean;
   readonly throws: boolean;
+  /** Of a root: it is begun by an abort listener of a lock that some other section takes away. */
+  readonly inListener: boolean;
 }
 
 const section = (
@@ -36,6 +39,7 @@ const section = (
       order: fc.constantFrom('sequence', 'branches', 'forgotten'),
       detached: fc.boolean(),
       throws: fc.boolean(),
+      inListener: fc.boolean(),
     }),
   }));
   return node;
@@ -47,13 +51,35 @@ class Run {
   private readonly all: Promise<void>[] = [];
   private readonly active = new Map<string, { id: string; ancestors: readonly string[] }[]>();
   private sections = 0;
+  /** Each loses a lock whose abort listener begins a root. */
+  private readonly losses: (() => void)[] = [];
 
-  constructor(private readonly engine: LockEngine) {}
+  constructor(
+    private readonly engine: LockEngine,
+    private readonly store: RecordingStore,
+  ) {}
 
   /** Begins `root` and waits for it and for everything that it left behind. */
   async finish(roots: readonly Section[]): Promise<void> {
-    for (const root of roots) void this.begin(root, []);
-    for (let done = 0; done < this.all.length; done += 1) await this.all[done];
+    const foreign = await this.prepareListeners(roots.filter(({ inListener }) => inListener));
+    for (const root of roots) if (!root.inListener) void this.begin(root, []);
+    for (let done = 0; done < this.all.length || this.losses.length > 0; done += 1) {
+      // Those for which there was no section that could do it.
+      if (done === this.all.length) this.losses.pop()?.();
+      await this.all[done];
+    }
+    for (const lock of foreign) await lock.release();
+  }
+
+  private prepareListeners(roots: readonly Section[]): Promise<FairLock[]> {
+    return Promise.all(
+      roots.map(async (root, n) => {
+        const lock = await this.engine.acquire(`foreign ${n}`);
+        lock.signal.addEventListener('abort', () => void this.begin(root, []));
+        this.losses.push(() => this.store.lose(lock.key));
+        return lock;
+      }),
+    );
   }
 
   private begin(node: Section, ancestors: readonly string[]): Promise<void> {
@@ -85,6 +111,7 @@ class Run {
     this.enter(node.keys, id, ancestors);
     try {
       await turns(node.turns[0]);
+      this.losses.pop()?.();
       const begin = (child: Section): Promise<void> => this.begin(child, [...ancestors, id]);
       if (node.order === 'sequence') for (const child of node.children) await begin(child);
       else {
@@ -133,7 +160,7 @@ async function expectBalanced({ store, engine }: Bench, keys: readonly string[])
 
 async function check(roots: readonly Section[], keys: readonly string[]): Promise<void> {
   const b = bench();
-  const run = new Run(b.engine);
+  const run = new Run(b.engine, b.store);
   await run.finish(roots);
   expect(run.overlaps).toEqual([]);
   await expectBalanced(b, keys);

@@ -44,15 +44,20 @@ describe('a nested request of the same flow', () => {
     expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
   });
 
-  it('shares token and signal with the outer hold, and counts', async () => {
+  it('shares the token of the outer hold and its end, and counts', async () => {
     await b.engine.withLock('k', async (outer) => {
       expect(outer.holdCount).toBe(1);
       await b.engine.withLock('k', (inner) => {
         expect(inner.token).toBe(outer.token);
-        expect(inner.signal).toBe(outer.signal);
         expect([inner.holdCount, outer.holdCount]).toEqual([2, 2]);
+        expect([inner.signal.aborted, outer.signal.aborted]).toEqual([false, false]);
       });
       expect(outer.holdCount).toBe(1);
+      await b.engine.withLock('k', (inner) => {
+        b.store.lose('k');
+        expect(inner.signal.reason).toBe(outer.signal.reason);
+        expect(inner.signal.reason).toBeInstanceOf(LockLostError);
+      });
     });
   });
 

@@ -1,0 +1,131 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { context, trace, TraceFlags } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { Redis } from 'ioredis';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, eventually, within } from '../support/waiting.js';
+
+/** Each command that a client sends, and what `store` says at that moment. */
+interface Sent<T> {
+  readonly command: string;
+  readonly role: string;
+  readonly store: T | undefined;
+}
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const lease = 900;
+/** Within this time a heartbeat must have come, ms: three periods, and a machine that is busy. */
+const BEATS = 5_000;
+
+describe('the async context of what a Redis client does by itself', () => {
+  const requests = new AsyncLocalStorage<object>();
+  const clients = new InProcessClients(uniquePrefix(), {
+    lease,
+    livenessWindow: lease,
+    commandTimeout: 500,
+  });
+  afterEach(() => clients.close());
+
+  const startRecorded = async <T>(read: () => T | undefined): Promise<[InProcessClient, Sent<T>[]]> => {
+    const sent: Sent<T>[] = [];
+    const client = await clients.start((role) => {
+      const redis = new Redis(redisUrl(), { lazyConnect: true });
+      const send = redis.sendCommand.bind(redis);
+      redis.sendCommand = (command, stream) => {
+        sent.push({ command: command.name, role, store: read() });
+        return send(command, stream);
+      };
+      return redis;
+    });
+    return [client, sent];
+  };
+
+  test('is no request: neither for the commands of a lock, nor for its heartbeats', async () => {
+    const [{ engine }, sent] = await startRecorded(() => requests.getStore());
+    await requests.run({ request: 1 }, () =>
+      engine.withLock('k', async () => {
+        const before = sent.length;
+        const waiting = engine.acquire('other', { waitTime: 2_000 });
+        await (await waiting).release();
+        await eventually(() => sent.length >= before + 5, BEATS, 'heartbeats');
+      }),
+    );
+    expect(sent.length).toBeGreaterThan(6);
+    expect(sent.filter(({ store }) => store !== undefined)).toEqual([]);
+  });
+
+  test('is no request either after a lock was given back and taken anew from inside a request', async () => {
+    const [{ engine }, sent] = await startRecorded(() => requests.getStore());
+    const held = await engine.acquire('held');
+    for (let i = 0; i < 20; i += 1) {
+      await requests.run({ request: i }, () => engine.withLock(`k${i}`, () => undefined));
+    }
+    const before = sent.length;
+    await eventually(() => sent.length >= before + 3, BEATS, 'heartbeats');
+    await held.release();
+    expect(sent.filter(({ store }) => store !== undefined)).toEqual([]);
+  });
+
+  test('is in no span of OpenTelemetry', async () => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    try {
+      const [{ engine }, sent] = await startRecorded(() => trace.getActiveSpan());
+      const span = trace.wrapSpanContext({
+        traceId: '0af7651916cd43dd8448eb211c80319c',
+        spanId: 'b7ad6b7169203331',
+        traceFlags: TraceFlags.SAMPLED,
+      });
+      await context.with(trace.setSpan(context.active(), span), () =>
+        engine.withLock('k', async () => {
+          expect(trace.getActiveSpan()).toBe(span);
+          const before = sent.length;
+          await eventually(() => sent.length >= before + 3, BEATS, 'heartbeats');
+        }),
+      );
+      expect(sent.filter(({ store }) => store !== undefined)).toEqual([]);
+    } finally {
+      context.disable();
+    }
+  });
+
+  test('keeps no finished request in memory while another lock is held', async () => {
+    const { engine } = await clients.start(redisUrl());
+    const request = (key: string): WeakRef<object> => {
+      const store = { key };
+      void requests.run(store, () => engine.withLock(key, () => engine.withLock(key, () => undefined)));
+      return new WeakRef(store);
+    };
+    // The first that asks is the one that arms the timer.
+    const finished = [request('first')];
+    const lock = await engine.acquire('held');
+    for (let i = 0; i < 20; i += 1) finished.push(request(`k${i}`));
+    await (await engine.acquire('k19')).release();
+    const kept = (): number => finished.filter((store) => store.deref() !== undefined).length;
+    await eventually(
+      () => {
+        collect();
+        return kept() === 0;
+      },
+      BEATS,
+      'the stores of finished requests to be collected',
+    );
+    await lock.release();
+  });
+
+  test('an abort listener that locks does not nest in the hold of another flow', async () => {
+    const { engine, store } = await clients.start(redisUrl());
+    const outcome = deferred<unknown>();
+    const own = await engine.acquire('other');
+    own.signal.addEventListener('abort', () => outcome.resolve(engine.tryAcquire('k')));
+    await engine.withLock('k', async () => {
+      await store.forceRelease('other');
+      expect(await within(outcome.promise, BEATS, 'the loss')).toBeUndefined();
+    });
+    await own.release();
+  });
+});
