@@ -1,15 +1,13 @@
 import { jest } from '@jest/globals';
-import { Redis } from 'ioredis';
-import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
-import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { ServerClock } from '../../lib/stores/redis-client/server-clock.js';
-import { type Answer, LineCommands } from '../../lib/stores/redisson/line-commands.js';
-import { lineKeys } from '../../lib/stores/redisson/line-keys.js';
-import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
+import { type Redis } from 'ioredis';
+import { type Answer, type LineCommands } from '../../lib/stores/redisson/line-commands.js';
+import { type LineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { type RawLock } from '../support/redisson.js';
+import { RedissonWire, type WireRequest } from '../support/redisson-wire.js';
 import { eventually } from '../support/waiting.js';
 
+/** As `RedissonWire` calls its lock. */
 const NAME = 'fairLock';
-const KEYS = lineKeys(NAME, false);
 const LEASE = 30_000;
 const WAIT = 300_000;
 /** What the clients' clocks show at the beginning. */
@@ -22,44 +20,22 @@ const LEFT: unknown = expect.any(Number);
 
 /** What the scripts leave in Redis, byte by byte, with the clients' clocks held still. */
 describe('the wire format of Redisson', () => {
-  const url = databaseUrl(3);
-  const clock = new ServerClock();
+  let wire: RedissonWire;
   let redis: Redis;
-  let connection: CommandConnection;
   let commands: LineCommands;
-  let clientTime: number;
+  let keys: LineKeys;
 
   beforeAll(async () => {
-    redis = new Redis(url);
-    connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
-    connection.connect();
-    await connection.whenReady(5_000);
-    commands = new LineCommands(connection, clock, 'PUBLISH');
-    await commands.inspect(KEYS, 0); // learns the server's time
+    wire = await RedissonWire.open(3, { wait: WAIT, leaseTime: LEASE });
+    ({ redis, commands, keys } = wire);
   });
-  afterAll(async () => {
-    await connection.close(1_000);
-    redis.disconnect();
-  });
-  beforeEach(async () => {
-    await redis.flushdb();
-    clientTime = NOON;
-    jest.spyOn(Date, 'now').mockImplementation(() => clientTime);
-  });
+  afterAll(() => wire.close());
+  beforeEach(() => wire.reset(NOON));
   afterEach(() => void jest.restoreAllMocks());
 
-  const request = (id: string, options: { wait?: number; tries?: boolean; maxQueue?: number } = {}) => ({
-    id,
-    wait: WAIT,
-    leaseTime: LEASE,
-    tries: false,
-    maxQueue: Infinity,
-    ...options,
-  });
-  const ask = (id: string, options?: Parameters<typeof request>[1]): Promise<Answer> =>
-    commands.acquire(KEYS, request(id, options), performance.now() + 1_000);
-  const leave = (id: string, wait = WAIT): Promise<Answer> => commands.leave(KEYS, request(id, { wait }));
-  const state = (): Promise<RawLock> => readLock(redis, NAME);
+  const ask = (id: string, options?: WireRequest): Promise<Answer> => wire.ask(id, options);
+  const leave = (id: string): Promise<Answer> => wire.leave(id);
+  const state = (): Promise<RawLock> => wire.state();
   const deadlineOf = async (id: string): Promise<number> => Number((await state()).deadlines[id]);
 
   /** Listens to every channel of Redisson's; the result tells what was published. */
@@ -99,7 +75,7 @@ describe('the wire format of Redisson', () => {
       expect(deadline).toBeGreaterThan(NOON + LEASE + WAIT - RTT);
       expect(await state()).toMatchObject({ lock: { t1: '1' }, queue: ['t2'] });
 
-      clientTime += 5_000; // when t3 asks makes no difference
+      wire.clientTime += 5_000; // when t3 asks makes no difference
       await ask('t3');
       expect(await state()).toEqual({
         lock: { t1: '1' },
@@ -118,7 +94,7 @@ describe('the wire format of Redisson', () => {
       const [third, fourth] = [await deadlineOf('t3'), await deadlineOf('t4')];
       const published = await listen();
 
-      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'RELEASED', details: ['t2'] });
+      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'RELEASED', details: ['t2'] });
       expect(await state()).toMatchObject({ lock: {}, queue: ['t2', 't3', 't4'] });
       expect(await ask('t2')).toMatchObject({ status: 'HELD' });
       expect(await state()).toEqual({
@@ -131,7 +107,7 @@ describe('the wire format of Redisson', () => {
 
     test('when the deadlines of t2 and t3 pass while t1 still holds, and t3 asks before t2, the order becomes t3, t2', async () => {
       await line('t2', 't3');
-      clientTime = (await deadlineOf('t3')) + 1;
+      wire.clientTime = (await deadlineOf('t3')) + 1;
       const left = await redis.pttl(NAME);
       expect(await ask('t3')).toMatchObject({
         status: 'WAITS',
@@ -143,8 +119,8 @@ describe('the wire format of Redisson', () => {
       });
       const { queue, deadlines } = await state();
       expect(queue).toEqual(['t3', 't2']);
-      expect(Number(deadlines['t3'])).toBeLessThanOrEqual(clientTime + left + WAIT);
-      expect(Number(deadlines['t3'])).toBeGreaterThan(clientTime + left + WAIT - RTT);
+      expect(Number(deadlines['t3'])).toBeLessThanOrEqual(wire.clientTime + left + WAIT);
+      expect(Number(deadlines['t3'])).toBeGreaterThan(wire.clientTime + left + WAIT - RTT);
       expect(Number(deadlines['t2'])).toBe(Number(deadlines['t3']) + WAIT);
     });
   });
@@ -152,7 +128,7 @@ describe('the wire format of Redisson', () => {
   test('only heads whose deadline has passed are dropped, and no other deadline is touched', async () => {
     await line('t2', 't3', 't4');
     const before = (await state()).deadlines;
-    clientTime = Number(before['t2']);
+    wire.clientTime = Number(before['t2']);
     await ask('t5', { tries: true });
     expect(await state()).toMatchObject({
       queue: ['t3', 't4'],
@@ -174,9 +150,33 @@ describe('the wire format of Redisson', () => {
     expect(await ask('t2', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t1'] });
     expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
     await ask('t2');
-    await commands.release(KEYS, 't1');
+    await commands.release(keys, 't1');
     // Free, but it is the turn of t2.
     expect(await ask('t3', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t2'] });
+  });
+
+  test('a head that is served later than its deadline allows for moves the deadlines of the others on, so that the next has its whole wait', async () => {
+    await line('t2', 't3', 't4');
+    const second = await deadlineOf('t2');
+    wire.clientTime = second - 10_000; // its turn was to come 290 s before
+    await commands.release(keys, 't1');
+    await ask('t2');
+    expect(await state()).toEqual({
+      lock: { t2: '1' },
+      queue: ['t3', 't4'],
+      deadlines: { t3: String(wire.clientTime + WAIT), t4: String(wire.clientTime + 2 * WAIT) },
+    });
+  });
+
+  test('a head that leaves so late does the same', async () => {
+    await line('t2', 't3', 't4');
+    wire.clientTime = (await deadlineOf('t2')) - 10_000;
+    await leave('t2');
+    expect(await state()).toEqual({
+      lock: { t1: '1' },
+      queue: ['t3', 't4'],
+      deadlines: { t3: String(wire.clientTime + WAIT), t4: String(wire.clientTime + 2 * WAIT) },
+    });
   });
 
   test('a waiter that leaves takes its wait time from those behind it only', async () => {
@@ -211,7 +211,7 @@ describe('the wire format of Redisson', () => {
 
   test('a head that leaves a free lock wakes the next, who would not be told otherwise', async () => {
     await line('t2', 't3');
-    await commands.release(KEYS, 't1');
+    await commands.release(keys, 't1');
     const published = await listen();
     expect(await leave('t2')).toMatchObject({ details: ['t3', '', 0] });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t3 0`]);
@@ -221,10 +221,10 @@ describe('the wire format of Redisson', () => {
   test('force release ends the grant of anyone, and wakes the head', async () => {
     await line('t2');
     const published = await listen();
-    expect(await commands.forceRelease(KEYS)).toMatchObject({ status: 'FORCED', details: ['t2', 't1'] });
+    expect(await commands.forceRelease(keys)).toMatchObject({ status: 'FORCED', details: ['t2', 't1'] });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
     expect(await state()).toMatchObject({ lock: {}, queue: ['t2'] });
-    expect(await commands.forceRelease(KEYS)).toMatchObject({ status: 'FREE', details: ['t2', ''] });
+    expect(await commands.forceRelease(keys)).toMatchObject({ status: 'FREE', details: ['t2', ''] });
     expect(await ask('t2')).toMatchObject({ status: 'HELD' });
   });
 
@@ -232,12 +232,12 @@ describe('the wire format of Redisson', () => {
     await line();
     await redis.pexpire(NAME, 1_000);
     const soon = (): number => performance.now() + 1_000;
-    expect(await commands.renew(KEYS, 't2', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await commands.renew(keys, 't2', LEASE, soon())).toMatchObject({ status: 'GONE' });
     expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
-    expect(await commands.renew(KEYS, 't1', LEASE, soon())).toMatchObject({ status: 'RENEWED' });
+    expect(await commands.renew(keys, 't1', LEASE, soon())).toMatchObject({ status: 'RENEWED' });
     expect(await redis.pttl(NAME)).toBeGreaterThan(LEASE - RTT);
     await redis.del(NAME);
-    expect(await commands.renew(KEYS, 't1', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await commands.renew(keys, 't1', LEASE, soon())).toMatchObject({ status: 'GONE' });
     expect(await redis.exists(NAME)).toBe(0);
   });
 
@@ -252,23 +252,23 @@ describe('the wire format of Redisson', () => {
       }
       expect(await redis.hgetall(NAME)).toEqual({ t1: '1' });
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(10_000);
-      await commands.release(KEYS, 't1');
+      await commands.release(keys, 't1');
       expect(await redis.exists(NAME)).toBe(0);
     });
 
     test('a repeated release is a release, and does not touch the next grant', async () => {
       await line('t2');
-      await commands.release(KEYS, 't1');
-      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'RELEASED' });
+      await commands.release(keys, 't1');
+      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'RELEASED' });
       await ask('t2');
-      expect(await commands.release(KEYS, 't1')).toMatchObject({ status: 'LOST' });
+      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'LOST' });
       expect(await state()).toMatchObject({ lock: { t2: '1' } });
     });
 
     test('a queue entry without a deadline does not wedge the lock', async () => {
       await line('t2');
       await redis.lpush(`redisson_lock_queue:{${NAME}}`, 'ghost 1', 'ghost 2');
-      await commands.release(KEYS, 't1');
+      await commands.release(keys, 't1');
       expect(await ask('t2')).toMatchObject({ status: 'HELD' });
       expect(await redis.keys('*')).toEqual([NAME]);
     });
@@ -311,18 +311,18 @@ describe('the wire format of Redisson', () => {
 
     test('after its deadline a command that takes or keeps writes nothing', async () => {
       const past = performance.now() - 10_000;
-      expect(await commands.acquire(KEYS, request('t1'), past)).toMatchObject({ status: 'EXPIRED' });
+      expect(await commands.acquire(keys, wire.request('t1'), past)).toMatchObject({ status: 'EXPIRED' });
       expect(await redis.keys('*')).toEqual([]);
       await line();
       await redis.pexpire(NAME, 1_000);
-      expect(await commands.renew(KEYS, 't1', LEASE, past)).toMatchObject({ status: 'EXPIRED' });
+      expect(await commands.renew(keys, 't1', LEASE, past)).toMatchObject({ status: 'EXPIRED' });
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
     });
 
     test('a lock name that holds a foreign type is an error, and nothing is written', async () => {
       await redis.set(NAME, 'mine');
       await expect(ask('t1')).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
-      await expect(commands.forceRelease(KEYS)).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
+      await expect(commands.forceRelease(keys)).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
       expect(await redis.keys('*')).toEqual([NAME]);
       expect(await redis.get(NAME)).toBe('mine');
     });

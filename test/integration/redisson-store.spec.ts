@@ -97,12 +97,24 @@ describe('the redisson store, when things go wrong', () => {
       await eventually(() => warnings.length > 0, SOON, 'the warning');
       expect(warnings[0]).toContain('lost its place');
       expect(warnings[0]).toContain('OrdersService.pay');
-      expect(warnings[0]).toContain('fairLockWaitTimeout');
+      expect(warnings[0]).toContain('raise it here and in Java'); // fairLockWaitTimeout
       expect((await readLock(redis, 'lock')).queue.indexOf(before ?? '')).toBe(1);
 
       await holder.release();
       await (await younger.granted()).release();
       await (await patient.granted()).release();
+    });
+
+    test('the warning of a request with a wait time neither names a deadline that it never had nor an option without effect', async () => {
+      await ask(await client()).granted();
+      const patient = await inLine(await client(), { waitTime: 60_000 });
+      await redis.del('redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}');
+      await eventually(() => warnings.length > 0, SOON, 'the warning');
+      expect(warnings[0]).toMatch(/lost its place after \d+ ms/);
+      expect(warnings[0]).toContain('or Redis lost the line');
+      expect(warnings[0]).not.toMatch(/60000|fairLockWaitTimeout/);
+      patient.abort();
+      await patient.refused();
     });
 
     test('when all data are lost, the holder learns it, and the waiters enter again and are served in their order', async () => {
@@ -345,7 +357,7 @@ describe('the redisson store, when things go wrong', () => {
 
   test('a user with no more rights than the documentation lists can do everything', async () => {
     const commands =
-      'evalsha eval time hkeys hset del pexpire pttl lindex lpop lpos llen lrange lrem rpush zadd zincrby zrange zrem zscore ' +
+      'evalsha eval time hkeys hset del pexpire pttl lindex lpop lpos llen lrange lrem rpush zadd zrange zrem zscore ' +
       'publish subscribe unsubscribe ping quit info';
     const rights = commands.split(' ').map((command) => `+${command}`);
     await redis.call(

@@ -228,11 +228,7 @@ export class RequestsInLine {
   private lostPlace(waiter: Waiter, order: number): void {
     this.waiters.delete(waiter.thread);
     this.waiters.set(waiter.thread, waiter);
-    this.context.onWarning(
-      `A request for the lock ${quote(this.line.key)} (${waiter.who}) lost its place after ${Math.round(waiter.waited)} ms ` +
-        `and stands at the end of the line now: its deadline of ${waiter.wait} ms passed, by which Redisson takes a waiter for ` +
-        'dead, or Redis lost the line. Raise fairLockWaitTimeout here and in Java if waits are longer.',
-    );
+    this.context.onWarning(lostPlaceWarning(this.line.key, waiter));
     this.checkPlaces(order);
   }
 
@@ -278,4 +274,17 @@ export class RequestsInLine {
   private channelOf(waiter: Waiter): string {
     return `${this.line.keys.channel}:${waiter.id}`;
   }
+}
+
+function lostPlaceWarning(key: string, { who, waited, request: { waitTime } }: Waiter): string {
+  const advice =
+    waitTime === Infinity
+      ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
+      : 'longer wait times make this rarer. ';
+  return (
+    `A request for the lock ${quote(key)} (${who}) lost its place after ${Math.round(waited)} ms and stands at the end of the ` +
+    'line now. Either its deadline in Redis had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. ' +
+    `If it was the deadline: ${advice}Where Java clients take most of the grants, deadlines fall behind; and the clocks of all ` +
+    'hosts must agree (NTP). docs/redisson.md explains the deadlines.'
+  );
 }

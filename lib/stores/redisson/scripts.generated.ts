@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '9ad9bec0be0d9286e4ca426929f9093739de1c03',
+  sha1: 'cc06025253495874b69ca5544bcd328f2ea25d0c',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -30,6 +30,12 @@ redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
 end
 end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
+end
+end
 local function wake(head)
 if head then
 for command in string.gmatch(ARGV[4], '%a+') do
@@ -52,9 +58,7 @@ end
 redis.call('HSET', lock, request, 1)
 redis.call('PEXPIRE', lock, lease)
 redis.call('ZREM', deadlines, request)
-for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-redis.call('ZINCRBY', deadlines, -wait, waiter)
-end
+oneWaitLess(redis.call('ZRANGE', deadlines, 0, -1), wait, headDeadline)
 return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then
@@ -86,7 +90,7 @@ return { 'WAITS', time, length, 'new', holder or '', again, head or request }`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'f88225472feb7f8f31f76066b74c88692a52a6ae',
+  sha1: 'dfa79555ea691986a7baa55b62735da1a7318b33',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -111,6 +115,12 @@ return head, deadline
 end
 redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
+end
+end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
 end
 end
 local function wake(head)
@@ -130,7 +140,7 @@ return { held and 'FORCED' or 'FREE', time, head or '', held or '' }`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '7c0f1f4772b2b3f2a603ac267436a3b096735fe9',
+  sha1: '0a23fcd9edf13f8e5d41e7c1ac6226d7c9de29b8',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -155,6 +165,12 @@ return head, deadline
 end
 redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
+end
+end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
 end
 end
 local function wake(head)
@@ -175,7 +191,7 @@ return reply`,
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '39f9002a32b8d4d9f80c3bde081e843f5ba9254e',
+  sha1: '57a9d7d6d6b2f9a1a69529eb569f94d5a2988b46',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -202,6 +218,12 @@ redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
 end
 end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
+end
+end
 local function wake(head)
 if head then
 for command in string.gmatch(ARGV[4], '%a+') do
@@ -211,13 +233,10 @@ end
 end
 local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
+local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
 redis.call('ZREM', deadlines, request)
-for _, waiter in ipairs(behind) do
-if redis.call('ZSCORE', deadlines, waiter) then
-redis.call('ZINCRBY', deadlines, -ARGV[5], waiter)
-end
-end
+oneWaitLess(behind, tonumber(ARGV[5]), deadline)
 if holds() then
 free()
 end
@@ -232,7 +251,7 @@ return { 'LEFT', time, head or '', holder or '', place or -1 }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '57aa2e6896fa4f4ae4adf971ff93dcff5cff8e61',
+  sha1: 'bf6612ececa5c7771316dfec79f760861d71b150',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -257,6 +276,12 @@ return head, deadline
 end
 redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
+end
+end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
 end
 end
 local function wake(head)
@@ -278,7 +303,7 @@ return { 'RELEASED', time, head or '' }`,
 export const renew = {
   name: 'renew',
   numberOfKeys: 3,
-  sha1: '999c7fc38d704675c3f0cb4a3a7fb6d3c296edeb',
+  sha1: '21de587d8be107cc0b0ff5cf881cbe4f60c0c4b9',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -303,6 +328,12 @@ return head, deadline
 end
 redis.call('LPOP', queue)
 redis.call('ZREM', deadlines, head)
+end
+end
+local function oneWaitLess(behind, wait, deadline)
+local late = deadline and math.max(0, now + wait - deadline) or 0
+for _, waiter in ipairs(behind) do
+redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
 end
 end
 local function wake(head)

@@ -30,10 +30,7 @@ if not holder and (not head or head == request) then
   redis.call('HSET', lock, request, 1)
   redis.call('PEXPIRE', lock, lease)
   redis.call('ZREM', deadlines, request)
-  -- One wait is over, so everyone is reckoned to be served one wait earlier.
-  for _, waiter in ipairs(redis.call('ZRANGE', deadlines, 0, -1)) do
-    redis.call('ZINCRBY', deadlines, -wait, waiter)
-  end
+  oneWaitLess(redis.call('ZRANGE', deadlines, 0, -1), wait, headDeadline)
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then

@@ -7,13 +7,10 @@
 --- include: lock
 local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
+local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
 redis.call('ZREM', deadlines, request)
-for _, waiter in ipairs(behind) do
-  if redis.call('ZSCORE', deadlines, waiter) then
-    redis.call('ZINCRBY', deadlines, -ARGV[5], waiter)
-  end
-end
+oneWaitLess(behind, tonumber(ARGV[5]), deadline)
 if holds() then
   free()
 end

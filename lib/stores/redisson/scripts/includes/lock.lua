@@ -44,6 +44,18 @@ local function dropStale()
   end
 end
 
+-- Redisson's own step when a waiter is served or leaves: those behind it are expected to be served one wait earlier.
+-- `deadline` is that of the waiter if it was the head. Each deadline is reckoned from the one before it, so that the first
+-- of the line settles all of them, and Redisson never moves it on. A head that is served or leaves later than expected
+-- shows by how much the line is late: the deadlines are moved on by that much, so that the next head, too, has its whole
+-- wait time from now on. Where the line is not late, the result is Redisson's.
+local function oneWaitLess(behind, wait, deadline)
+  local late = deadline and math.max(0, now + wait - deadline) or 0
+  for _, waiter in ipairs(behind) do
+    redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
+  end
+end
+
 -- Tells the head of the queue, and nobody else, that it may ask (R4: a message that cannot be sent must not end the script).
 local function wake(head)
   if head then

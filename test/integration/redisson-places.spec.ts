@@ -1,0 +1,169 @@
+import { jest } from '@jest/globals';
+import fc from 'fast-check';
+import { RedissonWire } from '../support/redisson-wire.js';
+
+const NOON = Date.UTC(2030, 0, 1, 12);
+const LEASE = 3_000;
+const WAIT = 2_000;
+
+/**
+ * Places in line while the line is never empty. Redisson reckons each deadline from the one before it, so what it was
+ * once reckoned from stays in all of them; the clocks of the clients are set by hand, so that minutes pass in no time.
+ */
+describe('the places of live waiters in a line that is never empty', () => {
+  let wire: RedissonWire;
+
+  beforeAll(async () => {
+    wire = await RedissonWire.open(6, { wait: WAIT, leaseTime: LEASE });
+  });
+  afterAll(() => wire.close());
+  beforeEach(() => wire.reset(NOON));
+  afterEach(() => void jest.restoreAllMocks());
+
+  test('ten requests that ask again and again, with waits of 2 s, holds of 50 ms and leases of 3 s, keep every place for 30 s', async () => {
+    const line = new Line(wire);
+    for (let i = 0; i < 10; i += 1) await line.join(WAIT);
+    for (let passed = 0; passed < 30_000; passed += 50) {
+      await line.pass(50);
+      await line.handOn();
+      await line.join(WAIT);
+    }
+    expect(line.drops).toBe(0);
+    expect(line.grants).toBeGreaterThan(500);
+  });
+
+  test('requests that give up behind a long hold, one after the other, take no place from those behind them', async () => {
+    const line = new Line(wire);
+    await line.join(WAIT);
+    for (let passed = 0; passed < 30_000; passed += 700) {
+      await line.join(WAIT);
+      await line.pass(700);
+      await line.look();
+    }
+    expect(line.drops).toBe(0);
+    expect(line.timeouts).toBeGreaterThan(20);
+  });
+
+  test('whatever comes, waits, holds, dies, is granted or gives up, in any order: who still waits keeps its place', async () => {
+    // Waits and pauses of all sizes, but of one size in one line: next to a wait of minutes nothing comes of milliseconds.
+    const part = fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100);
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ kind: fc.constant('join' as const), wait: part }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('die' as const), which: fc.nat(20) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), which: fc.nat(20) }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('pass' as const), pause: part }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('handOn' as const) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('look' as const) }) },
+    );
+    const scene = fc.record({
+      longest: fc.integer({ min: 0, max: 6 }).map((power) => 10 ** power),
+      lease: part,
+      steps: fc.array(step, { maxLength: 200, size: 'max' }),
+    });
+    const property = fc.asyncProperty(scene, async ({ longest, lease, steps }) => {
+      await wire.reset(NOON);
+      const line = new Line(wire, Math.ceil(lease * longest) || 1);
+      for (const next of steps) {
+        if (next.kind === 'join') await line.join(Math.ceil(next.wait * longest) || 1);
+        else if (next.kind === 'die') line.die(next.which);
+        else if (next.kind === 'leave') await line.leave(next.which);
+        else if (next.kind === 'pass') await line.pass(Math.round((next.pause * longest) / 3));
+        else await line[next.kind]();
+        expect(line.drops).toBe(0);
+      }
+    });
+    const seed = process.env['SEED'];
+    await fc.assert(property, { numRuns: 200, ...(seed !== undefined && { seed: Number(seed) }) });
+  });
+});
+
+interface Waiting {
+  readonly id: string;
+  readonly wait: number;
+  readonly until: number;
+  dead: boolean;
+}
+
+/** Requests of Node clients for one lock: each gives up when its wait is over, unless it is dead. */
+class Line {
+  drops = 0;
+  grants = 0;
+  timeouts = 0;
+  private waiting: Waiting[] = [];
+  private holder: string | undefined;
+  private requests = 0;
+
+  constructor(
+    private readonly wire: RedissonWire,
+    private readonly lease = LEASE,
+  ) {}
+
+  async join(wait: number): Promise<void> {
+    const request = {
+      id: `t${(this.requests += 1)}`,
+      wait,
+      until: this.wire.clientTime + wait,
+      dead: false,
+    };
+    this.waiting.push(request);
+    await this.ask(request);
+  }
+
+  die(which: number): void {
+    const request = this.waiting[which % this.waiting.length];
+    if (request) request.dead = true;
+  }
+
+  async leave(which: number): Promise<void> {
+    const request = this.waiting[which % this.waiting.length];
+    if (request && !request.dead) await this.giveUp(request);
+  }
+
+  /** Time passes; whose wait is over gives up at that time. */
+  async pass(ms: number): Promise<void> {
+    const end = this.wire.clientTime + ms;
+    const over = this.waiting.filter(({ dead, until }) => !dead && until <= end);
+    for (const request of over.sort((a, b) => a.until - b.until)) {
+      this.wire.clientTime = request.until;
+      this.timeouts += 1;
+      await this.giveUp(request);
+    }
+    this.wire.clientTime = end;
+  }
+
+  /** The holder, if any, releases, and those in line look after it. */
+  async handOn(): Promise<void> {
+    if (this.holder !== undefined) await this.wire.release(this.holder);
+    this.holder = undefined;
+    await this.look();
+  }
+
+  async look(): Promise<void> {
+    for (const request of [...this.waiting]) {
+      if (this.holder === undefined && !request.dead) await this.ask(request);
+    }
+    for (const request of [...this.waiting]) if (!request.dead) await this.ask(request);
+  }
+
+  private async ask(request: Waiting): Promise<void> {
+    const { status, details } = await this.wire.ask(request.id, {
+      wait: request.wait,
+      leaseTime: this.lease,
+    });
+    const joins = this.wire.clientTime === request.until - request.wait;
+    if (status === 'HELD') {
+      this.grants += 1;
+      this.holder = request.id;
+      this.remove(request);
+    } else if (details[1] === 'new' && !joins) this.drops += 1;
+  }
+
+  private async giveUp(request: Waiting): Promise<void> {
+    await this.wire.leave(request.id, request.wait);
+    this.remove(request);
+  }
+
+  private remove(request: Waiting): void {
+    this.waiting = this.waiting.filter((other) => other !== request);
+  }
+}
