@@ -221,11 +221,13 @@ describe('the wire format of Redisson', () => {
   test('force release ends the grant of anyone, and wakes the head', async () => {
     await line('t2');
     const published = await listen();
-    expect(await commands.forceRelease(keys)).toMatchObject({ status: 'FORCED', details: ['t2', 't1'] });
+    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FORCED', details: ['t2'] });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
     expect(await state()).toMatchObject({ lock: {}, queue: ['t2'] });
-    expect(await commands.forceRelease(keys)).toMatchObject({ status: 'FREE', details: ['t2', ''] });
+    expect(await commands.forceRelease(keys, '')).toMatchObject({ status: 'FREE', details: ['t2'] });
     expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FREE' });
+    expect(await state()).toMatchObject({ lock: { t2: '1' } });
   });
 
   test('a renewal makes the lease whole, of the present holder only, and brings nothing back', async () => {
@@ -322,7 +324,9 @@ describe('the wire format of Redisson', () => {
     test('a lock name that holds a foreign type is an error, and nothing is written', async () => {
       await redis.set(NAME, 'mine');
       await expect(ask('t1')).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
-      await expect(commands.forceRelease(keys)).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
+      await expect(commands.forceRelease(keys, 't1')).rejects.toMatchObject({
+        error: { failure: 'foreign-type' },
+      });
       expect(await redis.keys('*')).toEqual([NAME]);
       expect(await redis.get(NAME)).toBe('mine');
     });

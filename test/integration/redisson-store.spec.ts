@@ -6,6 +6,7 @@ import {
   LockLostError,
   LockStoreUnavailableError,
 } from '../../lib/core/errors.js';
+import { type Grant } from '../../lib/core/lock-store.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { Ask, type AskOptions, SOON } from '../contract/store-under-test.js';
 import { type RedisServer, startRedisServer } from '../support/redis.js';
@@ -84,6 +85,8 @@ describe('the redisson store, when things go wrong', () => {
       needle.test(args.slice(2).join(' '));
   /** Of all scripts only that of acquire says whether it tries or waits, only that of a renewal has the lease and a deadline. */
   const acquiring = runs(/ (try|wait) /);
+  /** Only those of release and force release have nothing after the channel and the command that publishes. */
+  const releasing = runs(/lock__channel:\{lock\} PUBLISH$/);
 
   describe('the place in line', () => {
     test('a live waiter whose deadline passes enters again at the end of the line, says so, and is served', async () => {
@@ -176,6 +179,46 @@ describe('the redisson store, when things go wrong', () => {
       await (await served.granted()).release();
       expect(await isFree()).toBe(true);
       await listeners(0);
+    });
+  });
+
+  describe('force release by the client that holds', () => {
+    /** What the client believes of its grants must be what Redis says of them. */
+    const agrees = async (grants: readonly Grant[]): Promise<void> => {
+      const held = grants.filter(({ lease }) => lease.state === 'held').length;
+      expect([held, (await redis.hkeys('lock')).length]).toEqual([held, held]);
+    };
+
+    test.each([undefined, 60_000])(
+      'a grant on its way is not entered after it was taken (lease: %p)',
+      async (leaseTime) => {
+        const store = await client({ redis: server.url });
+        const options = leaseTime === undefined ? {} : { leaseTime };
+        await (await ask(store, options).granted()).release(); // Redis knows the scripts
+        await store.forceRelease('lock');
+        for (let i = 0; i < 20; i += 1) {
+          const asked = ask(store, options);
+          await store.forceRelease('lock');
+          const grant = await asked.granted();
+          await agrees([grant]);
+          await grant.release();
+        }
+      },
+    );
+
+    test('a repeated command whose first answer was lost takes only one grant, and its holder learns it', async () => {
+      const store = await client();
+      const holder = await ask(store, { leaseTime: 60_000 }).granted();
+      const waiter = await inLine(store, { leaseTime: 60_000 });
+      const other = await inLine(await client({ redis: server.url }));
+      const rule = proxy.rule({ match: releasing, reply: 'cut' });
+      await store.forceRelease('lock');
+      expect(rule.hits).toHaveLength(1);
+      const next = await waiter.granted();
+      expect(holder.lease.state).toBe('lost');
+      await agrees([holder, next]);
+      await next.release();
+      await (await other.granted()).release();
     });
   });
 

@@ -81,8 +81,8 @@ export class LineCommands {
     return this.say(renew, line, id, [lease, this.clock.atMost(deadline)]);
   }
 
-  forceRelease(line: LineKeys): Promise<Answer> {
-    return this.say(forceRelease, line, '');
+  forceRelease(line: LineKeys, holder: string): Promise<Answer> {
+    return this.say(forceRelease, line, holder);
   }
 
   inspect(line: LineKeys, limit: number): Promise<Answer> {

@@ -66,6 +66,12 @@ export class LockLine implements Watched, LineOfRequests {
       this.requests.grantedTooLate(waiter);
       return;
     }
+    if (waiter.forced) {
+      // This answer may be older than the force release: Redis says what became of the grant.
+      waiter.forced = false;
+      this.requests.tell(waiter.id);
+      return;
+    }
     this.grants.set(waiter.id, grant);
     this.requests.served(waiter, Number(answer.details[1]), answer.order);
     grant.begin();
@@ -78,8 +84,10 @@ export class LockLine implements Watched, LineOfRequests {
     return this.grants.has(waiter.id);
   }
 
-  /** That grant was taken away. */
+  /** That grant was taken away; the answer that tells of it may still be on its way. */
   forced(id: string): void {
+    const waiter = this.requests.named(id);
+    if (waiter) waiter.forced = true;
     this.grants.get(id)?.lease.lose('it was released by force');
   }
 

@@ -131,13 +131,16 @@ export class RedissonLockStore implements LockStore {
 
   async forceRelease(key: string): Promise<boolean> {
     const keys = this.keysOf(key);
-    const { status, details } = await this.say(() => this.context.commands.forceRelease(keys));
-    const [woken, held] = details;
+    const { commands } = this.context;
+    // The grant is named, so that a repeated command does not end the next one too.
+    const shown = await this.say(() => commands.inspect(keys, 0));
+    const held = String(shown.details[0]);
+    const { details } = await this.say(() => commands.forceRelease(keys, held));
     const line = this.lines.get(key);
     // The wire has no message to a holder: another client's learns it by its next renewal.
-    line?.forced(String(held));
-    line?.requests.tell(String(woken));
-    return status === 'FORCED';
+    line?.forced(held);
+    line?.requests.tell(String(details[0]));
+    return held !== '';
   }
 
   close(): Promise<void> {

@@ -90,7 +90,7 @@ return { 'WAITS', time, length, 'new', holder or '', again, head or request }`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'dfa79555ea691986a7baa55b62735da1a7318b33',
+  sha1: '24cceaa1243408447069d819ee7714a5ae80c682',
   lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
@@ -130,11 +130,15 @@ redis.pcall(command, ARGV[3] .. ':' .. head, '0')
 end
 end
 end
-local held = holder
+local held = holds()
+if held then
 free()
+end
 local head = dropStale()
+if not holder then
 wake(head)
-return { held and 'FORCED' or 'FREE', time, head or '', held or '' }`,
+end
+return { held and 'FORCED' or 'FREE', time, head or '' }`,
 } as const;
 
 export const inspect = {

@@ -16,6 +16,8 @@ export class Waiter extends PendingRequest implements Asking {
   placed = false;
   /** Had a grant that was over when it was heard of. */
   grantedTooLate = false;
+  /** Its grant was taken by force before it was heard of. */
+  forced = false;
   /** Whether its channel is, or will be, subscribed. */
   listening = false;
   /** Whether an acquire is under way, and whether something happened since that calls for another. */

@@ -1,13 +1,17 @@
--- Ends the present grant, whoever has it, and wakes the head of the queue.
+-- Ends a grant of any client and wakes the head of the queue. It names the grant, so that repeating it ends no other.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
--- ARGV  [1] nobody: ''  [2] client clock  [3] channel  [4] publish
--- Returns status, Redis time, the head that was woken or '', who held
---       FORCED  somebody held it
---       FREE    nobody did
+-- ARGV  [1] the holder of that grant, '' if there is none  [2] client clock  [3] channel  [4] publish
+-- Returns status, Redis time, the head that was woken or ''
+--       FORCED  the grant is over
+--       FREE    it was over already
 --- include: lock
-local held = holder
-free()
+local held = holds()
+if held then
+  free()
+end
 local head = dropStale()
-wake(head)
-return { held and 'FORCED' or 'FREE', time, head or '', held or '' }
+if not holder then
+  wake(head)
+end
+return { held and 'FORCED' or 'FREE', time, head or '' }
