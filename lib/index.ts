@@ -19,11 +19,12 @@ export {
   type FairLockInterceptorOptions,
   type RequestKey,
 } from './nest/fair-lock.interceptor.js';
-export { FairLockFilter, type FairLockErrorBody } from './nest/fair-lock.filter.js';
+export { FairLockFilter } from './nest/fair-lock.filter.js';
 
 // What goes wrong.
 export {
   FairLockError,
+  type FairLockErrorBody,
   type FairLockErrorCode,
   LockAbortedError,
   LockConfigurationError,

@@ -1,12 +1,13 @@
 import type { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
-import { LockDeadlockError, LockShuttingDownError, LockTimeoutError, quote } from './errors.js';
+import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
 import type { ActiveGrant, Hold } from './hold.js';
 import type { AbortSource, Grant, LockRequest, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Shutdown } from './shutdown.js';
+import { quote } from './text.js';
 import { throwIfAborted, type Wait } from './wait.js';
 
 /** Obtains the hold of one key: nested in one of the flow's, entered again by its owner, or granted by the store. */

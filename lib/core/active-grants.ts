@@ -1,6 +1,7 @@
 import type { EngineDefaults } from './acquire-options.js';
 import type { AcquireCall } from './acquire-call.js';
-import { LockShuttingDownError, quote } from './errors.js';
+import { LockShuttingDownError } from './errors.js';
+import { quote } from './text.js';
 import { ActiveGrant, type Hold } from './hold.js';
 import { LinkedList } from './linked-list.js';
 import type { Grant } from './lock-store.js';
@@ -25,7 +26,7 @@ export class ActiveGrants {
     this.all.add(held);
     grant.lease.onLost((error) => {
       held.refuseWaiting(error);
-      this.warn(error.message, { key: grant.key, token: grant.token, label: call.label });
+      this.warn(error.details, { key: grant.key, token: grant.token, label: call.label });
     });
     return held.enter(call.label);
   }

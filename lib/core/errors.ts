@@ -1,54 +1,17 @@
-/** What went wrong, for programs. */
-export type FairLockErrorCode =
-  | 'WAIT_TIMEOUT'
-  | 'ABORTED'
-  | 'QUEUE_FULL'
-  | 'LOST'
-  | 'NOT_HELD'
-  | 'DEADLOCK'
-  | 'KEY'
-  | 'STORE_UNAVAILABLE'
-  | 'NOT_REPLICATED'
-  | 'CONFIGURATION'
-  | 'SHUTTING_DOWN';
+import { FairLockError } from './fair-lock-error.js';
+import { duration, printable, quote } from './text.js';
 
-/**
- * Base of every error this library throws.
- *
- * A plain Error with the fields of the http-errors convention (`status`, `statusCode`, `expose`), which Nest's
- * default exception filter understands; services stay free of HTTP classes.
- */
-export abstract class FairLockError extends Error {
-  abstract readonly code: FairLockErrorCode;
-  /** The HTTP status that fits, e.g. 423 Locked. */
-  readonly status: number;
-  /** Same as `status`; Nest requires both. */
-  readonly statusCode: number;
-  /** Whether the message may be shown to an HTTP client: never, it names hosts, processes and keys. */
-  readonly expose: boolean;
-  /** Seconds after which asking again makes sense, for a Retry-After header. */
-  readonly retryAfter: number | undefined;
-
-  protected constructor(
-    message: string,
-    options: { status: number; expose: boolean; retryAfter?: number | undefined; cause?: unknown },
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = new.target.name;
-    this.status = this.statusCode = options.status;
-    this.expose = options.expose;
-    this.retryAfter = options.retryAfter;
-  }
-}
+export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
 
 /** The wait time ended, or a try found the lock busy. The request is out of the line and will not get the lock. */
 export class LockTimeoutError extends FairLockError {
-  readonly code = 'WAIT_TIMEOUT';
+  static readonly code = 'WAIT_TIMEOUT';
+  readonly code = LockTimeoutError.code;
   constructor(
     readonly key: string,
     /** Milliseconds that the caller was willing to wait. */
     readonly waitTime: number,
-    /** Who was in the way when it ended, as far as known. */
+    /** What was in the way when it ended, as far as known: the holder as `host/pid/label`, and for how long it has held. */
     readonly blockedBy: {
       readonly holder?: string;
       readonly heldFor?: number | undefined;
@@ -57,26 +20,36 @@ export class LockTimeoutError extends FairLockError {
   ) {
     super(
       waitTime === 0
-        ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
-        : `Gave up waiting for the lock ${quote(key)} after ${seconds(waitTime)}${describeBlocker(blockedBy)}. ` +
-            'The request has left the line. Raise waitTime, or make the holder faster.',
-      { status: 423, expose: false, retryAfter: 1 },
+        ? {
+            message: 'The lock is busy.',
+            details: `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`,
+          }
+        : {
+            message: `The lock was not granted within ${Math.round(waitTime)} ms.`,
+            details:
+              `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
+              'The request has left the line. Raise waitTime, or make the holder faster.',
+          },
+      { status: 423, expose: true, retryAfter: 1 },
     );
   }
 }
 
 /** The caller's signal aborted while the request was in line; `cause` is the signal's reason. */
 export class LockAbortedError extends FairLockError {
-  readonly code = 'ABORTED';
+  static readonly code = 'ABORTED';
+  readonly code = LockAbortedError.code;
   constructor(
     readonly key: string,
     reason: unknown,
   ) {
-    super(`The wait for the lock ${quote(key)} was aborted by the caller. The request has left the line.`, {
-      status: 499,
-      expose: false,
-      cause: reason,
-    });
+    super(
+      {
+        message: 'The wait for the lock was aborted.',
+        details: `The wait for the lock ${quote(key)} was aborted by the caller. The request has left the line.`,
+      },
+      { status: 499, expose: true, cause: reason },
+    );
   }
 }
 
@@ -87,30 +60,40 @@ export function abortError(key: string, reason: unknown): FairLockError {
 
 /** As many requests wait for this lock as `maxQueue` allows; this one did not join the line. */
 export class LockQueueFullError extends FairLockError {
-  readonly code = 'QUEUE_FULL';
+  static readonly code = 'QUEUE_FULL';
+  readonly code = LockQueueFullError.code;
   constructor(
     readonly key: string,
     readonly maxQueue: number,
   ) {
     super(
-      `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
-        'AcquireCall again later, or raise maxQueue.',
-      { status: 503, expose: false, retryAfter: 1 },
+      {
+        message: 'Too many requests wait for the lock already.',
+        details:
+          `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
+          'Ask again later, or raise maxQueue.',
+      },
+      { status: 503, expose: true, retryAfter: 1 },
     );
   }
 }
 
 /** The lock was lost while it was held: another may hold it now. Stop, or refuse by fencing token. */
 export class LockLostError extends FairLockError {
-  readonly code = 'LOST';
+  static readonly code = 'LOST';
+  readonly code = LockLostError.code;
   constructor(
     readonly key: string,
     /** Completes "The lock … was lost: …". */
     readonly why: string,
   ) {
     super(
-      `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so what follows is not protected; ` +
-        'writes that carry the fencing token can still be refused.',
+      {
+        message: 'The lock was lost while it was held.',
+        details:
+          `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so what follows is not protected; ` +
+          'writes that carry the fencing token can still be refused.',
+      },
       { status: 500, expose: false },
     );
   }
@@ -118,32 +101,56 @@ export class LockLostError extends FairLockError {
 
 /** Asked of a lock that was released, or that this flow never held. */
 export class LockNotHeldError extends FairLockError {
-  readonly code = 'NOT_HELD';
+  static readonly code = 'NOT_HELD';
+  readonly code = LockNotHeldError.code;
   constructor(readonly key: string) {
-    super(`The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`, {
-      status: 500,
-      expose: false,
-    });
+    super(
+      {
+        message: 'The lock is not held.',
+        details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
+      },
+      { status: 500, expose: false },
+    );
   }
 }
 
 /** Waiting here could never end, because the caller itself holds what it would wait for. */
 export class LockDeadlockError extends FairLockError {
-  readonly code = 'DEADLOCK';
+  static readonly code = 'DEADLOCK';
+  readonly code = LockDeadlockError.code;
   constructor(
     readonly key: string,
     why: string,
   ) {
-    super(`Waiting for the lock ${quote(key)} here could deadlock: ${why}`, { status: 500, expose: false });
+    super(
+      {
+        message: 'Waiting for the lock here could deadlock.',
+        details: `Waiting for the lock ${quote(key)} here could deadlock: ${why}`,
+      },
+      { status: 500, expose: false },
+    );
   }
 }
 
-/** A key template or key function is wrong, or produced no usable key from these arguments. A bug in the caller. */
+/**
+ * A key template or key function is wrong, or produced no usable key from this call. 500, as a bug of the caller; 400
+ * where the key comes from a request, whose client sent what makes no key.
+ */
 export class LockKeyError extends FairLockError {
-  readonly code = 'KEY';
-  constructor(message: string) {
-    super(message, { status: 500, expose: false });
+  static readonly code = 'KEY';
+  readonly code = LockKeyError.code;
+  constructor(
+    details: string,
+    { message = 'This call gives no usable key for its lock.', status = 500 }: KeyErrorOptions = {},
+  ) {
+    super({ message, details }, { status, expose: status < 500 });
   }
+}
+
+interface KeyErrorOptions {
+  /** What a client may read. */
+  readonly message?: string;
+  readonly status?: 400 | 500;
 }
 
 /** Why a store could not serve. */
@@ -160,14 +167,18 @@ export type StoreFailure =
 
 /** The store did not answer in time or refused the command. The caller does not own the lock. */
 export class LockStoreUnavailableError extends FairLockError {
-  readonly code = 'STORE_UNAVAILABLE';
+  static readonly code = 'STORE_UNAVAILABLE';
+  readonly code = LockStoreUnavailableError.code;
   constructor(
     /** Machine-readable cause. */
     readonly failure: StoreFailure,
-    message: string,
+    details: string,
     cause?: unknown,
   ) {
-    super(message, { status: 503, expose: false, retryAfter: 1, cause });
+    super(
+      { message: 'No lock can be taken at the moment.', details },
+      { status: 503, expose: true, retryAfter: 1, cause },
+    );
   }
 }
 
@@ -176,7 +187,8 @@ export class LockStoreUnavailableError extends FairLockError {
  * back and the caller does not own it; asking again makes sense.
  */
 export class LockNotReplicatedError extends FairLockError {
-  readonly code = 'NOT_REPLICATED';
+  static readonly code = 'NOT_REPLICATED';
+  readonly code = LockNotReplicatedError.code;
   constructor(
     readonly key: string,
     /** How many replicas confirmed; undefined: there was no answer. */
@@ -187,51 +199,50 @@ export class LockNotReplicatedError extends FairLockError {
     readonly timeout: number,
   ) {
     super(
-      `The lock ${quote(key)} was given back: ` +
-        (replicas === undefined
-          ? `no answer told how many replicas have it`
-          : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
-        '. The lock was not taken. Check the replicas, or lower replicas.min.',
-      { status: 503, expose: false, retryAfter: 1 },
+      {
+        message: 'No lock can be taken at the moment.',
+        details:
+          `The lock ${quote(key)} was given back: ` +
+          (replicas === undefined
+            ? `no answer told how many replicas have it`
+            : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
+          '. The lock was not taken. Check the replicas, or lower replicas.min.',
+      },
+      { status: 503, expose: true, retryAfter: 1 },
     );
   }
 }
 
 /** An option or a call that cannot work, found at boot or at the call. */
 export class LockConfigurationError extends FairLockError {
-  readonly code = 'CONFIGURATION';
-  constructor(message: string) {
-    super(message, { status: 500, expose: false });
+  static readonly code = 'CONFIGURATION';
+  readonly code = LockConfigurationError.code;
+  /** @param message where a client could read it and `details` names a key: a sentence that does not */
+  constructor(details: string, message: string = details) {
+    super({ message, details }, { status: 500, expose: false });
   }
 }
 
-/** The application is closing: no new locks, whoever is in line leaves it, and in the end whoever holds is to stop. */
+/** The application is closing: no new locks, all who wait leave their lines, and in the end all holders are to stop. */
 export class LockShuttingDownError extends FairLockError {
-  readonly code = 'SHUTTING_DOWN';
+  static readonly code = 'SHUTTING_DOWN';
+  readonly code = LockShuttingDownError.code;
   constructor(readonly key: string) {
     super(
-      `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
-        'and whoever still holds it is to stop.',
-      { status: 503, expose: false, retryAfter: 1 },
+      {
+        message: 'The application is shutting down.',
+        details:
+          `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
+          'and holders are to stop.',
+      },
+      { status: 503, expose: true, retryAfter: 1 },
     );
   }
 }
 
-/** Longest part of a key that a message repeats. */
-const QUOTED_KEY_LENGTH = 120;
-
-/** A key as messages show it. */
-export function quote(key: string): string {
-  return JSON.stringify(key.length > QUOTED_KEY_LENGTH ? `${key.slice(0, QUOTED_KEY_LENGTH)}…` : key);
-}
-
-function seconds(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
-}
-
 function describeBlocker(blocker: LockTimeoutError['blockedBy']): string {
   const holder = blocker.holder
-    ? `, held by ${blocker.holder}${blocker.heldFor === undefined ? '' : ` for ${seconds(blocker.heldFor)}`}`
+    ? `, held by ${printable(blocker.holder)}${blocker.heldFor === undefined ? '' : ` for ${duration(blocker.heldFor)}`}`
     : '';
   return holder + (blocker.ahead === undefined ? '' : `, ${blocker.ahead} ahead`);
 }

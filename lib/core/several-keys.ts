@@ -15,7 +15,7 @@ export interface Target {
  */
 export function lockOrder(keys: readonly string[], encode: (key: string) => string): Target[] {
   if (!Array.isArray(keys)) requireKey(keys);
-  if (keys.length === 0) throw new LockKeyError('The list of lock keys is empty: there is nothing to lock.');
+  if (keys.length === 0) refuse('The list of lock keys is empty: there is nothing to lock.');
   const targets = new Map<string, Target>();
   for (const key of keys) {
     requireKey(key);
@@ -28,7 +28,10 @@ export function lockOrder(keys: readonly string[], encode: (key: string) => stri
 /** @throws LockKeyError unless `key` is a string */
 export function requireKey(key: unknown): string {
   if (typeof key === 'string') return key;
-  throw new LockKeyError(
-    `A lock key must be a string, or a list of strings; it is ${inspect(key, { depth: 0, breakLength: Infinity })}.`,
-  );
+  const found = inspect(key, { depth: 0, breakLength: Infinity });
+  refuse('A lock key must be a string, or a list of strings.', ` It is ${found}.`);
+}
+
+function refuse(message: string, found = ''): never {
+  throw new LockKeyError(message + found, { message });
 }

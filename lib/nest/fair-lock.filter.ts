@@ -1,55 +1,31 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
-import { FairLockError, type FairLockErrorCode } from '../core/errors.js';
-
-/** What a client learns of an error: the body of an HTTP answer, the error of an RPC or WebSocket message. */
-export interface FairLockErrorBody {
-  /** As in HTTP: 423 waited in vain, 503 queue full, shutting down or no store, 500 a bug or a lost lock. */
-  readonly statusCode: number;
-  readonly code: FairLockErrorCode;
-  /** A sentence that names no host, no process and no key. */
-  readonly message: string;
-  /** Seconds after which asking again makes sense. */
-  readonly retryAfter?: number;
-}
-
-const PUBLIC_MESSAGES: { readonly [Code in FairLockErrorCode]?: string } = {
-  WAIT_TIMEOUT: 'Somebody else is at work on this. Try again in a moment.',
-  QUEUE_FULL: 'Too many requests wait for this already. Try again in a moment.',
-  SHUTTING_DOWN: 'This instance is shutting down. Try again.',
-  NOT_REPLICATED: 'This cannot be locked at the moment. Try again in a moment.',
-  STORE_UNAVAILABLE: 'This cannot be locked at the moment. Try again in a moment.',
-};
-
-/** Codes of which an operator must learn; the others are everyday life. */
-const LOGGED: ReadonlySet<FairLockErrorCode> = new Set<FairLockErrorCode>([
-  'LOST',
-  'NOT_HELD',
-  'DEADLOCK',
-  'KEY',
-  'STORE_UNAVAILABLE',
-  'NOT_REPLICATED',
-  'CONFIGURATION',
-]);
+import { FairLockError, type FairLockErrorBody } from '../core/errors.js';
 
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
+ * It logs what an operator must learn (a lost lock, a store that is away, a bug), with all details; a timeout, a full
+ * line, a client that left and a request without a usable key are not logged.
  *
- * Optional: without it Nest's own handler answers with the right status too (423, 503, 500), but without
- * `Retry-After`, and RPC and WebSocket clients hear of an internal error only.
+ * The module registers it for the application, behind the application's own filters of `useGlobalFilters` and
+ * `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives gateways no global
+ * filters, nor microservices of a hybrid application without `inheritAppConfig`: name it there.
  *
  * @example
- * app.useGlobalFilters(new FairLockFilter());
- * providers: [{ provide: APP_FILTER, useClass: FairLockFilter }]
+ * @UseFilters(FairLockFilter)
+ * @WebSocketGateway()
+ * export class OrdersGateway { … }
+ *
+ * app.connectMicroservice(options, { inheritAppConfig: true });
  */
 @Catch(FairLockError)
 export class FairLockFilter implements ExceptionFilter<FairLockError> {
   private readonly logger = new Logger(FairLockFilter.name);
 
   catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
-    if (LOGGED.has(error.code)) this.logger.error(error.message, error.stack);
+    if (mustBeLogged(error)) this.logger.error(error.details, error.stack);
     const body = bodyOf(error);
     switch (host.getType<string>()) {
       case 'http':
@@ -59,19 +35,21 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
       case 'ws':
         return answerWs(host.switchToWs().getClient(), { status: 'error', ...body });
       default:
-        // GraphQL takes `extensions` from what is thrown.
-        throw Object.assign(new Error(body.message, { cause: error }), { extensions: body });
+        // GraphQL takes `message` and `extensions` from what is thrown.
+        throw error;
     }
   }
 }
 
-function bodyOf({ code, status, retryAfter }: FairLockError): FairLockErrorBody {
-  return {
-    statusCode: status,
-    code,
-    message: PUBLIC_MESSAGES[code] ?? STATUS_CODES[status] ?? 'The request was given up.',
-    ...(retryAfter !== undefined && { retryAfter }),
-  };
+/** Bugs, lost locks, and a store that does not serve; the rest is everyday life. */
+function mustBeLogged({ code, status }: FairLockError): boolean {
+  return status === 500 || code === 'STORE_UNAVAILABLE' || code === 'NOT_REPLICATED';
+}
+
+/** A message that helps no client gives way to the name of the status. */
+function bodyOf(error: FairLockError): FairLockErrorBody {
+  const body = error.toJSON();
+  return error.expose ? body : { ...body, message: STATUS_CODES[error.status] ?? body.message };
 }
 
 /** What the responses of Express and Fastify have in common. */

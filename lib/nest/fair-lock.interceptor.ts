@@ -13,7 +13,7 @@ import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type FairLockService } from './fair-lock.service.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
-import { checkMadeKeys, HTTP_REQUEST, parseKeyTemplates } from './key-template.js';
+import { checkMadeKeys, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
 import { lockObservable } from './locked-observable.js';
 import { openStream, type StreamHold } from './locked-stream.js';
 
@@ -87,8 +87,11 @@ function placeOf(context: ExecutionContext): string {
 }
 
 function keysOfContext(key: RequestKey): (context: ExecutionContext) => string | readonly string[] {
-  if (typeof key === 'function') return (context) => checkMadeKeys(key(context), placeOf(context));
-  const render = parseKeyTemplates(key, HTTP_REQUEST, 'FairLockInterceptor');
+  const place = (name: string): KeyPlace => ({ name, fromRequest: () => true });
+  if (typeof key === 'function') {
+    return (context) => checkMadeKeys(key(context), place(placeOf(context)));
+  }
+  const render = parseKeyTemplates(key, HTTP_REQUEST, place('FairLockInterceptor'));
   return (context) => {
     requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
     return render(context.switchToHttp().getRequest());

@@ -23,6 +23,14 @@ export const HTTP_REQUEST: TemplateRoot = {
   form: '<property.property>, as in <params.id>',
 };
 
+/** What makes a key: the decorated method or handler. */
+export interface KeyPlace {
+  /** For messages: `OrdersService.pay`. */
+  readonly name: string;
+  /** Whether what the key is made of comes from a request, so that what makes no key is the mistake of a client. */
+  fromRequest(): boolean;
+}
+
 /** Makes the key, or keys, of one call; `root` is what the paths of the templates begin at. */
 export type RenderKeys = (root: unknown) => string | readonly string[];
 
@@ -34,19 +42,24 @@ interface Placeholder {
 /**
  * Parses one template, or a list of them.
  *
- * @param where the decorated place, for messages: `OrdersService.pay`
+ * A value stands in the key as `String(value)`, without an escape: `a:<0>:<1>` makes the same key of `b:c` and `d` as of
+ * `b` and `c:d`, so that two things share a lock; put values that contain the separator last, or use a function. Values
+ * of a request are text as it was sent, before pipes: `/carts/7` and `/carts/07` are two keys.
+ *
+ * @throws LockKeyError if a template is malformed, or holds something like a placeholder in the syntax of another
+ *   language, since it would be one key for all calls
  */
 export function parseKeyTemplates(
   templates: string | readonly string[],
   root: TemplateRoot,
-  where: string,
+  place: KeyPlace,
 ): RenderKeys {
-  if (typeof templates === 'string') return parseKeyTemplate(templates, root, where);
+  if (typeof templates === 'string') return parseKeyTemplate(templates, root, place);
   const list: readonly unknown[] = Array.isArray(templates) ? templates : [];
   if (list.length === 0) {
-    throw new LockKeyError(`The lock key of ${where} must be a string, or a list of at least one string.`);
+    refuseTemplate(`The lock key of ${place.name} must be a string, or a list of at least one string.`);
   }
-  const keys = list.map((template) => parseKeyTemplate(template, root, where));
+  const keys = list.map((template) => parseKeyTemplate(template, root, place));
   return (rootValue) => keys.map((key) => key(rootValue));
 }
 
@@ -55,71 +68,102 @@ export function parseKeyTemplates(
  *
  * @throws LockKeyError if it is anything else
  */
-export function checkMadeKeys(made: unknown, where: string): string | readonly string[] {
+export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
   if (typeof made === 'string') return made;
   if (Array.isArray(made) && made.every((key) => typeof key === 'string')) return made;
-  throw new LockKeyError(
-    `The key function of ${where} made ${describe(made)}. A key function returns a string, or a list of strings.`,
+  throw unusable(
+    `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of strings.`,
+    `its key function made ${describe(made)}`,
+    place,
   );
 }
 
 /**
- * Parses `'order:<0.id>'` once, so that each call only reads values and joins strings.
+ * Parses `'order:<0.id>'` once, so that each call only reads values and joins strings. The renderer throws LockKeyError
+ * for a value that is no {@link KeyValue}: `undefined`, `null`, an object or `NaN` never becomes part of a key.
  *
  * There is no escape: a key that needs `<` or `>` in its text is made by a function.
- *
- * @throws LockKeyError if the template is malformed; the renderer throws it for a value that is no {@link KeyValue}:
- *   `undefined`, `null`, an object or `NaN` never becomes part of a key
  */
 function parseKeyTemplate(
   template: unknown,
   root: TemplateRoot,
-  where: string,
+  place: KeyPlace,
 ): (rootValue: unknown) => string {
   if (typeof template !== 'string') {
-    throw new LockKeyError(`The lock key of ${where} is ${describe(template)}; a key is a string.`);
+    refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; a key is a string.`);
   }
+  const named = `The lock key ${JSON.stringify(template)} of ${place.name}`;
   // Split at placeholders: even pieces are text, odd ones the paths between the angle brackets.
   const pieces = template.split(/<([^<>]*)>/);
   const texts = pieces.filter((_, index) => index % 2 === 0);
   if (texts.some((text) => /[<>]/.test(text))) {
-    throw new LockKeyError(
-      `The lock key ${JSON.stringify(template)} of ${where} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
+    refuseTemplate(
+      `${named} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
         'a key with angle brackets in its text can be made by a function.',
     );
   }
+  refuseForeignPlaceholder(template, root, named);
   const placeholders = pieces
     .filter((_, index) => index % 2 === 1)
-    .map((path) => parsePlaceholder(path, template, root, where));
+    .map((path) => parsePlaceholder(path, root, named));
   return (rootValue) =>
     placeholders.reduce(
       (key, placeholder, index) =>
-        key + readValue(placeholder, rootValue, template, where) + (texts[index + 1] ?? ''),
+        key + readValue(placeholder, rootValue, named, place) + (texts[index + 1] ?? ''),
       texts[0] ?? '',
     );
 }
 
-function parsePlaceholder(text: string, template: string, root: TemplateRoot, where: string): Placeholder {
-  const path = text.split('.');
-  const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
-  if (wellFormed) return { text, path };
-  throw new LockKeyError(
-    `The lock key ${JSON.stringify(template)} of ${where} has the placeholder <${text}>, which names nothing. ` +
-      `A placeholder is ${root.form}.`,
+/** Placeholders of other languages, which would be plain text here; a word in braces only where there is no other. */
+const FOREIGN = /[#$]\{[^{}]*\}|\{\{[^{}]*\}\}|\{\d+[^{}:]*\}|%[sdi](?!\w)|\$\d|\/:[A-Za-z_]\w*/;
+const WORD_IN_BRACES = /^[^<]*\{[\w.]+\}[^<]*$/;
+
+function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: string): void {
+  const [found] =
+    FOREIGN.exec(template) ?? (WORD_IN_BRACES.test(template) ? (/\{.*?\}/.exec(template) ?? []) : []);
+  if (found === undefined) return;
+  refuseTemplate(
+    `${named} contains ${JSON.stringify(found)}, which is plain text here, so that all calls would share one lock. ` +
+      `A placeholder is ${root.form}; a key with such text can be made by a function.`,
   );
 }
 
-function readValue({ text, path }: Placeholder, root: unknown, template: string, where: string): string {
+function parsePlaceholder(text: string, root: TemplateRoot, named: string): Placeholder {
+  const path = text.split('.');
+  const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
+  if (wellFormed) return { text, path };
+  refuseTemplate(
+    `${named} has the placeholder <${text}>, which names nothing. A placeholder is ${root.form}.`,
+  );
+}
+
+function readValue({ text, path }: Placeholder, root: unknown, named: string, place: KeyPlace): string {
   let value = root;
   for (const step of path) {
     if (value === undefined || value === null) break;
     value = (value as Record<string, unknown>)[step];
   }
   if (isKeyValue(value)) return String(value);
-  throw new LockKeyError(
-    `The lock key ${JSON.stringify(template)} of ${where} found ${describe(value)} at <${text}>. ` +
-      'A key is made of strings, finite numbers, bigints and booleans only.',
+  throw unusable(
+    `${named} found ${describe(value)} at <${text}>. A key is made of strings, finite numbers, bigints and booleans only.`,
+    `<${text}> is ${describe(value)}`,
+    place,
   );
+}
+
+/** @param why for the client, without names of the application */
+function unusable(details: string, why: string, place: KeyPlace): LockKeyError {
+  return place.fromRequest()
+    ? new LockKeyError(details, {
+        status: 400,
+        message: `This request gives no usable key for its lock: ${why}.`,
+      })
+    : new LockKeyError(details);
+}
+
+/** A template is refused when its class is defined, where no client reads the message. */
+function refuseTemplate(sentence: string): never {
+  throw new LockKeyError(sentence, { message: sentence });
 }
 
 function isKeyValue(value: unknown): value is KeyValue {

@@ -4,7 +4,8 @@ import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
 import { type FairLockService } from './fair-lock.service.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
-import { checkMadeKeys, METHOD_ARGUMENTS, parseKeyTemplates } from './key-template.js';
+import { isHandler } from './handler-parameters.js';
+import { checkMadeKeys, type KeyPlace, METHOD_ARGUMENTS, parseKeyTemplates } from './key-template.js';
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
@@ -55,7 +56,7 @@ export class LockedMethod {
     }
     this.method = method as Callable;
     this.kind = methodKind(target, property, method, returns, this.where);
-    this.keysOf = keysOfCall(key, this.where);
+    this.keysOf = keysOfCall(key, { name: this.where, fromRequest: () => isHandler(target, property) });
     this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
     this.acquireOptions = { ...acquireOptions, label: this.where };
@@ -151,12 +152,12 @@ function servicePropertyOf(name: string): symbol {
   );
 }
 
-function keysOfCall(key: LockedKey | undefined, where: string): KeysOfCall {
-  if (key === undefined) return () => where;
+function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
+  if (key === undefined) return () => place.name;
   if (typeof key === 'function') {
-    return (self, args) => checkMadeKeys(Reflect.apply(key as Callable, self, args), where);
+    return (self, args) => checkMadeKeys(Reflect.apply(key as Callable, self, args), place);
   }
-  const render = parseKeyTemplates(key, METHOD_ARGUMENTS, where);
+  const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
   return (_self, args) => render(args);
 }
 

@@ -19,7 +19,9 @@ export function describeLeaving(bench: Bench): void {
     const error = await bench.ask(bench.whoKnows(0, 1), key, { waitTime: 0, onQueued }).refused();
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(error).toMatchObject({ code: 'WAIT_TIMEOUT', key, waitTime: 0 });
-    expect((error as Error).message).toContain(`held by ${hostname()}/${process.pid}/OrdersService.pay for `);
+    expect((error as LockTimeoutError).details).toContain(
+      `held by ${hostname()}/${process.pid}/OrdersService.pay for `,
+    );
     expect(onQueued).not.toHaveBeenCalled();
     expect((await bench.client().inspect(key)).queueLength).toBe(0);
     await holder.release();

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
+  type FairLockError,
   LockConfigurationError,
   LockKeyError,
   LockLostError,
@@ -335,7 +336,7 @@ describe('the redisson store, when things go wrong', () => {
       for (const waitTime of [0, Infinity]) {
         const error = await ask(store, { waitTime, leaseTime: 100 }).refused();
         expect(error).toBeInstanceOf(LockStoreUnavailableError);
-        expect((error as Error).message).toContain('its lease of 100 ms');
+        expect((error as FairLockError).details).toContain('its lease of 100 ms');
       }
       heal();
       await eventually(isFree, SOON, 'the lock to be free');

@@ -109,7 +109,7 @@ describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
     expect(await send('{ busy }')).toMatchObject({
       errors: [
         {
-          message: 'Somebody else is at work on this. Try again in a moment.',
+          message: 'The lock is busy.',
           extensions: { code: 'WAIT_TIMEOUT', statusCode: 423, retryAfter: 1 },
         },
       ],

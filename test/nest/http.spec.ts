@@ -295,7 +295,7 @@ describe.each(PLATFORMS)('the filter on %s', (platform) => {
       statusCode: 423,
       code: 'WAIT_TIMEOUT',
       error: 'Locked',
-      message: 'Somebody else is at work on this. Try again in a moment.',
+      message: 'The lock is busy.',
       retryAfter: 1,
     });
   });

@@ -155,8 +155,8 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
     expect(await web.locks.isLocked('cart:seven')).toBe(false);
   });
 
-  test('answers 500 where the request holds no key, and 423 where the lock is busy', async () => {
-    expect((await get('missing')).status).toBe(500);
+  test('answers 400 where the request holds no key, and 423 where the lock is busy', async () => {
+    expect((await get('missing')).status).toBe(400);
     await using _lock = await web.locks.acquire('cart:1');
     expect((await get('busy/1')).status).toBe(423);
   });

@@ -139,7 +139,7 @@ describe('a TCP message handler', () => {
       status: 'error',
       statusCode: 423,
       code: 'WAIT_TIMEOUT',
-      message: 'Somebody else is at work on this. Try again in a moment.',
+      message: 'The lock is busy.',
       retryAfter: 1,
     });
   });

@@ -102,7 +102,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
         status: 'error',
         statusCode: 423,
         code: 'WAIT_TIMEOUT',
-        message: 'Somebody else is at work on this. Try again in a moment.',
+        message: 'The lock is busy.',
         retryAfter: 1,
       },
     });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
-import { LockConfigurationError } from '../../lib/core/errors.js';
+import { type FairLockError, LockConfigurationError } from '../../lib/core/errors.js';
 import type { FairLock } from '../../lib/core/fair-lock.js';
 import { RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
@@ -167,7 +167,7 @@ describe('strict mode', () => {
       const [client] = (await settled(server.url, 1)) as [InProcessClient];
       const error = await refusal(client.engine.acquire('k', { leaseTime: MAX_LEASE + 1 }));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(String(error)).toMatch(/longer than maxLease \(2000 ms\)/);
+      expect((error as FairLockError).details).toMatch(/longer than maxLease \(2000 ms\)/);
       await (await client.engine.acquire('k', { leaseTime: MAX_LEASE })).release();
     });
 
@@ -185,7 +185,7 @@ describe('strict mode', () => {
       const other = await clientsWith({}).start(server.url);
       const error = await refusal(other.engine.acquire('k'));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(String(error)).toMatch(/Set strict: true for all clients/);
+      expect((error as FairLockError).details).toMatch(/Set strict: true for all clients/);
       expect(await refusal(other.engine.tryAcquire('k'))).toBeInstanceOf(LockConfigurationError);
     });
 
@@ -214,7 +214,7 @@ describe('strict mode', () => {
       const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
       const error = await refusal(client.engine.acquire('k'));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(String(error)).toMatch(/permit INFO/);
+      expect((error as FairLockError).details).toMatch(/permit INFO/);
       expect(client.warnings.join()).toMatch(/permit INFO/);
     });
   });

@@ -11,7 +11,7 @@ export class CommandFailure extends Error {
     readonly retriable: boolean,
     readonly error: LockStoreUnavailableError,
   ) {
-    super(error.message);
+    super(error.details);
   }
 }
 

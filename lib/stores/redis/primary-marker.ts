@@ -90,9 +90,12 @@ export class PrimaryMarker implements Watched {
         `${JSON.stringify(this.fullKey)}: permit INFO and that key to this user, or remove the option.`,
     }[status as string];
     const before = this.refusal;
-    this.refusal = why === undefined ? undefined : new LockConfigurationError(why);
+    this.refusal =
+      why === undefined
+        ? undefined
+        : new LockConfigurationError(why, 'No lock is given with these options of strict.');
     if (!this.refusal) return;
-    if (!before) this.onWarning(`${this.refusal.message} Until then no lock is given.`);
+    if (!before) this.onWarning(`${this.refusal.details} Until then no lock is given.`);
     this.onRefused?.(this.refusal);
   }
 

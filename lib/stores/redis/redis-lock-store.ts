@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import { LockConfigurationError, LockShuttingDownError, quote } from '../../core/errors.js';
+import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import { quote } from '../../core/text.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
@@ -271,6 +272,7 @@ export class RedisLockStore implements LockStore {
       return new LockConfigurationError(
         `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms), after which a new ` +
           'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
+        'The leaseTime is longer than maxLease.',
       );
     }
     return this.marker.refused ?? this.replication?.refused;

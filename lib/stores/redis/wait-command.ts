@@ -67,7 +67,7 @@ export class WaitCommand {
       'The option replicas needs the command WAIT, which this Redis refuses ' +
         `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
     );
-    if (!this.toldOfRefusal) this.options.onWarning(`${this.refusal.message} Until then no lock is given.`);
+    if (!this.toldOfRefusal) this.options.onWarning(`${this.refusal.details} Until then no lock is given.`);
     this.toldOfRefusal = true;
     return 0;
   }

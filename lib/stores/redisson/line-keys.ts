@@ -1,4 +1,5 @@
-import { LockKeyError, quote } from '../../core/errors.js';
+import { LockKeyError } from '../../core/errors.js';
+import { quote } from '../../core/text.js';
 
 /** The keys of one lock, and where its waiters are woken. */
 export interface LineKeys {

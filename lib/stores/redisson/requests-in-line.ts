@@ -3,9 +3,9 @@ import {
   LockShuttingDownError,
   LockStoreUnavailableError,
   LockTimeoutError,
-  quote,
   type FairLockError,
 } from '../../core/errors.js';
+import { quote } from '../../core/text.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import type { ClientContext } from './client-context.js';
 import { Departures } from './departures.js';

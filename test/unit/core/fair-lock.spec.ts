@@ -1,4 +1,4 @@
-import { LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
+import { type FairLockError, LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { block, deferred, eventually } from '../../support/waiting.js';
 import { bench, leftovers, NOTHING, rejection, settle, type Bench } from './support.js';
@@ -215,7 +215,7 @@ describe('maxHold', () => {
     lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
     const reason = await aborted.promise;
     expect(reason).toBeInstanceOf(LockLostError);
-    expect((reason as Error).message).toContain('held for longer than maxHold (10 ms)');
+    expect((reason as FairLockError).details).toContain('held for longer than maxHold (10 ms)');
     expect(lock.state).toBe('held');
     expect(b.store.grants.get('k')?.lease.renewable).toBe(false);
     expect(b.warnings).toEqual([expect.stringContaining('"k" will be lost when its lease runs out')]);

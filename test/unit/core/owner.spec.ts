@@ -108,7 +108,7 @@ describe('an explicit owner', () => {
     const first = await b.engine.acquire('k', A);
     const error = await rejection(b.engine.acquire('k', { ...A, reentrant: false }));
     expect(error).toBeInstanceOf(LockDeadlockError);
-    expect(error.message).toContain('the owner "A" holds it already');
+    expect(error.details).toContain('the owner "A" holds it already');
     await first.release();
   });
 

@@ -103,8 +103,8 @@ describe('a nested request of the same flow', () => {
     await b.engine.withLock('order:42', async () => {
       const error = await rejection(b.engine.acquire('order:42', { reentrant: false }));
       expect(error).toBeInstanceOf(LockDeadlockError);
-      expect(error.message).toContain('"order:42"');
-      expect(error.message).toContain('wait for itself');
+      expect(error.details).toContain('"order:42"');
+      expect(error.details).toContain('wait for itself');
       await b.engine.withLock('order:43', () => undefined, { reentrant: false });
     });
   });

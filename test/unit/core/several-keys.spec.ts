@@ -198,7 +198,7 @@ describe('an endless wait', () => {
       const error = await rejection(b.engine.acquire('b', { waitTime: Infinity }));
       expect(error).toBeInstanceOf(LockDeadlockError);
       expect(error).toMatchObject({ key: 'b' });
-      expect(error.message).toContain('inside a hold on "a"');
+      expect(error.details).toContain('inside a hold on "a"');
       expect(await rejection(b.engine.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
         LockDeadlockError,
       );

@@ -1,3 +1,4 @@
+import type { FairLockError } from '../../../lib/core/errors.js';
 import { LockEngine, type EngineDefaults } from '../../../lib/core/lock-engine.js';
 import type { Grant, LockRequest } from '../../../lib/core/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
@@ -118,11 +119,11 @@ export async function outcome(promise: Promise<unknown>): Promise<unknown> {
 }
 
 /** The error with which `promise` rejects. */
-export async function rejection(promise: Promise<unknown>): Promise<Error> {
+export async function rejection(promise: Promise<unknown>): Promise<FairLockError> {
   const result = await promise.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (result instanceof Error) return result;
+  if (result instanceof Error) return result as FairLockError;
   throw new Error('The promise did not reject with an Error.');
 }

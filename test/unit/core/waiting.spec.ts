@@ -16,8 +16,8 @@ describe('a wait', () => {
     const error = await rejection(b.engine.acquire('k', { waitTime: 20 }));
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(error).toMatchObject({ waitTime: 20, blockedBy: { ahead: 0 } });
-    expect(error.message).toContain('after 20 ms');
-    expect(error.message).toContain('Orders.pay');
+    expect(error.details).toContain('after 20 ms');
+    expect(error.details).toContain('Orders.pay');
     await holder.release();
   });
 

@@ -45,6 +45,7 @@ describe('the filter', () => {
     [new LockKeyError('secret'), 500, 'KEY', undefined, true],
     [new LockConfigurationError('secret'), 500, 'CONFIGURATION', undefined, true],
     [new LockAbortedError('secret', 'reason'), 499, 'ABORTED', undefined, false],
+    [new LockKeyError('secret', { status: 400, message: 'No key.' }), 400, 'KEY', undefined, false],
   ])(
     'tells the client of %s no more than it needs, and the operator what he needs',
     async (error, statusCode, code, retryAfter, isLogged) => {
@@ -58,7 +59,7 @@ describe('the filter', () => {
       });
       expect(body.message).not.toBe('');
       expect(body.message).not.toMatch(/secret|4711/);
-      expect(logged.mock.calls).toEqual(isLogged ? [[error.message, error.stack]] : []);
+      expect(logged.mock.calls).toEqual(isLogged ? [[error.details, error.stack]] : []);
     },
   );
 

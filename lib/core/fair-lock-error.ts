@@ -1,0 +1,101 @@
+/** What went wrong, for programs. */
+export type FairLockErrorCode =
+  | 'WAIT_TIMEOUT'
+  | 'ABORTED'
+  | 'QUEUE_FULL'
+  | 'LOST'
+  | 'NOT_HELD'
+  | 'DEADLOCK'
+  | 'KEY'
+  | 'STORE_UNAVAILABLE'
+  | 'NOT_REPLICATED'
+  | 'CONFIGURATION'
+  | 'SHUTTING_DOWN';
+
+/** What a client may learn of an error: the body of an HTTP answer, `extensions` of a GraphQL error. */
+export interface FairLockErrorBody {
+  /** As in HTTP: 423 not granted in time, 503 line full, shutting down or no store, 500 a bug or a lost lock. */
+  readonly statusCode: number;
+  readonly code: FairLockErrorCode;
+  /** A sentence without any key, host or process. */
+  readonly message: string;
+  /** Seconds after which asking again makes sense. */
+  readonly retryAfter?: number;
+}
+
+/** The same symbol in every copy of this package that a process loads. */
+const BRAND = Symbol.for('nestjs-fair-lock:error');
+
+/** What an error says: to a client, and to an operator. */
+interface ErrorTexts {
+  readonly message: string;
+  readonly details: string;
+}
+
+interface HttpFields {
+  readonly status: number;
+  /** Whether a client gains anything from the message. */
+  readonly expose: boolean;
+  readonly retryAfter?: number;
+  readonly cause?: unknown;
+}
+
+/**
+ * Base of every error this library throws.
+ *
+ * A plain Error with the fields of the http-errors convention (`status`, `statusCode`, `expose`), which Nest's own
+ * exception filter understands, and with `extensions`, which GraphQL servers pass on; services stay free of HTTP classes.
+ *
+ * Every server sends `message` to clients in one case or another, so it names no key, host or process. `details` does,
+ * and other fields may (`key`, `blockedBy`): loggers that inspect an error show them. `JSON.stringify` does not.
+ *
+ * `instanceof` is true as well for an error of another copy of this package in the same process (ESM and CommonJS).
+ */
+export abstract class FairLockError extends Error {
+  abstract readonly code: FairLockErrorCode;
+  /** What happened, what it means and what to do, with all names: for logs, not for clients. */
+  readonly details: string;
+  /** The HTTP status that fits, e.g. 423 Locked. */
+  readonly status: number;
+  /** Same as `status`; Nest requires both. */
+  readonly statusCode: number;
+  /** Whether servers should send `message` to the client, rather than the name of the status. */
+  readonly expose: boolean;
+  /** Seconds after which asking again makes sense, for a Retry-After header. */
+  readonly retryAfter: number | undefined;
+
+  protected constructor({ message, details }: ErrorTexts, { status, expose, retryAfter, cause }: HttpFields) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.details = details;
+    this.status = this.statusCode = status;
+    this.expose = expose;
+    this.retryAfter = retryAfter;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    if (typeof value !== 'object' || value === null || !(BRAND in value)) return false;
+    // Of another copy. A class that an application derived has no `code` of its own, and no twin there.
+    if (this === FairLockError) return true;
+    const { code } = value as { readonly code?: unknown };
+    return Object.hasOwn(this, 'code') && (this as { readonly code?: unknown }).code === code;
+  }
+
+  /** @internal Marks the errors of every copy of this package. */
+  get [BRAND](): true {
+    return true;
+  }
+
+  /** What GraphQL servers send beside the message. */
+  get extensions(): Omit<FairLockErrorBody, 'message'> {
+    const { message: _, ...others } = this.toJSON();
+    return others;
+  }
+
+  /** What a client may learn. */
+  toJSON(): FairLockErrorBody {
+    const { code, status, message, retryAfter } = this;
+    return { statusCode: status, code, message, ...(retryAfter !== undefined && { retryAfter }) };
+  }
+}

@@ -1,0 +1,27 @@
+/** How messages and logs show what callers named. */
+
+/** Longest part of a key that a message repeats. */
+const QUOTED_KEY_LENGTH = 120;
+
+/**
+ * `text` on one line: control characters, line separators and marks that change the direction of writing become
+ * escapes, so that a name from outside cannot forge a line of a log.
+ */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** A key as messages show it. */
+export function quote(key: string): string {
+  return printable(
+    JSON.stringify(key.length > QUOTED_KEY_LENGTH ? `${key.slice(0, QUOTED_KEY_LENGTH)}…` : key),
+  );
+}
+
+/** A time as messages show it. */
+export function duration(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+}
