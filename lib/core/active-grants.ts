@@ -11,6 +11,7 @@ import type { Watchdog, Watched } from './watchdog.js';
 /** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
 export class ActiveGrants {
   private readonly all = new LinkedList<ActiveGrant>();
+  private onEmpty: (() => void) | undefined;
 
   constructor(
     private readonly watchdog: Watchdog,
@@ -35,6 +36,12 @@ export class ActiveGrants {
     this.all.delete(held);
     if (held.limit) this.watchdog.cancel(held.limit);
     this.owners.release(held);
+    if (this.all.size === 0) this.onEmpty?.();
+  }
+
+  /** Resolves when nothing is held. */
+  async empty(): Promise<void> {
+    if (this.all.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
   /** The drain time is over: asks all who hold to stop. */

@@ -144,6 +144,11 @@ export class LockEngine {
     this.shutdown.begin();
   }
 
+  /** Resolves when nothing is held any more, or `drainTimeout` after `beginShutdown`; at the latest by `close`. */
+  async drain(): Promise<void> {
+    await this.shutdown.drain();
+  }
+
   /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
   close(): Promise<void> {
     return (this.closing ??= detached(() => this.giveUpAll()));

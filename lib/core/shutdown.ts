@@ -17,6 +17,7 @@ type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 export class Shutdown implements Watched {
   private readonly waits = new LinkedList<Wait>();
   private phase: Phase = 'running';
+  private onDrained: (() => void) | undefined;
 
   constructor(
     private readonly watchdog: Watchdog,
@@ -57,9 +58,17 @@ export class Shutdown implements Watched {
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
+  /** Resolves when nothing is held any more, or the drain time is over. To be called once. */
+  async drain(): Promise<void> {
+    if (this.drained) return;
+    const over = new Promise<void>((resolve) => (this.onDrained = resolve));
+    await Promise.race([over, this.grants.empty()]);
+  }
+
   /** The drain time is over. */
   onDue(): void {
     this.phase = 'drained';
+    this.onDrained?.();
     for (const wait of this.waits.all()) this.abandon(wait);
     this.grants.interrupt();
   }

@@ -77,7 +77,9 @@ export class FairLockModule
     this.engine.beginShutdown();
   }
 
+  /** The requests in flight have ended; a section that no transport waits for, as of a cron job, may still run. */
   async onApplicationShutdown(): Promise<void> {
+    await this.engine.drain();
     await this.engine.close();
   }
 }

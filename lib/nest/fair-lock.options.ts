@@ -65,8 +65,8 @@ export interface FairLockModuleOptions {
   /** Whether a flow that holds a key may lock it again without waiting for itself. Default true. */
   reentrant?: boolean | undefined;
   /**
-   * How long holders may go on after a shutdown began; then their signals abort and streams held by a lock end: 0
-   * or more. Default 10,000.
+   * How long holders keep their locks after a shutdown began, whatever called them; then their signals abort, streams
+   * held by a lock end, and the locks are handed on: 0 or more. Default 10,000.
    */
   drainTimeout?: number | undefined;
   /**

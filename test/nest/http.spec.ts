@@ -242,12 +242,13 @@ describe.each(PLATFORMS)(
           response.once('close', next);
         });
       });
-      await using _lock = await web.locks.acquire('busy');
+      const lock = await web.locks.acquire('busy');
       const begun = once(web.app.getHttpServer() as Server, 'request');
       const client = leavingClient(`${web.url}/late`);
       await begun;
       client.leave();
       expect(await within(ended.promise, SOON, 'the refusal')).toMatchObject({ code: 'ABORTED' });
+      await lock.release();
       await web.app.close();
     });
   },

@@ -1,7 +1,10 @@
+import { Controller, type INestApplicationContext, Injectable } from '@nestjs/common';
+import { EventPattern, type MicroserviceOptions, ClientProxyFactory, Transport } from '@nestjs/microservices';
+import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { within } from '../support/waiting.js';
+import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { freePort, redisUrl, uniquePrefix } from '../support/redis.js';
+import { type Deferred, deferred, within } from '../support/waiting.js';
 import { SOON, waiting } from './web-app.js';
 
 /** Two applications on one Redis, as two processes would be. */
@@ -45,5 +48,91 @@ describe('an application that closes', () => {
     await waiting(locks, 'order:2', 0);
     await closed;
     await lock.release();
+  });
+});
+
+describe('a section that runs when its application closes', () => {
+  const keyPrefix = uniquePrefix();
+  const options = { redis: redisUrl(), keyPrefix, drainTimeout: 10_000 };
+  let begun: Deferred<void>;
+  let end: Deferred<void>;
+  let states: unknown[];
+  let closing: INestApplicationContext;
+  let staying: TestingModule;
+
+  const section = async (locks: FairLockService): Promise<void> => {
+    begun.resolve();
+    await end.promise;
+    states.push(locks.current('shop')?.state);
+  };
+
+  @Injectable()
+  class CronJob {
+    constructor(private readonly locks: FairLockService) {}
+    @Timeout(0)
+    @FairLocked('shop')
+    async run(): Promise<void> {
+      await section(this.locks);
+    }
+  }
+  @Controller()
+  class MessageHandler {
+    constructor(private readonly locks: FairLockService) {}
+    @EventPattern('run')
+    @FairLocked('shop')
+    async run(_order: unknown): Promise<void> {
+      await section(this.locks);
+    }
+  }
+
+  const lockModule = FairLockModule.forRoot(options);
+  const starts: Record<string, () => Promise<INestApplicationContext>> = {
+    'a cron job': async () => {
+      const imports = [lockModule, ScheduleModule.forRoot()];
+      return (await Test.createTestingModule({ imports, providers: [CronJob] }).compile()).init();
+    },
+    'a message handler': async () => {
+      const where = { host: '127.0.0.1', port: await freePort() };
+      const module = Test.createTestingModule({ imports: [lockModule], controllers: [MessageHandler] });
+      const app = (await module.compile()).createNestMicroservice<MicroserviceOptions>({
+        transport: Transport.TCP,
+        options: where,
+        logger: false,
+      });
+      await app.listen();
+      const client = ClientProxyFactory.create({ transport: Transport.TCP, options: where });
+      client.emit('run', {}).subscribe();
+      await begun.promise;
+      await client.close();
+      return app;
+    },
+    'a plain service': async () => {
+      const module = await Test.createTestingModule({ imports: [lockModule] }).compile();
+      const locks = module.get(FairLockService);
+      void locks.withLock('shop', () => section(locks));
+      return module;
+    },
+  };
+
+  beforeEach(async () => {
+    [begun, end, states] = [deferred(), deferred(), []];
+    staying = await (await Test.createTestingModule({ imports: [lockModule] }).compile()).init();
+  });
+  afterEach(() => staying.close());
+
+  test.each(Object.keys(starts))('of %s keeps its lock until it has ended', async (who) => {
+    closing = await starts[who]!();
+    await begun.promise;
+    const locks = staying.get(FairLockService);
+    const next = locks.acquire('shop');
+    void next.then(() => states.push('the next is inside'));
+    await waiting(locks, 'shop', 1);
+    const closed = closing.close();
+    // Longer than a close takes that waits for nothing.
+    await expect(within(closed, 300, 'close()')).rejects.toThrow('Still waiting');
+    end.resolve();
+    await within(closed, SOON, 'close()');
+    await (await within(next, SOON, 'the lock')).release();
+    expect(states).toEqual(['held', 'the next is inside']);
   });
 });

@@ -1,6 +1,6 @@
 import { LockNotHeldError, LockShuttingDownError } from '../../../lib/core/errors.js';
 import { deferred } from '../../support/waiting.js';
-import { bench, leftovers, NOTHING, rejection, settle, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -127,6 +127,55 @@ describe('the end of the drain time', () => {
     clearInterval(again);
     expect(performance.now() - started).toBeGreaterThanOrEqual(49);
     await lock.release();
+  });
+});
+
+describe('drain', () => {
+  it('resolves when the last hold has ended', async () => {
+    const [a, b1] = [await b.engine.acquire('a'), await b.engine.acquire('b')];
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    await a.release();
+    expect(await outcome(drained)).toBe('pending');
+    await b1.release();
+    expect(await outcome(drained)).toBeUndefined();
+  });
+
+  it('waits for a hold that a flow inside another takes meanwhile', async () => {
+    const end = deferred();
+    const inner = deferred();
+    const section = b.engine.withLock('k', async () => {
+      await inner.promise;
+      await b.engine.withLock('l', () => end.promise);
+    });
+    await settle();
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    inner.resolve();
+    expect(await outcome(drained)).toBe('pending');
+    end.resolve();
+    await section;
+    expect(await outcome(drained)).toBeUndefined();
+  });
+
+  it('resolves at once when nothing is held, and when the drain time is over', async () => {
+    b.engine.beginShutdown();
+    expect(await outcome(b.engine.drain())).toBeUndefined();
+    b = bench({ drainTimeout: 10 });
+    const lock = await b.engine.acquire('k');
+    b.engine.beginShutdown();
+    await b.engine.drain();
+    expect(lock.signal.reason).toBeInstanceOf(LockShuttingDownError);
+    expect(await outcome(b.engine.drain())).toBeUndefined();
+    await lock.release();
+  });
+
+  it('resolves when the engine is closed meanwhile', async () => {
+    await b.engine.acquire('k');
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    await b.engine.close();
+    expect(await outcome(drained)).toBeUndefined();
   });
 });
 
