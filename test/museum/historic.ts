@@ -201,7 +201,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
       {
         file: 'stores/redis-client/command-connection.ts',
-        from: 'receiver.failed(commandTimeout(this.timeout));\n    this.suspect(deadline - this.timeout);',
+        from: 'reject(commandTimeout(this.timeout));\n        this.suspect(sentAt);',
         to: '',
       },
     ],

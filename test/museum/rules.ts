@@ -92,9 +92,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'a process that stood still judges before it reads',
     mutations: [
       {
-        file: 'stores/redis-client/deadline-queue.ts',
-        from: 'setImmediate(() => this.check())',
-        to: 'this.check()',
+        file: 'stores/redis-client/command-connection.ts',
+        from: 'setImmediate(overdue)',
+        to: 'overdue()',
       },
     ],
     proof: test('integration/standing-still.spec.ts', 'an answer that lay there is no timeout'),

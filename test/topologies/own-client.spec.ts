@@ -120,12 +120,18 @@ describe("the user's own client of sentinels", () => {
     reader.disconnect();
   });
 
-  test('from a function, without a way to be told of a failover: a warning at start says so', async () => {
-    const told = await clients.start(() => redis({ ...setup.options, failoverDetector: true }));
-    expect(told.warnings).toEqual([]);
-    const untold = await clients.start(() => redis(setup.options));
-    expect(untold.warnings).toEqual([expect.stringContaining('failoverDetector: true')]);
-  });
+  test.each([true, false])(
+    'from a function, with failoverDetector: %s: each connection listens to each sentinel once',
+    async (failoverDetector) => {
+      const listening = async (): Promise<number> =>
+        (await setup.tellSentinels('CLIENT', 'LIST')).join().split(' sub=1 ').length - 1;
+      const before = await listening();
+      const client = await clients.start(() => redis({ ...setup.options, failoverDetector }));
+      const connections = 2 * setup.sentinels.length;
+      await eventually(async () => (await listening()) === before + connections, SOON, 'all to listen');
+      expect(client.warnings).toEqual([]);
+    },
+  );
 
   test('after a failover by order, its subscription is with the new primary again', async () => {
     const client = await clients.start(() => redis(setup.options));

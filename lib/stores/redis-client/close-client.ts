@@ -1,12 +1,23 @@
-import type { Cluster, Redis } from 'ioredis';
+/** What closing needs to know of a client. */
+export interface Closable {
+  readonly status: string;
+  readonly isCluster: boolean;
+  readonly options?: object;
+  once(event: 'end', listener: () => void): unknown;
+  quit?(): Promise<unknown>;
+  disconnect(): void;
+}
 
 /** Quits, and cuts the connection where that takes longer than `limit` ms. Resolves when it is gone. Never rejects. */
-export async function closeClient(client: Redis | Cluster, limit: number): Promise<void> {
+export async function closeClient(client: Closable, limit: number): Promise<void> {
   if (client.status === 'end') return;
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
   // Not both: after a successful quit ioredis would arm a timer for a socket that is closed already.
-  if (client.status === 'ready' && isQuitClean(client)) client.quit().catch(() => client.disconnect());
-  else client.disconnect();
+  if (client.status === 'ready' && client.quit && isQuitClean(client)) {
+    client.quit().catch(() => client.disconnect());
+  } else {
+    client.disconnect();
+  }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, limit, 'late')));
   if ((await Promise.race([ended, late])) === 'late') client.disconnect();
@@ -14,9 +25,9 @@ export async function closeClient(client: Redis | Cluster, limit: number): Promi
 }
 
 /**
- * A Cluster client, to quit, would first connect to the nodes that it has no connection to; one with sentinels would stay
- * connected to these. Nothing is lost by cutting: every answer that matters has been awaited.
+ * A Cluster client would first connect to the nodes that it has no connection to, and one with sentinels would stay
+ * connected to these. Nothing is lost by cutting: every reply that matters has been awaited.
  */
-function isQuitClean({ isCluster, options }: Redis | Cluster): boolean {
+function isQuitClean({ isCluster, options = {} }: Closable): boolean {
   return !isCluster && !('sentinels' in options && options.sentinels);
 }

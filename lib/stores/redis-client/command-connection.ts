@@ -1,21 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { Linked } from '../../core/linked-list.js';
-import { BriefSpin } from './brief-spin.js';
 import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
-import { DeadlineQueue } from './deadline-queue.js';
 import type { RedisConnection } from './redis-source.js';
 import { readRunId } from './run-id.js';
-import { scriptCall, type Outcome, type Script, type ScriptCall } from './script-call.js';
+import type { Script } from './script.js';
+import { ScriptSender } from './script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
-import { WriteBatches } from './write-batches.js';
-
-/** Whoever sent a command: one of these is called, once. Neither must throw. */
-export interface Receiver {
-  /** @param at when the answer came, on the monotonic clock */
-  received(reply: unknown, at: number): void;
-  failed(failure: CommandFailure): void;
-}
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
 const PROBE_SHARE = 1 / 2;
@@ -23,21 +13,18 @@ const PROBE_SHARE = 1 / 2;
 const THE_SERVER = '';
 
 /**
- * Runs scripts, each with its own deadline, whatever the client's options are.
+ * The one way to run a script: each has a deadline of its own, whatever the options of the client are.
  *
- * It never repeats a command whose outcome is unknown: that is for the caller to decide, who knows whether it is
- * idempotent.
+ * A command whose outcome is unknown is never repeated here: the caller decides that, who knows whether it is idempotent
+ * (R13).
  */
 export class CommandConnection {
-  private readonly deadlines = new DeadlineQueue<CommandUnderWay>((command) => this.overdue(command));
   private readonly readyWaiters = new Set<() => void>();
-  private lastAnswer = 0;
+  private lastReply = 0;
   private readonly nodes: ClusterNodes | undefined;
   private suspected = false;
   private closed = false;
-  private readonly writes = new WriteBatches();
-  private readonly spin = new BriefSpin();
-  private readonly call: ScriptCall;
+  private readonly scripts: ScriptSender;
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
@@ -59,8 +46,8 @@ export class CommandConnection {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
   ) {
-    const { client, keyPrefix } = connection;
-    this.call = scriptCall(client, keyPrefix);
+    const { client } = connection;
+    this.scripts = new ScriptSender(client, (key) => this.addressOf(key));
     if (client.isCluster) {
       const onServers = (): void => this.onConnected?.();
       this.nodes = new ClusterNodes(client as Cluster, onServers, (address) => this.onClosed?.(address));
@@ -115,81 +102,60 @@ export class CommandConnection {
     });
   }
 
-  /** Sends a script once. @throws CommandFailure */
+  /**
+   * Runs a script once.
+   *
+   * @throws CommandFailure also when there is no reply within `timeout` ms; the script may still run then
+   */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const sentAt = performance.now();
     return new Promise((resolve, reject) => {
-      this.send(script, keys, args, { received: resolve, failed: reject }, performance.now());
+      let ended = false;
+      const overdue = (): void => {
+        if (ended) return;
+        ended = true;
+        reject(commandTimeout(this.timeout));
+        this.suspect(sentAt);
+      };
+      // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
+      const timer = setTimeout(() => setImmediate(overdue), this.timeout);
+      timer.unref();
+      const end = (): void => {
+        ended = true;
+        clearTimeout(timer);
+      };
+      const replied = (reply: unknown): void => {
+        this.lastReply = performance.now();
+        end();
+        resolve(reply);
+      };
+      const refused = (error: unknown): void => {
+        end();
+        reject(this.refused(error));
+      };
+      this.scripts.send(script, keys, args, () => ended).then(replied, refused);
     });
-  }
-
-  /** As `run`, for whoever would rather be called than have a promise. `sentAt`: now, on the monotonic clock. */
-  send(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    receiver: Receiver,
-    sentAt: number,
-  ): void {
-    const command = new CommandUnderWay(this, script, keys, args, sentAt + this.timeout, receiver);
-    if (this.deadlines.empty) this.spin.begin(sentAt);
-    else this.spin.stop();
-    this.deadlines.add(command);
-    this.writeTogether(sentAt);
-    this.call(script, keys, args, command);
   }
 
   /** Closes for good: politely where the server answers within `limit` ms. */
   async close(limit: number): Promise<void> {
     this.closed = true;
-    this.deadlines.stop();
     for (const done of this.readyWaiters) done();
     await closeClient(this.client, limit);
   }
 
-  /** For a command under way: its reply came. */
-  answered(command: CommandUnderWay, reply: unknown): void {
-    this.spin.end();
-    this.lastAnswer = performance.now();
-    if (this.deadlines.answered(command)) command.receiver.received(reply, this.lastAnswer);
-  }
-
-  /** For a command under way: it was refused, or its connection was lost. */
-  refused(command: CommandUnderWay, error: unknown): void {
-    // Unknown to this server, so it did not run.
-    if (isNoScript(error)) this.teach(command);
-    else this.failed(command, error);
-  }
-
-  private failed(command: CommandUnderWay, error: unknown): void {
+  private refused(error: unknown): CommandFailure {
     const failure = toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
     if (failure.error.failure === 'read-only') this.leaveDemoted();
-    if (this.deadlines.answered(command)) command.receiver.failed(failure);
-  }
-
-  private teach(command: CommandUnderWay): void {
-    const { script, keys, args } = command;
-    this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args).then(
-      (reply) => this.answered(command, reply),
-      (error: unknown) => this.failed(command, error),
-    );
-  }
-
-  private overdue({ deadline, receiver }: CommandUnderWay): void {
-    receiver.failed(commandTimeout(this.timeout));
-    this.suspect(deadline - this.timeout);
-  }
-
-  private writeTogether(time: number): void {
-    const { client } = this;
-    if ('stream' in client && this.ready) this.writes.before(client.stream, time);
+    return failure;
   }
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
   private suspect(sentAt: number): void {
     if (this.closed) return;
     this.nodes?.probe(this.timeout * PROBE_SHARE);
-    if (this.suspected || this.lastAnswer >= sentAt || !('stream' in this.client) || !this.ready) return;
+    if (this.suspected || this.lastReply >= sentAt || !('stream' in this.client) || !this.ready) return;
     this.suspected = true;
     this.client.disconnect(true);
   }
@@ -217,30 +183,4 @@ export class CommandConnection {
       })
       .catch(() => undefined);
   }
-}
-
-class CommandUnderWay implements Linked<CommandUnderWay>, Outcome {
-  previous: CommandUnderWay | undefined;
-  next: CommandUnderWay | undefined;
-
-  constructor(
-    private readonly connection: CommandConnection,
-    readonly script: Script,
-    readonly keys: readonly string[],
-    readonly args: readonly (string | number)[],
-    readonly deadline: number,
-    readonly receiver: Receiver,
-  ) {}
-
-  answered(reply: unknown): void {
-    this.connection.answered(this, reply);
-  }
-
-  refused(error: unknown): void {
-    this.connection.refused(this, error);
-  }
-}
-
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('NOSCRIPT');
 }

@@ -3,7 +3,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 /** How long connecting may take, and so may the first answer on a new connection, ms. */
 export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
-export const DISCONNECT_TIMEOUT = 200;
+const DISCONNECT_TIMEOUT = 200;
 /** How long a sentinel, or a node that is asked who serves what, may take to answer, ms. */
 const LOOK_UP_TIMEOUT = 1_000;
 /** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
@@ -33,8 +33,8 @@ export const OWN_OPTIONS = {
   stringNumbers: false,
   readOnly: false,
   role: 'master',
-  // Sentinels are asked for the primary, and tell when it is another one: a frozen one does not close its connections.
-  failoverDetector: true,
+  // `watchFailovers` does this: of ioredis, it takes up to 2 s to close.
+  failoverDetector: false,
   sentinelRetryStrategy: reconnectDelay,
   sentinelCommandTimeout: LOOK_UP_TIMEOUT,
 } satisfies RedisOptions;
@@ -60,7 +60,7 @@ export const OWN_CLUSTER_OPTIONS = {
 } satisfies ClusterOptions;
 
 /** Reconnects at once, then after 50, 100, … 1,000 ms, with up to a fifth of jitter. */
-function reconnectDelay(attempt: number): number {
+export function reconnectDelay(attempt: number): number {
   if (attempt <= 1) return 0;
   const delay = Math.min(1_000, 25 * 2 ** Math.min(attempt - 1, 6));
   return Math.round(delay * (1 + Math.random() / 5));

@@ -1,9 +1,9 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
-import { linkToAnyNode } from './cluster-link.js';
+import { AnyNode } from './any-node.js';
+import { watchFailovers } from './failover-watch.js';
 import { limitHandshake } from './handshake-limit.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
-import { DirectLink } from './direct-link.js';
-import { SentinelLink } from './sentinel-link.js';
+import type { SubscriberClient } from './subscriber.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -34,49 +34,27 @@ export function openConnection(
   const client = makeClient(source, role, shardedChannels);
   // Without a listener, ioredis prints every connection error; what matters is told by the commands that fail.
   client.on('error', () => undefined);
-  if (client.isCluster) client.on('+node', (node: Redis) => limitHandshake(node, CONNECT_TIMEOUT));
-  else limitHandshake(client as Redis, CONNECT_TIMEOUT);
+  if (client.isCluster) {
+    client.on('+node', (node: Redis) => limitHandshake(node, CONNECT_TIMEOUT));
+  } else {
+    limitHandshake(client as Redis, CONNECT_TIMEOUT);
+    watchFailovers(client as Redis);
+  }
   return { client, keyPrefix: keyPrefixOf(client) };
 }
 
 /** Makes a connection to listen to classic channels by. It is not yet connected. */
-export function openSubscription(source: RedisSource): RedisConnection {
-  const { client, keyPrefix } = openConnection(source, 'subscriber');
-  if (!client.isCluster) return { client, keyPrefix };
-  const link = linkToAnyNode(client as Cluster);
-  link.on('error', () => undefined);
-  limitHandshake(link, CONNECT_TIMEOUT);
-  return { client: link, keyPrefix };
-}
-
-/**
- * What an operator should know of a client that the user's own function made; undefined if nothing. Clients that the lock
- * makes are always told by the sentinels.
- */
-export function adviseOnClient({ client }: RedisConnection): string | undefined {
-  const { options } = client;
-  if (!('sentinels' in options) || !options.sentinels || options.failoverDetector) return undefined;
-  return (
-    'The Redis client for the lock, made by the function in `redis`, has sentinels but not failoverDetector: true. It ' +
-    'would not notice that a frozen primary was replaced, and could be served by the old one when that wakes up. ' +
-    'Set failoverDetector: true in its options.'
-  );
+export function openSubscription(source: RedisSource): SubscriberClient {
+  const { client } = openConnection(source, 'subscriber');
+  return client.isCluster ? new AnyNode(client as Cluster) : client;
 }
 
 function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, ownOptions({}));
+  if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return source(role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(ownOptions(source.options));
-  return new Redis({ ...source, ...ownOptions(source) } as RedisOptions & { replyMapping: 'legacy' });
-}
-
-/** With a way to the server of the lock's own, unless the user's options have one. */
-function ownOptions({
-  sentinels,
-  Connector,
-}: RedisOptions): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
-  return { ...OWN_OPTIONS, Connector: Connector ?? (sentinels ? SentinelLink : DirectLink) };
+  if (isRedis(source)) return source.duplicate(OWN_OPTIONS);
+  return new Redis({ ...source, ...OWN_OPTIONS } as RedisOptions & { replyMapping: 'legacy' });
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
@@ -84,7 +62,7 @@ function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
     ...source.options,
     ...OWN_CLUSTER_OPTIONS,
     shardedSubscribers: shardedChannels,
-    redisOptions: { ...source.options.redisOptions, ...ownOptions(source.options.redisOptions ?? {}) },
+    redisOptions: { ...source.options.redisOptions, ...OWN_OPTIONS },
   };
   return source.duplicate(undefined, options as Parameters<Cluster['duplicate']>[1]);
 }

@@ -1,10 +1,18 @@
-import type { Redis } from 'ioredis';
-import { closeClient } from './close-client.js';
-import type { RedisConnection } from './redis-source.js';
+import { closeClient, type Closable } from './close-client.js';
 import { readRunId } from './run-id.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;
+
+/** What a subscriber needs of its client: one of ioredis, or one that goes to any node of a Cluster. */
+export interface SubscriberClient extends Closable {
+  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  connect(): Promise<void>;
+  disconnect(reconnect?: boolean): void;
+  subscribe(...channels: string[]): Promise<unknown>;
+  unsubscribe(...channels: string[]): Promise<unknown>;
+}
 
 /**
  * The private subscriber connection of a client.
@@ -39,13 +47,15 @@ export class Subscriber {
   /** The subscription broke, and is being made anew. */
   onDown: (() => void) | undefined;
 
-  constructor(private readonly connection: RedisConnection) {
+  constructor(private readonly client: SubscriberClient) {
     let resolve = (): void => undefined;
     const promise = new Promise<void>((done) => (resolve = done));
     this.firstAttempt = { promise, resolve };
-    const { client } = connection;
     client.on('ready', () => void this.subscribeAll());
-    client.on('close', () => this.down());
+    client.on('close', () => {
+      this.firstAttempt.resolve();
+      this.down();
+    });
     client.on('end', () => this.firstAttempt.resolve());
     client.on('message', (channel: string, message: string) => this.onMessage?.(channel, message));
   }
@@ -57,7 +67,7 @@ export class Subscriber {
 
   /** Begins to connect, if nobody did. */
   connect(): void {
-    const { client } = this.connection;
+    const { client } = this;
     if (client.status === 'wait') client.connect().catch(() => this.firstAttempt.resolve());
     else if (client.status === 'ready' && this.attempt === 0) void this.subscribeAll();
   }
@@ -95,10 +105,6 @@ export class Subscriber {
     this.down();
     this.firstAttempt.resolve();
     await closeClient(this.client, limit);
-  }
-
-  private get client(): Redis {
-    return this.connection.client as Redis;
   }
 
   private down(): void {

@@ -1,6 +1,6 @@
 import { now, type Instant } from '../../core/clock.js';
-import type { CommandConnection, Receiver } from '../redis-client/command-connection.js';
-import type { Script } from '../redis-client/script-call.js';
+import type { CommandConnection } from '../redis-client/command-connection.js';
+import type { Script } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import { understand, type Answer, type Wanted } from './answer.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from './scripts.generated.js';
@@ -210,7 +210,10 @@ export class LineCommands {
     wanted?: Wanted,
   ): void {
     const said = new Said(this, keys, ++this.order, sentAt, hearer, wanted);
-    this.commands.send(script, keys, this.guarded(args), said, sentAt.monotonic);
+    void this.commands.run(script, keys, this.guarded(args)).then(
+      (reply) => said.received(reply, performance.now()),
+      (error: unknown) => said.failed(toCommandFailure(error)),
+    );
   }
 
   private guarded(args: (string | number)[]): readonly (string | number)[] {
@@ -236,7 +239,7 @@ export class LineCommands {
 }
 
 /** A command under way. */
-class Said implements Receiver {
+class Said {
   constructor(
     private readonly commands: LineCommands,
     private readonly keys: LineKeys,

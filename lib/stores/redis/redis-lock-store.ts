@@ -8,12 +8,7 @@ import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { encodeName } from '../redis-client/key-encoding.js';
 import { lookAtServer } from '../redis-client/start-up-check.js';
-import {
-  adviseOnClient,
-  openConnection,
-  openSubscription,
-  type RedisSource,
-} from '../redis-client/redis-source.js';
+import { openConnection, openSubscription, type RedisSource } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
@@ -68,7 +63,6 @@ export class RedisLockStore implements LockStore {
   private readonly watchdog = new Watchdog();
   private readonly clientId = randomBytes(16).toString('hex');
   private readonly keyPrefix: string;
-  private readonly advice: string | undefined;
   private sequence = 0;
   private connecting = false;
   private closed: Promise<void> | undefined;
@@ -76,7 +70,6 @@ export class RedisLockStore implements LockStore {
   constructor(private readonly options: RedisLockStoreOptions) {
     const commands = openConnection(options.redis, 'commands');
     const subscriptions = openSubscription(options.redis);
-    this.advice = adviseOnClient(commands);
     this.keyPrefix = commands.keyPrefix;
     if (/[{}]/.test(this.keyPrefix + options.keyPrefix)) {
       throw new LockConfigurationError(
@@ -146,7 +139,6 @@ export class RedisLockStore implements LockStore {
 
   async start(): Promise<void> {
     const { commandTimeout } = this.timing;
-    if (this.advice !== undefined) this.options.onWarning(this.advice);
     this.connect();
     await Promise.all([
       this.connection.whenReady(commandTimeout),

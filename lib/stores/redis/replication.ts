@@ -1,6 +1,6 @@
 import { LockConfigurationError, LockNotReplicatedError, type FairLockError } from '../../core/errors.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
-import type { Script } from '../redis-client/script-call.js';
+import type { Script } from '../redis-client/script.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';

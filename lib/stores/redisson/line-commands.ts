@@ -1,6 +1,6 @@
 import { now, type Instant } from '../../core/clock.js';
 import type { CommandConnection } from '../redis-client/command-connection.js';
-import type { Script } from '../redis-client/script-call.js';
+import type { Script } from '../redis-client/script.js';
 import type { ServerClock } from '../redis-client/server-clock.js';
 import type { LineKeys } from './line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from './scripts.generated.js';

@@ -68,7 +68,7 @@ export class RedissonLockStore implements LockStore {
       clock.reset();
       this.lookAtAll();
     };
-    this.subscriber = new Subscriber(subscriptions);
+    this.subscriber = new Subscriber(subscriptions.client);
     this.subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     this.context = {

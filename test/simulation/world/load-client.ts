@@ -84,13 +84,7 @@ export class ClientLoader {
         randomBytes: (size: number) => ({ toString: () => randomHex(size) }),
       },
       'node:os': { hostname: () => process?.name ?? 'sim' },
-      ioredis: {
-        Redis: class {},
-        Cluster: class {},
-        Command: class {},
-        AbstractConnector: class {},
-        SentinelConnector: class {},
-      },
+      ioredis: { Redis: class {} },
     };
     const load = (file: string): Record<string, unknown> => {
       const known = modules.get(file);

@@ -32,8 +32,8 @@ const CLOSED = 'Connection is closed.';
 /** A client with the states, events, queues and refusals of ioredis, on a simulated connection. */
 export class SimRedis extends EventEmitter implements ClientEnd {
   readonly isCluster = false;
-  /** The socket; writing several commands at once makes no difference here. */
-  readonly stream = { cork: () => undefined, uncork: () => undefined };
+  /** The socket, which a Cluster client would not have. */
+  readonly stream = {};
   status: State = 'wait';
 
   private link: Link | undefined;

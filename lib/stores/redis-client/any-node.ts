@@ -1,0 +1,121 @@
+import { EventEmitter } from 'node:events';
+import type { Cluster, Redis } from 'ioredis';
+import { limitHandshake } from './handshake-limit.js';
+import { CONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
+import type { SubscriberClient } from './subscriber.js';
+
+/**
+ * A connection to any one node of a Cluster, to listen by: what is published on one node reaches all of them. Each time
+ * it breaks, another node is tried.
+ *
+ * The subscriber inside a Cluster client cannot be used for this: it changes nodes without an event, and there is none
+ * either when it fails to subscribe.
+ */
+export class AnyNode extends EventEmitter implements SubscriberClient {
+  readonly isCluster = true;
+  private node: Redis | undefined;
+  private last: string | undefined;
+  private state: 'wait' | 'open' | 'closing' | 'end' = 'wait';
+  private attempts = 0;
+  private pause: NodeJS.Timeout | undefined;
+
+  /** @param cluster knows the nodes, and is closed with this connection */
+  constructor(private readonly cluster: Cluster) {
+    super();
+    cluster.on('+node', () => this.open());
+    cluster.on('end', () => this.end());
+  }
+
+  get status(): string {
+    return this.state === 'open' ? (this.node?.status ?? 'connecting') : this.state;
+  }
+
+  connect(): Promise<void> {
+    this.state = 'open';
+    this.next();
+    return Promise.resolve();
+  }
+
+  disconnect(reconnect = false): void {
+    if (!reconnect) this.state = 'closing';
+    if (this.node) this.node.disconnect();
+    else if (!reconnect) this.end();
+  }
+
+  subscribe(...channels: string[]): Promise<unknown> {
+    return this.node?.subscribe(...channels) ?? notConnected();
+  }
+
+  unsubscribe(...channels: string[]): Promise<unknown> {
+    return this.node?.unsubscribe(...channels) ?? notConnected();
+  }
+
+  private next(): void {
+    if (this.state !== 'open') return;
+    refreshNodes(this.cluster);
+    this.open();
+  }
+
+  /** Connects to a node, if there is one and nothing else is under way. */
+  private open(): void {
+    if (this.state !== 'open' || this.node || this.pause) return;
+    const known = anyOf(this.cluster.nodes(), this.last);
+    if (!known) return;
+    this.last = nameOf(known);
+    const node = known.duplicate({ ...OWN_OPTIONS, keyPrefix: '', retryStrategy: null });
+    this.node = node;
+    limitHandshake(node, CONNECT_TIMEOUT);
+    node.on('error', () => undefined);
+    node.on('message', (channel, message) => this.emit('message', channel, message));
+    node.on('ready', () => {
+      this.attempts = 0;
+      this.emit('ready');
+    });
+    node.on('close', () => this.emit('close'));
+    node.on('end', () => this.closed());
+    node.connect().catch(() => undefined);
+  }
+
+  private closed(): void {
+    this.node = undefined;
+    if (this.state !== 'open') return this.end();
+    this.attempts += 1;
+    this.pause = setTimeout(() => {
+      this.pause = undefined;
+      this.next();
+    }, reconnectDelay(this.attempts));
+  }
+
+  private end(): void {
+    if (this.state === 'end') return;
+    this.state = 'end';
+    clearTimeout(this.pause);
+    this.node?.disconnect();
+    this.emit('end');
+    this.cluster.disconnect();
+  }
+}
+
+function notConnected(): Promise<never> {
+  return Promise.reject(new Error('Connection is closed.'));
+}
+
+/** No commands go by this client, so what it knows of the nodes is as old as the last connection. */
+function refreshNodes(cluster: Cluster): void {
+  if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
+  if (cluster.status !== 'ready') return;
+  cluster.refreshSlotsCache((error) => {
+    if (error) cluster.disconnect(true);
+  });
+}
+
+/** Another one than the last, if there is one: that may be silent for good. */
+function anyOf(nodes: readonly Redis[], last: string | undefined): Redis | undefined {
+  const others = nodes.filter((node) => nameOf(node) !== last);
+  const choice = others.length > 0 ? others : nodes;
+  return choice[Math.floor(Math.random() * choice.length)];
+}
+
+function nameOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}
