@@ -1,4 +1,4 @@
-/** Where the `redis-server` program comes from: the PATH, else the system's package manager. */
+/** Where the `redis-server` program comes from: REDIS_SERVER, else the PATH, else the system's package manager. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -20,8 +20,13 @@ export function presentBinary(name) {
   return firstOnPath([name]);
 }
 
-/** The path of redis-server or valkey-server; installs it when there is none and the user is root. */
+/** The path of redis-server or valkey-server: that of REDIS_SERVER, or else one of the PATH; installs it when there is none and the user is root. */
 export async function redisServerBinary() {
+  const chosen = process.env.REDIS_SERVER;
+  if (chosen) {
+    if (isExecutable(chosen)) return chosen;
+    throw new Error(`REDIS_SERVER is set, but ${chosen} is no program that can be run.`);
+  }
   const present = firstOnPath(SERVERS);
   if (present !== undefined) return present;
 

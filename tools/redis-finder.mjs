@@ -1,6 +1,6 @@
 /**
- * A Redis for the tests and the demo: REDIS_URL, else a container, else a redis-server of this machine,
- * installed if need be and allowed.
+ * A Redis for the tests and the demo: REDIS_URL, else the program that REDIS_SERVER names, else a container, else a
+ * redis-server of this machine, installed if need be and allowed.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -28,6 +28,7 @@ async function fromEnvironment() {
 }
 
 async function fromContainer() {
+  if (process.env.REDIS_SERVER) return undefined;
   const { getContainerRuntimeClient } = await import('testcontainers');
   try {
     await getContainerRuntimeClient();

@@ -17,6 +17,7 @@ describe('a Redis user with only the rights that the lock needs', () => {
       'on',
       '>secret',
       `~${prefix}:*`,
+      'resetchannels', // a new user of Redis 6.2 has all of them
       `&${prefix}:*`,
       ...rights,
     );
@@ -46,8 +47,12 @@ describe('a Redis user with only the rights that the lock needs', () => {
   });
 });
 
-/** What the server refused for want of a right. */
+/**
+ * What the server refused for want of a right, without ioredis's CLIENT SETINFO: ioredis goes on where that is denied,
+ * and every server but Redis 7.0 writes it into the log (6.2 as `client`, since it has no rights for subcommands of it).
+ */
 async function denied(admin: Redis): Promise<unknown[]> {
   const entries = (await admin.call('ACL', 'LOG')) as unknown[][];
-  return entries.map((entry) => entry[entry.indexOf('object') + 1]);
+  const objects = entries.map((entry) => String(entry[entry.indexOf('object') + 1]));
+  return objects.filter((object) => !/^client(\|setinfo)?$/.test(object));
 }

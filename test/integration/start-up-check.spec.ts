@@ -22,7 +22,7 @@ describe('at start an operator is told', () => {
   const warnings = async (url = server.url): Promise<string> =>
     (await clients.start(url)).warnings.join('\n');
   const userWith = async (...rules: string[]): Promise<string> => {
-    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', ...rules);
+    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', 'resetchannels', ...rules);
     return server.url.replace('redis://', 'redis://lock:secret@');
   };
 
@@ -32,11 +32,13 @@ describe('at start an operator is told', () => {
   });
 
   test('that keys of locks may be evicted, and how to prevent it', async () => {
-    await admin.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'volatile-lru');
+    await admin.config('SET', 'maxmemory', '100mb');
+    await admin.config('SET', 'maxmemory-policy', 'volatile-lru');
     try {
       expect(await warnings()).toMatch(/evicts keys.*volatile-lru.*Set maxmemory-policy noeviction/s);
     } finally {
-      await admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+      await admin.config('SET', 'maxmemory', '0');
+      await admin.config('SET', 'maxmemory-policy', 'noeviction');
     }
   });
 
