@@ -90,10 +90,13 @@ function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions
 /** What an operator should think about although it can work; undefined if nothing. */
 export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   const { store, waitTime, watchdogTimeout, livenessWindow } = options;
-  const recovery = watchdogTimeout + livenessWindow;
+  const [times, recovery] =
+    store === 'redisson'
+      ? ['watchdogTimeout', watchdogTimeout]
+      : ['watchdogTimeout + livenessWindow', watchdogTimeout + livenessWindow];
   if (store === 'memory' || waitTime > recovery) return undefined;
   return (
-    `waitTime (${waitTime} ms) is not above watchdogTimeout + livenessWindow (${recovery} ms): ` +
+    `waitTime (${waitTime} ms) is not above ${times} (${recovery} ms): ` +
     'when a holder crashes, everyone in line may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
   );
 }
@@ -119,7 +122,9 @@ function withoutUndefined(given: FairLockModuleOptions): Partial<ResolvedFairLoc
 
 function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
   for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
-    if (options.commandTimeout >= options[window] && options.store !== 'memory') {
+    const unused =
+      options.store === 'memory' || (options.store === 'redisson' && window === 'livenessWindow');
+    if (options.commandTimeout >= options[window] && !unused) {
       refuse(
         `commandTimeout (${options.commandTimeout} ms) must be below ${window} (${options[window]} ms), ` +
           'else one slow answer would cost the lock or the place in line.',
@@ -136,6 +141,12 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   if (given.keyPrefix !== undefined && options.store === 'redisson') {
     refuse(
       "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
+    );
+  }
+  if (given.livenessWindow !== undefined && options.store === 'redisson') {
+    refuse(
+      "The option livenessWindow is not for store: 'redisson': Redisson has no sign of life of a waiter. A dead one blocks the " +
+        'lock until its wait time has passed, so remove the option and give finite wait times (waitTime).',
     );
   }
   if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {

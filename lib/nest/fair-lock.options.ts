@@ -30,7 +30,10 @@ export interface FairLockModuleOptions {
    * At least 1. Default 30,000.
    */
   watchdogTimeout?: number | undefined;
-  /** How long a waiting process may be silent before it is passed over, without losing its place. At least 1. Default 10,000. */
+  /**
+   * How long a waiting process may be silent before it is passed over, without losing its place. Not for `redisson`. At
+   * least 1. Default 10,000.
+   */
   livenessWindow?: number | undefined;
   /** Within which time Redis must answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
   commandTimeout?: number | undefined;

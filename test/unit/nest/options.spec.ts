@@ -200,6 +200,14 @@ describe('the options', () => {
     expect(resolve({ store: 'redisson', lockWatchdogTimeout: 5_000 }).watchdogTimeout).toBe(5_000);
     expect(refusal({ store: 'redisson', keyPrefix: 'x' })).toContain("not for store: 'redisson'");
   });
+
+  test("livenessWindow is not for Redisson's store, and limits nothing there", () => {
+    expect(refusal({ store: 'redisson', livenessWindow: 5_000 })).toMatch(
+      /livenessWindow is not for store: 'redisson'.*waitTime/,
+    );
+    expect(resolve({ store: 'redisson', commandTimeout: 20_000 }).commandTimeout).toBe(20_000);
+    expect(refusal({ store: 'redisson', commandTimeout: 30_000 })).toContain('must be below watchdogTimeout');
+  });
 });
 
 /** The numbers of the module, each with options that it can stand beside. */
@@ -213,7 +221,7 @@ const BESIDE: Partial<Record<NumberOption, object>> = {
   commandTimeout: { store: 'memory' },
   maxLease: { strict: true, watchdogTimeout: 2, livenessWindow: 2, commandTimeout: 0.5 },
   fairLockWaitTimeout: { store: 'redisson' },
-  lockWatchdogTimeout: { store: 'redisson', commandTimeout: 0.5, livenessWindow: 2 },
+  lockWatchdogTimeout: { store: 'redisson', commandTimeout: 0.5 },
 };
 const NUMBERS = Object.keys(BESIDE) as NumberOption[];
 
@@ -287,6 +295,10 @@ describe('a wait that a crashed holder would outlast', () => {
     expect(adviseOn(resolve({ waitTime: 40_001 }))).toBeUndefined();
     expect(adviseOn(resolve({ waitTime: 40_000 }))).toMatch(
       /^waitTime \(40000 ms\) is not above .*\(40000 ms\)/,
+    );
+    expect(adviseOn(resolve({ waitTime: 30_001, store: 'redisson' }))).toBeUndefined();
+    expect(adviseOn(resolve({ waitTime: 30_000, store: 'redisson' }))).toMatch(
+      /^waitTime \(30000 ms\) is not above watchdogTimeout \(30000 ms\)/,
     );
     expect(adviseOn(resolve({ waitTime: 5, store: 'memory' }))).toBeUndefined();
   });
