@@ -1,6 +1,11 @@
 import { Inject } from '@nestjs/common';
 import { getFairLockToken } from './fair-lock.tokens.js';
-import { type FairLockedOptions, type LockedKey, type LockedMethodDecorator } from './fair-locked.types.js';
+import {
+  type CheckedKey,
+  type FairLockedOptions,
+  type LockedKey,
+  type LockedMethodDecorator,
+} from './fair-locked.types.js';
 import { type Callable, LockedMethod } from './locked-method.js';
 
 /**
@@ -34,10 +39,10 @@ import { type Callable, LockedMethod } from './locked-method.js';
  * feed(): Observable<MessageEvent> { … }
  */
 export function FairLocked<
-  const Key extends LockedKey = string,
+  const Key extends LockedKey = LockedKey,
   const Options extends FairLockedOptions = FairLockedOptions,
->(key?: Key, options?: Options): LockedMethodDecorator<Key, Options> {
-  return (target, property, descriptor: PropertyDescriptor | undefined) => {
+>(key?: Key & CheckedKey<Key>, options?: Options): LockedMethodDecorator<Key, Options> {
+  return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
     const wrapped = wrap(locked);

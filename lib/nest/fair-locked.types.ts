@@ -5,7 +5,7 @@
 
 import { type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
-import { type TemplateProblem } from './key-template.types.js';
+import { type TemplateProblem, type TextProblem } from './key-template.types.js';
 
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
@@ -40,30 +40,43 @@ export interface FairLockedOptions extends Pick<
  * accept these, and as what they accept otherwise. Unlike a conditional type, inference knows what the type parameters
  * of a generic class extend.
  */
-export type LockedMethodDecorator<Key, Options> = <
-  M extends Method,
-  KeyArgs extends AcceptedBy<Key>,
-  FallbackArgs extends AcceptedBy<FallbackOf<Options>>,
->(
-  target: object,
-  property: string | symbol,
-  method: TypedPropertyDescriptor<M> & {
-    value?: ((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown);
-  } & Refused<
-      | KeyProblem<Key, ArgumentsOf<M>>
-      | KindProblem<ReturnsOf<Options>, ResultOf<M>>
-      | OnTimeoutProblem<Options, ResultOf<M>>
-      | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
-      | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>
-    >,
-) => void;
+export interface LockedMethodDecorator<Key, Options> {
+  <M extends Method, KeyArgs extends AcceptedBy<Key>, FallbackArgs extends AcceptedBy<FallbackOf<Options>>>(
+    target: object,
+    property: string | symbol,
+    method: TypedPropertyDescriptor<M> & {
+      value?: ((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown);
+    } & Refused<
+        | KeyProblem<Key, ArgumentsOf<M>>
+        | KindProblem<ReturnsOf<Options>, ResultOf<M>>
+        | OnTimeoutProblem<Options, ResultOf<M>>
+        | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
+        | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>
+      >,
+  ): void;
+
+  /** For `applyDecorators`, which hides the method: the text of the key is checked there, the rest at run time. */
+  (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
+}
+
+/** What decorates a method has no `this`, so that the signature above serves no other purpose than to be composed. */
+interface Composed {
+  readonly composed: never;
+}
+
+/** A key whose text is checked where the decorator is written, also where the method is not known. */
+export type CheckedKey<Key> = Key extends string
+  ? Refused<TextProblem<Key>>
+  : Key extends readonly string[]
+    ? Refused<TextProblem<Key[number]>>
+    : unknown;
 
 /** A property that no method has, named like the problem: so the sentence stands in the compiler's message. */
 type Refused<Problem extends string> = [Problem] extends [never] ? unknown : { [Sentence in Problem]: never };
 
 type ArgumentsOf<M extends Method> = M extends (...args: infer Args) => unknown ? Args : never;
 type ResultOf<M extends Method> = M extends (...args: never[]) => infer Result ? Result : never;
-type FallbackOf<Options> = Options extends { onTimeout: infer Fallback } ? Fallback : undefined;
+type FallbackOf<Options> = Options extends { onTimeout: infer Fallback } ? Fallback : 'skip';
 type ReturnsOf<Options> = Options extends { returns: infer Returns } ? Returns : 'promise';
 
 /** The arguments that a function can be called with, if it is a function; it may take fewer than it gets. */
@@ -81,7 +94,16 @@ type KeyProblem<Key, Args extends readonly unknown[]> = Key extends string
 
 type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted
   ? never
-  : `the ${Name} does not accept the arguments of the method`;
+  : HasNever<Accepted> extends true
+    ? `the parameters of the ${Name} need types, as in (id: string) => ...`
+    : `the ${Name} does not accept the arguments of the method`;
+
+/** Whether a parameter was written without a type, so that the compiler took it for `never`. */
+type HasNever<Accepted> = Accepted extends readonly [infer First, ...infer Others]
+  ? [First] extends [never]
+    ? true
+    : HasNever<Others>
+  : false;
 
 type KindProblem<Returns, Result> = Returns extends 'observable'
   ? ObservableProblem<Result>

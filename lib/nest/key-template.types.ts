@@ -23,6 +23,25 @@ export type TemplateProblem<
       ? Unpaired<Template>
       : never;
 
+/**
+ * What is wrong with the text of `Template` on whatever method it stands: a placeholder in the syntax of another
+ * language, which would make one key for all calls; `never` if nothing is, or if it is not literal.
+ */
+export type TextProblem<Template extends string> = string extends Template
+  ? never
+  : Template extends `${string}${'#{' | '${' | '{{'}${string}}${string}` | `${string}{${bigint}}${string}`
+    ? ForeignPlaceholder<Template>
+    : Template extends `${string}{${infer Inner}}${string}`
+      ? Inner extends '' | `${string}${':' | '<' | ' '}${string}`
+        ? never
+        : Template extends `${string}<${string}`
+          ? never
+          : ForeignPlaceholder<Template>
+      : never;
+
+type ForeignPlaceholder<Template extends string> =
+  `the lock key "${Template}" is one key for all calls: a placeholder is <0> or <0.id>`;
+
 type Unpaired<Template extends string> = `the lock key has an unpaired "<" or ">" in "${Template}"`;
 
 type PlaceholderProblem<
@@ -30,13 +49,13 @@ type PlaceholderProblem<
   Args extends readonly unknown[],
 > = Path extends `${infer Index}.${infer Rest}`
   ? ArgumentProblem<Path, Index, Args, Rest>
-  : ArgumentProblem<Path, Path, Args, undefined>;
+  : ArgumentProblem<Path, Path, Args, false>;
 
 type ArgumentProblem<
   Path extends string,
   Index extends string,
   Args extends readonly unknown[],
-  Rest extends string | undefined,
+  Rest extends string | false,
 > = Index extends `${bigint}`
   ? ArgumentAt<Args, Index> extends infer Found
     ? Found extends { argument: infer Argument }
@@ -89,15 +108,22 @@ type StepProblem<
 type Descend<Value, Step extends string> =
   IsAny<Value> extends true
     ? 'any'
-    : null extends Value
+    : MayBeNullish<Value> extends true
       ? 'nullable'
-      : undefined extends Value
-        ? 'nullable'
-        : Step extends keyof Declared<Value>
-          ? { value: Declared<Value>[Step] }
-          : Step extends keyof Value
-            ? 'index signature'
-            : 'missing';
+      : Step extends keyof Declared<Value>
+        ? { value: Declared<Value>[Step] }
+        : Step extends keyof Value
+          ? 'index signature'
+          : 'missing';
+
+/** Without `strictNullChecks` the compiler takes `null` and `undefined` for values of every type, so nothing is known. */
+type MayBeNullish<Value> = null extends string
+  ? false
+  : null extends Value
+    ? true
+    : undefined extends Value
+      ? true
+      : false;
 
 /** Without index signatures, which promise a value for names that are not there. */
 type Declared<Value> = {

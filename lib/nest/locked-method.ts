@@ -4,6 +4,7 @@ import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
 import { type FairLockService } from './fair-lock.service.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
+import { nameOfPlace } from './decorated-place.js';
 import { isHandler } from './handler-parameters.js';
 import { checkMadeKeys, type KeyPlace, METHOD_ARGUMENTS, parseKeyTemplates } from './key-template.js';
 import { lockIteration } from './locked-iteration.js';
@@ -36,19 +37,7 @@ export class LockedMethod {
     key: LockedKey | undefined,
     { name = DEFAULT_NAME, returns, onTimeout, ...acquireOptions }: FairLockedOptions = {},
   ) {
-    const className = (typeof target === 'function' ? target : target.constructor).name;
-    this.where = `${className}.${String(property)}`;
-    if (typeof target === 'function' || typeof method !== 'function') {
-      throw new LockConfigurationError(
-        `@FairLocked on ${this.where}: only methods of instances can be locked, since the lock comes by injection; ` +
-          'no static methods, accessors or properties.',
-      );
-    }
-    if (key === undefined && className === '') {
-      throw new LockConfigurationError(
-        `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
-      );
-    }
+    this.where = nameOfPlace(target, property, method, key !== undefined);
     if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
       throw new LockConfigurationError(
         `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,
@@ -70,7 +59,7 @@ export class LockedMethod {
       const stream = streamKindOf(result);
       if (stream)
         this.refuseResult(
-          `say { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+          `declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
         );
       return result;
     };

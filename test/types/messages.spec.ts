@@ -1,6 +1,5 @@
 /** What the compiler says to who decorates wrongly: one sentence that names the problem, within its usual message. */
-import ts from 'typescript';
-import { fileURLToPath } from 'node:url';
+import { diagnosticsOf } from './compile.js';
 
 const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
   [
@@ -52,6 +51,22 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
     'the key function does not accept the arguments of the method',
   ],
   [
+    `@FairLocked((id) => \`a:\${id}\`) async m(id: string) { return id; }`,
+    'the parameters of the key function need types, as in (id: string) => ...',
+  ],
+  [
+    `@FairLocked('x:#{id}') async m(id: string) { return id; }`,
+    'the lock key \\"x:#{id}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+  [
+    `@FairLocked('x:{{id}}') async m(id: string) { return id; }`,
+    'the lock key \\"x:{{id}}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+  [
+    `@FairLocked(['x', 'x:{id}']) async m(id: string) { return id; }`,
+    'the lock key \\"x:{id}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+  [
     `@FairLocked('a') m() { return 'sync'; }`,
     'a locked method returns a promise, as it may have to wait; this one is synchronous',
   ],
@@ -76,37 +91,6 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
     'the onTimeout function returns something else than the method',
   ],
 ];
-
-/** Compiles each case as a class in a file of its own that exists only here. */
-function diagnosticsOf(cases: readonly string[]): string[] {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  const config = ts.parseJsonConfigFileContent(
-    ts.readConfigFile(`${root}/tsconfig.json`, (path) => ts.sys.readFile(path)).config,
-    ts.sys,
-    root,
-  );
-  const sources = new Map(
-    cases.map((decorated, index) => [
-      `${root}test/types/case-${index}.ts`,
-      `import { FairLocked } from 'nestjs-fair-lock';
-       import { of, Subject } from 'rxjs';
-       export const used = [of, Subject];
-       export class Case { ${decorated} }`,
-    ]),
-  );
-  const options = { ...config.options, noErrorTruncation: true };
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile } = host;
-  host.fileExists = (path) => sources.has(path) || fileExists.call(host, path);
-  host.readFile = (path) => sources.get(path) ?? readFile.call(host, path);
-  const program = ts.createProgram([...sources.keys()], options, host);
-  return [...sources.keys()].map((path) =>
-    program
-      .getSemanticDiagnostics(program.getSourceFile(path))
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-      .join('\n'),
-  );
-}
 
 describe('the compiler', () => {
   let messages: string[];

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
-import { Controller, Get, Injectable, SetMetadata } from '@nestjs/common';
+import { jest } from '@jest/globals';
+import { applyDecorators, Controller, Get, Injectable, Logger, SetMetadata } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
@@ -36,6 +37,43 @@ describe('@FairLocked', () => {
     expect(Reflect.getMetadata('path', pay)).toBe('above');
     expect(Reflect.getMetadata('design:paramtypes', Orders.prototype, 'pay')).toEqual([String, String]);
   });
+
+  test('can be composed with other decorators by applyDecorators', async () => {
+    const Exclusive = (path: string) => applyDecorators(Get(path), FairLocked('order:<0>'));
+    @Controller()
+    class Orders {
+      constructor(private readonly locks: FairLockService) {}
+      @Exclusive('orders')
+      async pay(_id: string): Promise<string | undefined> {
+        return this.locks.current()?.key;
+      }
+    }
+    const { module } = await nestWith([Orders]);
+    expect(await module.get(Orders).pay('7')).toBe('order:7');
+    expect(Reflect.getMetadata('path', Orders.prototype.pay)).toBe('orders');
+    await module.close();
+  });
+
+  test('under decorators of the ECMAScript standard names the option of the compiler', () => {
+    const standard = Locked('k') as unknown as (method: unknown, context: object) => void;
+    const decorate = () => standard(async () => {}, { kind: 'method', name: 'pay', static: false });
+    expect(decorate).toThrow(LockConfigurationError);
+    expect(decorate).toThrow('"experimentalDecorators": true');
+  });
+
+  test.each(['t', 'ab', 'a1', '_a'])(
+    'without a key warns of a minifier where the class is named %s',
+    (name) => {
+      const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+      const { [name]: Minified } = { [name]: class {} };
+      const decorate = (key?: string) => Locked(key)(Minified!.prototype, 'run', { value: async () => {} });
+      decorate('key');
+      expect(warned).not.toHaveBeenCalled();
+      decorate();
+      expect(warned).toHaveBeenCalledWith(expect.stringContaining(`on ${name}.run`));
+      warned.mockRestore();
+    },
+  );
 
   test('stays out of the keys and the JSON of its instance', async () => {
     @Injectable()

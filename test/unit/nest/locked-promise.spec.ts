@@ -241,7 +241,7 @@ describe('a locked method that returns a promise', () => {
     const call = orders.streamInDisguise() as Promise<unknown>;
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(
-      "Orders.streamInDisguise: what the method returned does not fit: say { returns: 'observable' }",
+      "Orders.streamInDisguise: what the method returned does not fit: declare { returns: 'observable' }",
     );
     expect(await locks.isLocked('stream')).toBe(false);
   });

@@ -1,0 +1,51 @@
+import { Logger } from '@nestjs/common';
+import { LockConfigurationError } from '../core/errors.js';
+
+/**
+ * The name of a decorated method, `OrdersService.pay`, which is also its key where it was given none.
+ *
+ * @throws LockConfigurationError where `@FairLocked` cannot work
+ */
+export function nameOfPlace(
+  target: object,
+  property: string | symbol,
+  method: unknown,
+  hasKey: boolean,
+): string {
+  refuseStandardDecorators(property);
+  const className = (typeof target === 'function' ? target : target.constructor).name;
+  const name = `${className}.${String(property)}`;
+  if (typeof target === 'function' || typeof method !== 'function') {
+    throw new LockConfigurationError(
+      `@FairLocked on ${name}: only methods of instances can be locked, since the lock comes by injection; ` +
+        'no classes, static methods, accessors or properties.',
+    );
+  }
+  if (!hasKey && className === '') {
+    throw new LockConfigurationError(
+      `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
+    );
+  }
+  if (!hasKey && looksMinified(className)) {
+    new Logger('FairLock').warn(
+      `@FairLocked() without a key on ${name}: the key is made of the names of the class and the method, and a minifier ` +
+        'seems to have changed them. Other classes, and other builds, may get the same key. Give the lock a key.',
+    );
+  }
+  return name;
+}
+
+/** A decorator of the ECMAScript standard is called with a context object in place of the name. */
+function refuseStandardDecorators(property: unknown): void {
+  if (typeof property !== 'object' || property === null || !('kind' in property)) return;
+  throw new LockConfigurationError(
+    '@FairLocked was called as a decorator of the ECMAScript standard, which has no metadata and no injection. Like Nest, ' +
+      'it needs "experimentalDecorators": true and "emitDecoratorMetadata": true in the tsconfig.json, or the same ' +
+      'of the compiler in use (swc: legacyDecorator and decoratorMetadata).',
+  );
+}
+
+/** Names as minifiers give them: `t`, `ab`, `a1`. */
+function looksMinified(className: string): boolean {
+  return /^(?:.{1,2}|[a-z_$][\w$]{0,2})$/.test(className);
+}

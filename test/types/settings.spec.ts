@@ -1,0 +1,90 @@
+/** The decorator compiles under the settings that applications have, and checks what these let it check. */
+import { diagnosticsOf } from './compile.js';
+
+const SETTINGS = {
+  strict: {},
+  'strict: false (nest new --no-strict)': {
+    strict: false,
+    exactOptionalPropertyTypes: false,
+    noUncheckedIndexedAccess: false,
+  },
+  'strictNullChecks: false (nest new up to CLI 10)': {
+    strict: false,
+    exactOptionalPropertyTypes: false,
+    strictNullChecks: false,
+    noImplicitAny: false,
+    strictBindCallApply: false,
+  },
+} as const;
+
+const FITS = [
+  `@FairLocked() async m() {}`,
+  `@FairLocked('a') async m() {}`,
+  `@FairLocked(undefined, { waitTime: 5 }) async m() {}`,
+  `@FairLocked('a:<0>') async m(id: string) { return id; }`,
+  `@FairLocked('a:<0.id>:<1>') async m(o: { id: string }, n: number) { return [o, n]; }`,
+  `@FairLocked('a:<0.b.c>') async m(o: { b: { c: bigint } }) { return o; }`,
+  `@FairLocked(['a:<0>', 'a:<1>']) async m(a: string, b: string) { return a + b; }`,
+  `@FairLocked((id: string) => \`a:\${id}\`) async m(id: string) { return id; }`,
+  `@FairLocked('a', { waitTime: 0, onTimeout: 'skip' }) async m(): Promise<void> {}`,
+  `@FairLocked('a:<0>', { onTimeout: (id: string) => id }) async m(id: string) { return id; }`,
+  `@FairLocked('a', { returns: 'observable' }) m() { return of(1); }`,
+  `@FairLocked('a', { returns: 'iterable' }) async *m() { yield 1; }`,
+  `@FairLocked('{tenant}:<0>') async m(id: string) { return id; }`,
+  `@applyDecorators(Get(':id'), FairLocked('a:<0>')) async m(id: string) { return id; }`,
+  `@applyDecorators(FairLocked()) async m() {}`,
+  `@applyDecorators(FairLocked(['a:<0>', 'b'], { waitTime: 5 })) async m(id: string) { return id; }`,
+  `@applyDecorators(FairLocked((id: string) => id)) async m(id: string) { return id; }`,
+];
+
+const REFUSED: readonly (readonly [decorated: string, sentence: string])[] = [
+  [
+    `@FairLocked('a:<1>') async m(id: string) { return id; }`,
+    '<1> in the lock key names a parameter that the method does not have',
+  ],
+  [
+    `@FairLocked('a:<0.nope>') async m(o: { id: string }) { return o; }`,
+    '<0.nope> in the lock key reads the property \\"nope\\", which does not exist',
+  ],
+  [
+    `@FairLocked('a:<0>') async m(o: { id: string }) { return o; }`,
+    '<0> in the lock key is not a string, number, bigint or boolean: use a function',
+  ],
+  [
+    `@FairLocked('a') m() { return 'sync'; }`,
+    'a locked method returns a promise, as it may have to wait; this one is synchronous',
+  ],
+  [
+    `@FairLocked((id) => \`a:\${id}\`) async m(id: string) { return id; }`,
+    'the parameters of the key function need types, as in (id: string) => ...',
+  ],
+  [
+    `@FairLocked('x:#{id}') async m(id: string) { return id; }`,
+    'the lock key \\"x:#{id}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+  [
+    `@applyDecorators(FairLocked('x:{0}')) async m(id: string) { return id; }`,
+    'the lock key \\"x:{0}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+];
+
+describe.each(Object.entries(SETTINGS))('with %s', (_, settings) => {
+  let messages: string[];
+  beforeAll(() => {
+    messages = diagnosticsOf([...FITS, ...REFUSED.map(([decorated]) => decorated)], settings);
+  }, 60_000); // a whole program is compiled
+
+  test.each(FITS.map((decorated, index) => [decorated, index] as const))(
+    '%s compiles',
+    (_decorated, index) => {
+      expect(messages[index]).toBe('');
+    },
+  );
+
+  test.each(REFUSED.map((each, index) => [...each, index] as const))(
+    '%s is refused with a sentence',
+    (_decorated, sentence, index) => {
+      expect(messages[FITS.length + index]).toContain(`"${sentence}"`);
+    },
+  );
+});
