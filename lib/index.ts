@@ -33,6 +33,7 @@ export {
   LockLostError,
   LockNotHeldError,
   LockNotReplicatedError,
+  LockProtocolError,
   LockQueueFullError,
   LockShuttingDownError,
   LockStoreUnavailableError,

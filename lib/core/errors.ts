@@ -213,6 +213,21 @@ export class LockNotReplicatedError extends FairLockError {
   }
 }
 
+/**
+ * The store keeps the lock in a form that this version of the library cannot read: another version or another program wrote
+ * it. The lock was not taken, and nothing was changed.
+ */
+export class LockProtocolError extends FairLockError {
+  static readonly code = 'PROTOCOL';
+  readonly code = LockProtocolError.code;
+  constructor(details: string, cause?: unknown) {
+    super(
+      { message: 'The lock is kept in a form that this version cannot read.', details },
+      { status: 500, expose: false, cause },
+    );
+  }
+}
+
 /** An option or a call that cannot work, found at boot or at the call. */
 export class LockConfigurationError extends FairLockError {
   static readonly code = 'CONFIGURATION';

@@ -9,6 +9,7 @@ export type FairLockErrorCode =
   | 'KEY'
   | 'STORE_UNAVAILABLE'
   | 'NOT_REPLICATED'
+  | 'PROTOCOL'
   | 'CONFIGURATION'
   | 'SHUTTING_DOWN';
 

@@ -16,7 +16,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'live waiter evicted after a long wait (Redisson 3004)',
     what: 'a heartbeat does not say that its client is alive',
-    mutations: [inScript('heartbeat', '  speak()\n  keep(clients', '  keep(clients')],
+    mutations: [inScript('heartbeat', '  speak(false, true)\n', '')],
     proof: simulation('mute', 'delay'),
   },
   {
@@ -74,7 +74,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'double hold after a re-sent command (Redisson 7367)',
     what: 'a late copy of the acquire of a released grant takes the lock for nobody',
     mutations: [
-      inScript('acquire', 'if last < stamp and string.sub(done, -#me) ~= me then', 'if last < stamp then'),
+      inScript(
+        'acquire',
+        'if legible and last < stamp and string.sub(done, -#me) ~= me then',
+        'if legible and last < stamp then',
+      ),
       inScript('acquire', 'if string.sub(done, -#me) == me then', 'if false then'),
     ],
     proof: test(
@@ -141,11 +145,14 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a waiter without a deadline is neither served nor dropped',
     mutations: [
       inLine(
-        "    redis.call('ZADD', clients, now + WINDOW, name)\n    keep(clients, WINDOW + RETENTION)\n    forget(name)\n    return LIVE\n",
-        '    return DOUBTFUL, micros, now\n',
+        '      return DEAD\n    end\n    allow()\n',
+        '      return DOUBTFUL, micros, now\n    end\n    allow()\n',
       ),
     ],
-    proof: simulation('evict', 'kill'),
+    proof: test(
+      'integration/script-dead-waiters.spec.ts',
+      'a lock is free behind a client that was silent for so long that its entry was swept',
+    ),
   },
   {
     of: 'queue and deadlines out of step: the line is lost (Redisson 4595, 6150)',
@@ -212,7 +219,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'tokens are a counter',
     mutations: [
       inState('local byClock = token < micros', 'local byClock = false'),
-      inScript('acquire', 'if last < stamp and', 'if false and'),
+      inScript('acquire', 'if legible and last < stamp and', 'if false and'),
     ],
     proof: simulation('flush'),
   },

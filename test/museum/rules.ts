@@ -328,4 +328,46 @@ export const RULES: readonly Exhibit[] = [
       'and for one whose grant was taken by force before it was heard of',
     ),
   },
+  {
+    of: 'no command shortens what a lease needs',
+    what: 'a write that comes first sets the time to live of a lock at rest',
+    mutations: [
+      inState('local needed = held() and leaseEnd > now and leaseEnd - now or 0', 'local needed = 0'),
+    ],
+    proof: test(
+      'integration/key-lifetimes.spec.ts',
+      'a refused newcomer does not shorten the time to live of a long lease',
+    ),
+  },
+  {
+    of: 'no command shortens what a lease needs',
+    what: 'keys of a line live by the window of the caller alone',
+    mutations: [
+      inRecords(
+        "  local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs\n",
+        '  local latest = now\n',
+      ),
+    ],
+    proof: test('integration/key-lifetimes.spec.ts', 'no command of any client shortens what a lease'),
+  },
+  {
+    of: 'a killed waiter costs no window',
+    what: 'what is known of the clients keeps the time to live of the emptied line',
+    mutations: [inRecords("  redis.call('PEXPIRE', clients, ttl)\n", '')],
+    proof: test(
+      'integration/key-lifetimes.spec.ts',
+      'whoever waits where the line has just been empty keeps the clients',
+    ),
+  },
+  {
+    of: 'a killed waiter costs no window',
+    what: 'a client whose entry and record were swept counts as live',
+    mutations: [
+      inLine('    if not heard then\n      return DEAD\n', '    if not heard then\n      return LIVE\n'),
+    ],
+    proof: test(
+      'integration/script-dead-waiters.spec.ts',
+      'a client that was silent for so long that its entry was swept does not get another window',
+    ),
+  },
 ];

@@ -33,7 +33,7 @@ export class ScriptClient {
   constructor(
     private readonly redis: Redis,
     private readonly prefix: string,
-    private readonly times: Times,
+    public times: Times,
     readonly name = 'lock',
   ) {}
 
@@ -95,6 +95,10 @@ export class ScriptClient {
 
   forceRelease(first: number): Promise<Reply> {
     return this.say(scripts.forceRelease, this.id, [first, this.terms]);
+  }
+
+  inspect(): Promise<Reply> {
+    return this.say(scripts.inspect, this.id, [10]);
   }
 
   private get terms(): string {

@@ -147,7 +147,7 @@ export class CommandConnection {
   private refused(error: unknown): CommandFailure {
     const failure = toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
-    if (failure.error.failure === 'read-only') this.leaveDemoted();
+    if (failure.failure === 'read-only') this.leaveDemoted();
     return failure;
   }
 

@@ -1,4 +1,4 @@
-import { LockStoreUnavailableError, type StoreFailure } from '../../core/errors.js';
+import { LockProtocolError, LockStoreUnavailableError, type StoreFailure } from '../../core/errors.js';
 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
 export type Effect = 'none' | 'unknown';
@@ -9,9 +9,14 @@ export class CommandFailure extends Error {
     readonly effect: Effect,
     /** Whether the same command may succeed a moment later. */
     readonly retriable: boolean,
-    readonly error: LockStoreUnavailableError,
+    readonly error: LockStoreUnavailableError | LockProtocolError,
   ) {
     super(error.details);
+  }
+
+  /** Undefined: it is not for the store's state that it failed. */
+  get failure(): StoreFailure | undefined {
+    return this.error instanceof LockStoreUnavailableError ? this.error.failure : undefined;
   }
 }
 
@@ -86,6 +91,14 @@ function known(
 export function toCommandFailure(cause: unknown): CommandFailure {
   if (cause instanceof CommandFailure) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
+  // Scripts say so before they write anything; Redis 6 puts its own words around it.
+  const unreadable = /PROTOCOL (.*?)(?: script: |$)/m.exec(message)?.[1];
+  if (unreadable !== undefined) {
+    const text =
+      `The lock was neither taken nor changed: ${unreadable}. Another version of the library or another program wrote it, or this one ` +
+      'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
+    return new CommandFailure('none', false, new LockProtocolError(text, plain(cause)));
+  }
   const found = KNOWN.find(({ pattern }) => pattern.test(message));
   if (found) {
     const text = `The lock store could not serve: ${found.text}. The lock was not taken.`;

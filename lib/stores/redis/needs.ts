@@ -19,6 +19,8 @@ export function needs(keyPrefix: string, clientPrefix: string): Needs {
       'PEXPIRE KEY 1000',
       'HGET KEY field',
       'HDEL KEY field',
+      'HLEN KEY',
+      'HSCAN KEY 0',
       'ZADD KEY 1 member',
       'ZCARD KEY',
       'ZSCORE KEY member',

@@ -70,8 +70,8 @@ export class PrimaryMarker implements Watched {
       if (tell && status === 'WAITS') this.tellOfWait(wait ?? 0);
       if (this.guard !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
     } catch (error) {
-      const { retriable, error: trouble } = toCommandFailure(error);
-      const lasting = !retriable && trouble.failure !== 'out-of-memory';
+      const { retriable, failure } = toCommandFailure(error);
+      const lasting = !retriable && failure !== 'out-of-memory';
       if (lasting && this.guard !== undefined) this.understand('UNKNOWN');
       // Whoever comes back by another connection looks then.
       if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import { LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import { LockConfigurationError, LockProtocolError, LockShuttingDownError } from '../../core/errors.js';
 import { quote } from '../../core/text.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
@@ -187,13 +187,22 @@ export class RedisLockStore implements LockStore {
     if (this.marker.refused) throw this.marker.refused;
     const keys = this.keysOf(encodeName(key));
     // The grant is named, so that a repeated command does not end the next one too.
-    const { holder } = await this.inspect(key);
-    if (holder?.token === undefined) return false;
-    const first = holder.token;
+    const first = await this.presentToken(key);
+    if (first === undefined) return false;
     const answer = await this.say(() => this.context.commands.forceRelease(keys, first));
     // The caller may be the holder itself: its line hears it here rather than by a message.
     this.lines.find(encodeName(key))?.beatNow();
     return answer.status === 'FORCED';
+  }
+
+  /** Undefined: nothing holds the lock; 0: no script can read who does. */
+  private async presentToken(key: string): Promise<number | undefined> {
+    try {
+      return (await this.inspect(key)).holder?.token;
+    } catch (error) {
+      if (error instanceof LockProtocolError) return 0;
+      throw error;
+    }
   }
 
   close(): Promise<void> {

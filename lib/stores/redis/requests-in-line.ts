@@ -17,6 +17,8 @@ import { Waiter } from './waiter.js';
 
 /** Pause before a request that is in line asks again for a place that is in doubt, ms. */
 const RETRY_PAUSE = 100;
+/** For so long (ms) a try asks again where the lock is free and only waiters that cannot be heard are in line. */
+const MAX_TRY = 500;
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
 
@@ -245,6 +247,11 @@ export class RequestsInLine implements Questioner {
         waiter.tellPlace(Number(second));
         break;
       case 'BUSY':
+        // Free, but those in line cannot be heard: whether they are dead is known when the grace is over (R6).
+        if (answer.owed && answer.wake <= this.context.timing.grace && waiter.waited < MAX_TRY) {
+          this.context.retry.later(answer.wake + 1, () => this.ask(waiter));
+          break;
+        }
         this.reject(waiter, new LockTimeoutError(key, 0, blocker(first, second)));
         break;
       case 'FULL':

@@ -3,14 +3,15 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '1c71098aee4d21056d8508685d602ffd472edca1',
+  sha1: '2662131c108e18a404c9c1d7dfefd38a55730f86',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local me = ARGV[1]
 local expired = stampMs > ARGV[2]
 local guard = ARGV[6]
@@ -20,7 +21,9 @@ local last, done = '', '-'
 if kept then
 last, done = string.match(kept, '^F(%d+) (.*)$')
 end
-if last < stamp and string.sub(done, -#me) ~= me then
+local life = tonumber(ARGV[4])
+local legible = last and life and life >= 60000 and life <= 9007199254740991 and life % 1 == 0
+if legible and last < stamp and string.sub(done, -#me) ~= me then
 redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
 redis.call('PEXPIRE', hash, ARGV[4])
 return 'GRANTED ' .. stamp
@@ -29,16 +32,34 @@ end
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -55,20 +76,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -76,7 +98,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -89,14 +111,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -139,10 +161,16 @@ end
 local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now
 local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
+if not terms or #seen > DIGITS or #ownTicket > DIGITS or fixed ~= '-' and not whole(fixed) then
+return protocolError('arguments of the command')
+end
 seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
 local raised = seen > token
 token = math.max(token, seen)
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -157,36 +185,49 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
 return now >= grantableAt
 end
 end
+local function take()
+local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
+if not whole(duration) or not whole(ARGV[4]) then
+return protocolError('arguments of the command')
+end
+grant(client, sequence, 1, duration, ARGV[4], text)
+return answer('GRANTED')
+end
 if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
 if held() then
 redis.call('HDEL', hash, 'c:' .. holder)
 end
-local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
-grant(client, sequence, 1, duration, ARGV[4], text)
-return answer('GRANTED')
+return take()
 end
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -194,13 +235,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -231,7 +286,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -242,12 +297,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -264,21 +332,27 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local ticket = waiting > 0 and tonumber(redis.call('ZSCORE', queue, member) or nil)
 local newcomer = not ticket and ownTicket == 0
 local function join()
-speak()
+speak(waiting == 0)
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
 local last = lastTicket()
 local text
@@ -292,13 +366,13 @@ end
 crowd()
 redis.call('ZADD', queue, text, member)
 if waiting == 0 then
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+beginLine()
 end
 if ticket > last then
 redis.call('HSET', hash, 'ticket', text)
 end
 if raised then
-write(math.max(0, leaseEnd - now) + RETENTION)
+write(RETENTION)
 end
 end
 end
@@ -312,6 +386,7 @@ join()
 return queued()
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -329,14 +404,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -355,6 +440,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -383,8 +471,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -436,7 +524,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -489,7 +577,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -501,7 +598,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -533,8 +630,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end
@@ -552,11 +649,13 @@ if mode == 'try' then
 if free then
 allow()
 settle()
+if not held() and not askAgainAt and (not guard or mayGrant()) then
+return take()
+end
 end
 return answer('BUSY', whoHolds(), heldFor())
 end
 if crowded then
-keep(queue, WINDOW + RETENTION)
 prune()
 waiting = redis.call('ZCARD', queue)
 if waiting >= maxQueue then
@@ -579,27 +678,47 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '4b620bb54472c55f321a729f13bbb9c0e546b3aa',
+  sha1: '900060a0fe20345067f97327bedf17a52e331e40',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
+clears = ARGV[2] == '0'
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -616,20 +735,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -637,7 +757,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -650,14 +770,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -690,9 +810,15 @@ end
 local terms, guard = ARGV[3], ARGV[4]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -700,13 +826,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -737,7 +877,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -748,12 +888,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -770,17 +923,26 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -795,17 +957,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -813,6 +976,7 @@ return now >= grantableAt
 end
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -830,14 +994,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -856,6 +1030,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -884,8 +1061,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -937,7 +1114,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -990,7 +1167,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -1002,7 +1188,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -1034,8 +1220,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end
@@ -1050,7 +1236,11 @@ local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
 return owner and string.match(owner, '^%S+') or ''
 end
 local status = 'FREE'
-if done == ARGV[2] .. ':forced' then
+if unreadable then
+status = 'FORCED'
+allow()
+redis.call('HDEL', hash, 'grant')
+elseif done == ARGV[2] .. ':forced' then
 status = 'FORCED'
 elseif held() and leaseEnd > now and first == ARGV[2] then
 status = 'FORCED'
@@ -1067,27 +1257,46 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'dbfb993332b7616e0db2ade015355301157c51a2',
+  sha1: '9e5e701cd147fa45871f08aca14f93a56cda0294',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -1104,20 +1313,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -1125,7 +1335,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -1138,14 +1348,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -1178,12 +1388,21 @@ end
 if now > tonumber(ARGV[2]) then
 return answer('EXPIRED')
 end
+if not whole(ARGV[5]) then
+return protocolError('arguments of the command')
+end
 local terms, guard = ARGV[11], ARGV[12]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -1191,13 +1410,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -1228,7 +1461,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -1239,12 +1472,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -1261,17 +1507,26 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -1286,17 +1541,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -1304,6 +1560,7 @@ return now >= grantableAt
 end
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1321,14 +1578,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -1347,6 +1614,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -1375,8 +1645,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -1428,7 +1698,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -1481,7 +1751,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -1493,7 +1772,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -1525,8 +1804,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end
@@ -1541,8 +1820,7 @@ local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
 return owner and string.match(owner, '^%S+') or ''
 end
 wrote = true
-redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
-keep(queue, WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 if holder == client and leaseEnd <= now and client .. ':' .. run == ARGV[9] and (not guard or mayGrant()) then
 grant(client, run, 1, FIRST, FIRST_TTL, '')
 end
@@ -1550,8 +1828,7 @@ if ARGV[7] == 'waiting' then
 if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
 forget(client)
 end
-speak()
-keep(clients, WINDOW + RETENTION)
+speak(false, true)
 end
 local status = 'GONE'
 if held() and holder == client and first == ARGV[3] and leaseEnd > now then
@@ -1562,7 +1839,7 @@ if ends >= leaseEnd then
 from, lease, leaseEnd = start, ARGV[5], ends
 end
 label = ARGV[6]
-write(leaseEnd - now + RETENTION)
+write(WINDOW + RETENTION)
 else
 settle()
 end
@@ -1580,27 +1857,46 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '47f752f2e677150f07fbfb94ac07787e0d5045e8',
+  sha1: '1614b830104b059eacca9fa97e214e4ea9670a2d',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -1617,20 +1913,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -1638,7 +1935,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -1651,14 +1948,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -1708,27 +2005,46 @@ return { now, '', '', 0, 0, 0, length, waiters, '' }`,
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '19cfc55c568e0790247bf0cd79d0ecd629e34b58',
+  sha1: '2e3f72cfc266ea0430b7cf95d639e6cd76896440',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -1745,20 +2061,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -1766,7 +2083,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -1779,14 +2096,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -1823,9 +2140,15 @@ end
 local terms, guard = ARGV[6], ARGV[7]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -1833,13 +2156,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -1870,7 +2207,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -1881,12 +2218,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -1903,17 +2253,26 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -1928,17 +2287,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -1946,6 +2306,7 @@ return now >= grantableAt
 end
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -1963,14 +2324,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -1989,6 +2360,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -2017,8 +2391,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -2070,7 +2444,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -2123,7 +2497,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -2135,7 +2518,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -2167,8 +2550,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end
@@ -2187,7 +2570,7 @@ local free = not held() or leaseEnd <= now
 if free and waiting > 0 then
 allow()
 end
-speak()
+speak(waiting == 0)
 local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
 crowd()
@@ -2199,13 +2582,13 @@ end
 end
 local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
 if waiting == 0 and added > 0 then
-redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+beginLine()
 end
 redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
 local seen = tonumber(ARGV[5])
 if seen > token then
 token = seen
-write(math.max(0, leaseEnd - now) + RETENTION)
+write(RETENTION)
 end
 local _, commas = string.gsub(run, ',', '')
 if free then
@@ -2217,27 +2600,46 @@ return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '0f9686b7e967613d3dfd5a95c4fd388b585096d2',
+  sha1: 'e9f93da72d4422c8bdee22fd629b0139d47bcc81',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -2254,20 +2656,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -2275,7 +2678,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -2288,14 +2691,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -2328,9 +2731,15 @@ end
 local terms, guard = ARGV[4], ARGV[5]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -2338,13 +2747,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -2375,7 +2798,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -2386,12 +2809,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -2408,17 +2844,26 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -2433,17 +2878,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -2451,6 +2897,7 @@ return now >= grantableAt
 end
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -2468,14 +2915,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -2494,6 +2951,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -2522,8 +2982,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -2575,7 +3035,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -2628,7 +3088,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -2640,7 +3109,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -2672,8 +3141,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end
@@ -2703,7 +3172,7 @@ return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
 export const primary = {
   name: 'primary',
   numberOfKeys: 1,
-  sha1: '0edc4e50ec91a7612f49e65228b46fd0b4869835',
+  sha1: '02b289b0aa6031772d22a6b7dbf8b2fc59a4defa',
   lua: `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[1] == '' then
@@ -2711,6 +3180,9 @@ return { redis.call('HGET', KEYS[1], 'id') and 'STRICT' or 'FREE', now }
 end
 local guard = ARGV[1]
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -2725,17 +3197,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -2746,21 +3219,22 @@ local may = mayGrant()
 if trouble then
 return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
-redis.call('PEXPIRE', KEYS[1], math.max(MARKER_LIFE, 10 * tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+redis.call('PEXPIRE', KEYS[1], markerLife(tonumber(redis.call('HGET', KEYS[1], 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 } as const;
 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '858b74137747adbda9f482584d187391eac96e74',
+  sha1: 'd82cc5a59ed4e2a067591f592ae148cda4775425',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local stampMs = string.sub(stamp, 1, 13)
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+local clears = false
 local me, own = ARGV[1], ARGV[2]
 local mine = me .. ' ' .. own .. ' '
 local usual = (form == H or form == W) and string.sub(kept, 2, #mine + 1) == mine and own < stamp
@@ -2796,16 +3270,34 @@ end
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local RETENTION = 60000
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
 local client = string.match(ARGV[1], '^[^:]+')
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+token = nil
+elseif form == F or form == V then
 token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
 holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
 since, from, token = first, first, first
-elseif form then
+elseif form == R then
 holder, run, first, since, from, token, done, lease, label =
 string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+if not clears then
+return protocolError('hash ' .. hash)
+end
+holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -2822,20 +3314,21 @@ local function holds(sequence)
 return holder == client and leaseEnd > now
 and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
-local function rest(usual)
+local function lifetime(spare)
+local needed = held() and leaseEnd > now and leaseEnd - now or 0
 if token > micros then
-return math.ceil((token - micros) / 1000) + usual
+needed = math.max(needed, math.ceil((token - micros) / 1000))
 end
-return usual
+return needed + spare
 end
 local wrote = false
 local function allow()
 if not wrote then
 wrote = true
-redis.call('PEXPIRE', hash, RETENTION)
+redis.call('PEXPIRE', hash, lifetime(RETENTION))
 end
 end
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 local function write(ms)
 if held() then
 redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
@@ -2843,7 +3336,7 @@ redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first ..
 else
 redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
 end
-redis.call('PEXPIRE', hash, ms)
+redis.call('PEXPIRE', hash, lifetime(ms))
 end
 local function grant(name, ids, count, duration, ms, text)
 local byClock = token < micros
@@ -2856,14 +3349,14 @@ if byClock and count == 1 then
 redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
 redis.call('PEXPIRE', hash, ms)
 else
-write(ms)
+write(RETENTION)
 end
 end
 local outbox = {}
 local function finish()
 if vacated then
 allow()
-write(ttl)
+write(spare)
 end
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -2901,14 +3394,20 @@ holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 local guard = ARGV[5]
 if not usual and redis.call('ZCARD', queue) == 0 and unserved == '-' then
-ttl = rest(ARGV[3])
+spare = tonumber(ARGV[3])
 return answer('RELEASED')
 end
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 local OWNER = WHERE .. ' ' .. WINDOW
 local STALE = 16
+local ORPHANS = 64
+local FIELDS = 5
+local FRESH = 0.9
 local callerSpoke, callerWasInTouch = false, false
 local function keep(key, ttl)
 local size = redis.pcall('ZCARD', key)
@@ -2916,13 +3415,27 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLifetime()
+keep(queue, ttl)
+keep(clients, ttl)
+end
+local function beginLine()
+local ttl = lineLifetime()
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
+end
 local function crowd()
 if form == F or form == H then
 redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
 end
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 local function parse(text)
 if not text then
@@ -2953,7 +3466,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -2964,12 +3477,25 @@ end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
 redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 end
 end
 return now <= graceUntil
 end
-local function speak()
+local function sweepOrphans()
+local size = redis.pcall('HLEN', hash)
+if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+return
+end
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+for i = 1, found[2] and #found[2] or 0, 2 do
+local name = string.sub(found[2][i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
+end
+local function speak(begins, whole)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -2986,17 +3512,26 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
+if begins then
+sweepOrphans()
+end
 note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
 note(client, generation, HEARD, since, 0, OWNER)
 end
+local left = known and deadline - now or 0
+if whole or left < FRESH * WINDOW or left > WINDOW then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not known then
-redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+if not begins then
+keepLine()
+end
 end
 end
 local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
 local mayGrant, grantableAt, trouble
 if guard then
 mayGrant = function()
@@ -3011,17 +3546,18 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-if known ~= id then
+local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since)
+if isNew then
 since = now
 end
-if known ~= id or longest ~= tostring(lease) then
+if isNew or longest ~= string.format('%.0f', lease) then
 local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false
 end
-redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
 end
@@ -3029,6 +3565,7 @@ return now >= grantableAt
 end
 end
 local SWEEP = 1000
+local FEW = 8
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 local function listeners(name)
 local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
@@ -3046,14 +3583,24 @@ end
 return serverId == id
 end
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 local function judge(name)
+if name == '' then
+return DEAD
+end
 local deadline = redis.call('ZSCORE', clients, name)
 if not deadline then
+local _, heard, since, doubt, owner = parse(recordOf(name))
+if not heard then
+return DEAD
+end
 allow()
-redis.call('ZADD', clients, now + WINDOW, name)
-keep(clients, WINDOW + RETENTION)
-forget(name)
-return LIVE
+deadline = now + WINDOW
+redis.call('ZADD', clients, deadline, name)
+keepLine()
+note(name, micros, heard, since, doubt, owner)
 end
 deadline = tonumber(deadline)
 if deadline < now then
@@ -3072,6 +3619,9 @@ if undoubted and count and count > 0 then
 return LIVE, nil, nil, text
 end
 local generation, heard, since, doubt, owner = parse(text)
+if not generation then
+return LIVE
+end
 if count == nil or count > 0 or not isThisServer(heard) then
 if doubt ~= 0 then
 allow()
@@ -3100,8 +3650,8 @@ wrote = true
 redis.call('ZREM', queue, unpack(members))
 local seen = {}
 for _, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
-if not seen[name] then
+local name = nameOf(member)
+if name ~= '' and not seen[name] then
 seen[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
@@ -3153,7 +3703,7 @@ while looked < SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
 local dead = {}
 for i, member in ipairs(members) do
-local name = string.match(member, '^[^:]+')
+local name = nameOf(member)
 if not verdicts[name] then
 local verdict, doubted, spoke, text = judge(name)
 verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -3206,7 +3756,16 @@ return true
 end)
 end
 local function prune()
-walk(function() return false end)
+local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+local verdicts, dead = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+local name = nameOf(member)
+verdicts[name] = verdicts[name] or judge(name)
+if verdicts[name] == DEAD then
+dead[#dead + 1] = member
+end
+end
+drop(dead)
 end
 local function putBack(unserved)
 local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
@@ -3218,7 +3777,7 @@ if unserved(sequence) then
 redis.call('ZADD', queue, ticket, member)
 end
 end
-keep(queue, WINDOW + RETENTION)
+keepLine()
 end
 local function putBackAllButFirst()
 local head = string.match(run, '^%d+')
@@ -3250,8 +3809,8 @@ if redis.call('ZCARD', queue) > 0 then
 pass()
 end
 if not held() and redis.call('ZCARD', queue) == 0 then
-ttl = rest(REST)
-redis.call('PEXPIRE', hash, ttl)
+spare = tonumber(REST)
+redis.call('PEXPIRE', hash, lifetime(spare))
 keep(clients, REST)
 end
 end

@@ -114,6 +114,13 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 
   HLEN: reading(1, ({ keys }, [key = '']) => hashAt(keys, key)?.size ?? 0),
 
+  // All of it at once, as Redis answers for a small hash; the pattern is a prefix.
+  HSCAN: reading(6, ({ keys }, [key = '', , match, pattern = '', count]) => {
+    if (match !== 'MATCH' || count !== 'COUNT' || !/^[^*?[\\]*\*$/.test(pattern)) throw SYNTAX_ERROR;
+    const fields = [...(hashAt(keys, key) ?? [])];
+    return ['0', fields.filter(([field]) => field.startsWith(pattern.slice(0, -1))).flat()];
+  }),
+
   HEXISTS: reading(2, ({ keys }, [key = '', field = '']) => (hashAt(keys, key)?.has(field) ? 1 : 0)),
 
   HSET: growing(3, ({ keys }, [key = '', ...pairs]) => {

@@ -25,7 +25,10 @@ if alone and not expired and not guard and string.sub(ARGV[5], 1, 16) < stamp th
   if kept then
     last, done = string.match(kept, '^F(%d+) (.*)$')
   end
-  if last < stamp and string.sub(done, -#me) ~= me then
+  -- What Redis refuses as a time to live must not be found out behind the first write.
+  local life = tonumber(ARGV[4])
+  local legible = last and life and life >= 60000 and life <= 9007199254740991 and life % 1 == 0
+  if legible and last < stamp and string.sub(done, -#me) ~= me then
     redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
     redis.call('PEXPIRE', hash, ARGV[4])
     return 'GRANTED ' .. stamp
@@ -47,29 +50,39 @@ end
 local waiting = redis.call('ZCARD', queue)
 local free = not held() or leaseEnd <= now
 local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
+if not terms or #seen > DIGITS or #ownTicket > DIGITS or fixed ~= '-' and not whole(fixed) then
+  return protocolError('arguments of the command')
+end
 seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
 local raised = seen > token
 token = math.max(token, seen)
 
 --- include: primary
+local function take()
+  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
+  if not whole(duration) or not whole(ARGV[4]) then
+    return protocolError('arguments of the command')
+  end
+  grant(client, sequence, 1, duration, ARGV[4], text)
+  return answer('GRANTED')
+end
+
 -- A run whose lease ended may have members to put back: then there is somebody, and the long way finds him.
 if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
   if held() then
     -- Its lease had ended: a new generation (M5).
     redis.call('HDEL', hash, 'c:' .. holder)
   end
-  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
-  grant(client, sequence, 1, duration, ARGV[4], text)
-  return answer('GRANTED')
+  return take()
 end
 
 --- include: records
 local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local ticket = waiting > 0 and tonumber(redis.call('ZSCORE', queue, member) or nil)
 local newcomer = not ticket and ownTicket == 0
 
 local function join()
-  speak()
+  speak(waiting == 0)
   -- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
   if not ticket or (ownTicket > 0 and ownTicket < ticket) then
     local last = lastTicket()
@@ -84,13 +97,13 @@ local function join()
     crowd()
     redis.call('ZADD', queue, text, member)
     if waiting == 0 then
-      redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+      beginLine()
     end
     if ticket > last then
       redis.call('HSET', hash, 'ticket', text)
     end
     if raised then
-      write(math.max(0, leaseEnd - now) + RETENTION)
+      write(RETENTION)
     end
   end
 end
@@ -112,12 +125,15 @@ if mode == 'try' then
   if free then
     allow()
     settle()
+    if not held() and not askAgainAt and (not guard or mayGrant()) then
+      -- Only dead waiters were left.
+      return take()
+    end
   end
   return answer('BUSY', whoHolds(), heldFor())
 end
 
 if crowded then
-  keep(queue, WINDOW + RETENTION)
   prune()
   waiting = redis.call('ZCARD', queue)
   if waiting >= maxQueue then

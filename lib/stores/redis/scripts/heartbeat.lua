@@ -16,12 +16,14 @@ if now > tonumber(ARGV[2]) then
   return answer('EXPIRED')
 end
 
+if not whole(ARGV[5]) then
+  return protocolError('arguments of the command')
+end
 local terms, guard = ARGV[11], ARGV[12]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
 wrote = true
-redis.call('PEXPIRE', hash, math.max(0, held() and leaseEnd - now or 0) + RETENTION + WINDOW)
-keep(queue, WINDOW + RETENTION)
+redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
 if holder == client and leaseEnd <= now and client .. ':' .. run == ARGV[9] and (not guard or mayGrant()) then
   -- The grant ran out before its client heard of it (the server's clock was set forward), and nobody has had the lock since:
   -- the turn is still its.
@@ -32,8 +34,7 @@ if ARGV[7] == 'waiting' then
     -- The queue was lost (evicted): a new generation, so that all who stood in it re-enter (M5).
     forget(client)
   end
-  speak()
-  keep(clients, WINDOW + RETENTION)
+  speak(false, true)
 end
 local status = 'GONE'
 if held() and holder == client and first == ARGV[3] and leaseEnd > now then
@@ -44,7 +45,7 @@ if held() and holder == client and first == ARGV[3] and leaseEnd > now then
     from, lease, leaseEnd = start, ARGV[5], ends
   end
   label = ARGV[6]
-  write(leaseEnd - now + RETENTION)
+  write(WINDOW + RETENTION)
 else
   settle()
 end

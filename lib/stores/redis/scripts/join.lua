@@ -22,7 +22,7 @@ local free = not held() or leaseEnd <= now
 if free and waiting > 0 then
   allow()
 end
-speak()
+speak(waiting == 0)
 
 local ticket = math.max(lastTicket() + 1, micros)
 local entries = {}
@@ -35,14 +35,14 @@ for i = 0, count - 1 do
 end
 local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
 if waiting == 0 and added > 0 then
-  redis.call('PEXPIRE', queue, WINDOW + RETENTION)
+  beginLine()
 end
 redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
 
 local seen = tonumber(ARGV[5])
 if seen > token then
   token = seen
-  write(math.max(0, leaseEnd - now) + RETENTION)
+  write(RETENTION)
 end
 local _, commas = string.gsub(run, ',', '')
 if free then

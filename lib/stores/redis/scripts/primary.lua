@@ -20,5 +20,5 @@ local may = mayGrant()
 if trouble then
   return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
-redis.call('PEXPIRE', KEYS[1], math.max(MARKER_LIFE, 10 * tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+redis.call('PEXPIRE', KEYS[1], markerLife(tonumber(redis.call('HGET', KEYS[1], 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }

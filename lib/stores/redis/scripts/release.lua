@@ -62,7 +62,7 @@ holder, run, vacated = '', '', true
 local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
 local guard = ARGV[5]
 if not usual and redis.call('ZCARD', queue) == 0 and unserved == '-' then
-  ttl = rest(ARGV[3])
+  spare = tonumber(ARGV[3])
   return answer('RELEASED')
 end
 

@@ -7,6 +7,8 @@
 
 -- R8: at most so many entries are looked at in one call.
 local SWEEP = 1000
+-- So many of a full line.
+local FEW = 8
 -- Each client has one channel, beside the locks: a prefix has no braces.
 local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
 
@@ -30,16 +32,30 @@ end
 
 local LIVE, DOUBTFUL, DEAD = 1, 2, 3
 
+-- Whose entry of the queue it is; '' if it cannot be read.
+local function nameOf(member)
+  return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
+
 -- The verdict on a waiting client, since when it is doubted, when it last spoke, and its record.
 local function judge(name)
+  if name == '' then
+    -- No client has this entry.
+    return DEAD
+  end
   local deadline = redis.call('ZSCORE', clients, name)
   if not deadline then
-    -- Its entry was lost (evicted): a new window and a new generation.
+    -- Its entry was lost (evicted): a new window and a new generation. Where its record is gone, too, it has been silent for so
+    -- long that both were swept.
+    local _, heard, since, doubt, owner = parse(recordOf(name))
+    if not heard then
+      return DEAD
+    end
     allow()
-    redis.call('ZADD', clients, now + WINDOW, name)
-    keep(clients, WINDOW + RETENTION)
-    forget(name)
-    return LIVE
+    deadline = now + WINDOW
+    redis.call('ZADD', clients, deadline, name)
+    keepLine()
+    note(name, micros, heard, since, doubt, owner)
   end
   deadline = tonumber(deadline)
   if deadline < now then
@@ -59,6 +75,9 @@ local function judge(name)
     return LIVE, nil, nil, text
   end
   local generation, heard, since, doubt, owner = parse(text)
+  if not generation then
+    return LIVE
+  end
   if count == nil or count > 0 or not isThisServer(heard) then
     if doubt ~= 0 then
       allow()
@@ -91,8 +110,8 @@ local function drop(members)
   redis.call('ZREM', queue, unpack(members))
   local seen = {}
   for _, member in ipairs(members) do
-    local name = string.match(member, '^[^:]+')
-    if not seen[name] then
+    local name = nameOf(member)
+    if name ~= '' and not seen[name] then
       seen[name] = true
       forget(name)
       redis.call('ZADD', clients, 'XX', 0, name)
@@ -152,7 +171,7 @@ local function walk(visit)
     local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
     local dead = {}
     for i, member in ipairs(members) do
-      local name = string.match(member, '^[^:]+')
+      local name = nameOf(member)
       if not verdicts[name] then
         local verdict, doubted, spoke, text = judge(name)
         verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
@@ -211,9 +230,19 @@ local function pass()
   end)
 end
 
--- Drops dead waiters wherever they stand in the first part of the line.
+-- Drops dead waiters among a few, at another place of the line each time: a refusal costs the same however long the line is,
+-- and those that come back sooner or later find the dead, the sooner the more of them there are.
 local function prune()
-  walk(function() return false end)
+  local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
+  local verdicts, dead = {}, {}
+  for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+    local name = nameOf(member)
+    verdicts[name] = verdicts[name] or judge(name)
+    if verdicts[name] == DEAD then
+      dead[#dead + 1] = member
+    end
+  end
+  drop(dead)
 end
 
 -- Puts members of the present run for whom `unserved(sequence)` is true back into their places in line.
@@ -227,7 +256,7 @@ local function putBack(unserved)
       redis.call('ZADD', queue, ticket, member)
     end
   end
-  keep(queue, WINDOW + RETENTION)
+  keepLine()
 end
 
 -- Who of a run is inside is known to its client alone: all but the first go back to their places, and those that were
@@ -270,8 +299,8 @@ local function settle()
     pass()
   end
   if not held() and redis.call('ZCARD', queue) == 0 then
-    ttl = rest(REST)
-    redis.call('PEXPIRE', hash, ttl)
+    spare = tonumber(REST)
+    redis.call('PEXPIRE', hash, lifetime(spare))
     keep(clients, REST)
   end
 end

@@ -24,4 +24,7 @@ local stampMs = string.sub(stamp, 1, 13)
 -- H and W say the same as R where the clock gave the token, so that since, from and last token are that very number.
 local kept = redis.call('HGET', hash, 'grant')
 local form = kept and string.byte(kept)
-local F, V, H, W = 70, 86, 72, 87
+local F, V, H, W, R = 70, 86, 72, 87, 82
+
+-- Whether a grant that cannot be read is cleared away; else it is an error.
+local clears = false

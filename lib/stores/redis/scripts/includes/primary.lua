@@ -6,6 +6,11 @@
 -- How long the marker lives at least, ms: strict clients renew it.
 local MARKER_LIFE = 3600000
 
+-- The marker outlives the longest lease, however long: Redis refuses a time to live that no longer fits a whole number.
+local function markerLife(lease)
+  return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
+
 -- Whether this server may grant; from when on (ms, math.huge: nobody can tell); what went wrong in looking.
 local mayGrant, grantableAt, trouble
 if guard then
@@ -21,18 +26,19 @@ if guard then
         return false
       end
       local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-      local lease = math.max(tonumber(maxLease), tonumber(longest or 0))
-      if known ~= id then
+      local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+      local isNew = known ~= id or not tonumber(since)
+      if isNew then
         -- A new primary, or one that lost its data: it may not know who holds.
         since = now
       end
-      if known ~= id or longest ~= tostring(lease) then
+      if isNew or longest ~= string.format('%.0f', lease) then
         local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
         if type(written) == 'table' then
           trouble = written
           return false
         end
-        redis.call('PEXPIRE', marker, math.max(MARKER_LIFE, 10 * lease))
+        redis.call('PEXPIRE', marker, markerLife(lease))
       end
       grantableAt = since + lease
     end

@@ -7,12 +7,22 @@
 --        how long a released lock that nobody waits for is kept
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
   string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
+  return protocolError('arguments of the command')
+end
 WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
 -- What a record tells of the caller itself. Clients may have different windows.
 local OWNER = WHERE .. ' ' .. WINDOW
 
--- Stale records removed when a new one is made, so that records do not pile up on a lock that is never at rest.
+-- Stale records removed when a new one is made, so that records do not pile up on a lock that is never at rest: those of
+-- clients silent for long, and where the line begins anew those whose clients have expired with the set.
 local STALE = 16
+local ORPHANS = 64
+-- Fields of the hash that are not records.
+local FIELDS = 5
+
+-- A deadline that has more than this share of the window left is not set again.
+local FRESH = 0.9
 
 local callerSpoke, callerWasInTouch = false, false
 
@@ -24,6 +34,25 @@ local function keep(key, ttl)
   end
 end
 
+-- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
+local function lineLifetime()
+  local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+  return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+
+local function keepLine()
+  local ttl = lineLifetime()
+  keep(queue, ttl)
+  keep(clients, ttl)
+end
+
+-- The first is in line: what was left of the clients is not to expire any more.
+local function beginLine()
+  local ttl = lineLifetime()
+  redis.call('PEXPIRE', queue, ttl)
+  redis.call('PEXPIRE', clients, ttl)
+end
+
 -- Before somebody gets in line: the grant says it, so that from then on all commands look at the queue.
 local function crowd()
   if form == F or form == H then
@@ -33,7 +62,7 @@ end
 
 -- The last ticket given (µs). Should the hash have been lost, the queue still knows.
 local function lastTicket()
-  return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0)
+  return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 
 -- A client's record: server that carries its subscription, since when doubted (µs, as tickets; 0: not), since when it is
@@ -73,7 +102,7 @@ end
 local graceUntil
 local function inGrace()
   if not graceUntil then
-    graceUntil = tonumber(redis.call('HGET', hash, 'grace') or 0)
+    graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
     local newest = 0
     local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
     for i = 1, #latest, 2 do
@@ -85,14 +114,30 @@ local function inGrace()
     if not callerWasInTouch and newest < now and newest > graceUntil then
       graceUntil = now + WINDOW
       redis.call('HSET', hash, 'grace', graceUntil)
-      redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+      redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
     end
   end
   return now <= graceUntil
 end
 
--- R5: marks the caller alive.
-local function speak()
+-- Removes records of clients that the set no longer has, some in each call, from a random place on.
+local function sweepOrphans()
+  local size = redis.pcall('HLEN', hash)
+  if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
+    return
+  end
+  local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
+  for i = 1, found[2] and #found[2] or 0, 2 do
+    local name = string.sub(found[2][i], 3)
+    if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+      redis.call('HDEL', hash, 'c:' .. name)
+    end
+  end
+end
+
+-- R5: marks the caller alive. `begins`: the line was empty, and the caller calls beginLine when it no longer is; `whole`: for
+-- a whole window from now, where a fresh deadline would do.
+local function speak(begins, whole)
   local since = now - tonumber(heardForMs)
   local deadline = redis.call('ZSCORE', clients, client)
   callerSpoke = true
@@ -109,14 +154,19 @@ local function speak()
       redis.call('HDEL', hash, 'c:' .. name)
       redis.call('ZREM', clients, name)
     end
+    if begins then
+      sweepOrphans()
+    end
     note(client, generation, HEARD, since, 0, OWNER)
-    redis.call('PEXPIRE', hash, math.max(0, leaseEnd - now) + WINDOW + RETENTION)
+    redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
   elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
     note(client, generation, HEARD, since, 0, OWNER)
   end
-  redis.call('ZADD', clients, now + WINDOW, client)
-  if not known then
-    -- The sweep above may have emptied the set, so that this made it anew.
-    redis.call('PEXPIRE', clients, WINDOW + RETENTION)
+  local left = known and deadline - now or 0
+  if whole or left < FRESH * WINDOW or left > WINDOW then
+    redis.call('ZADD', clients, now + WINDOW, client)
+    if not begins then
+      keepLine()
+    end
   end
 end

@@ -6,19 +6,42 @@ local now = math.floor(micros / 1000)
 -- An unreleased grant outlives its lease by this (ms), so that a crashed holder can be named.
 local RETENTION = 60000
 
+-- What a script cannot read it does not touch: an error that says so, before any write.
+local function protocolError(what)
+  return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+
+-- A whole number of text that Redis and Lua both keep exact, ms or µs; nil if it is none.
+local LONGEST = 2 ^ 53 - 1
+local function whole(text)
+  local number = tonumber(text)
+  return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
+
 -- The calling client; ARGV[1] is its id alone, or with the sequence of a request behind it.
 local client = string.match(ARGV[1], '^[^:]+')
 
 -- Tokens, times and lease are kept as text, except for `token`, the last token given, and `leaseEnd` in ms.
 local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if form == F or form == V then
+if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
+  token = nil
+elseif form == F or form == V then
   token, done = string.match(kept, '^.(%d+) (.*)$')
 elseif form == H or form == W then
   holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
   since, from, token = first, first, first
-elseif form then
+elseif form == R then
   holder, run, first, since, from, token, done, lease, label =
     string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+end
+-- No time, token or lease has more digits than this; numbers beyond are no longer exact in Lua, nor times to live for Redis.
+local DIGITS = 16
+local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
+if unreadable then
+  if not clears then
+    return protocolError('hash ' .. hash)
+  end
+  holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
 end
 token = tonumber(token)
 local leaseEnd = math.floor(from / 1000) + lease
@@ -43,13 +66,15 @@ local function holds(sequence)
     and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
 end
 
--- For how many ms the hash of a released lock that nobody waits for is kept: at least until the clock has passed the last
--- token, so that tokens rise also when the clock was set back.
-local function rest(usual)
+-- The time to live (ms) of a hash that is to be kept for `spare` ms longer than it is needed: a grant needs it until its lease
+-- ends, and the last token until the clock has passed it, so that tokens rise also when the clock was set back. Every time to
+-- live of the hash comes from here, except where the lease begins with the same command: none may shorten what a lease needs.
+local function lifetime(spare)
+  local needed = held() and leaseEnd > now and leaseEnd - now or 0
   if token > micros then
-    return math.ceil((token - micros) / 1000) + usual
+    needed = math.max(needed, math.ceil((token - micros) / 1000))
   end
-  return usual
+  return needed + spare
 end
 
 -- R3: all but acquire begin with a write that is allowed when memory is full.
@@ -57,12 +82,12 @@ local wrote = false
 local function allow()
   if not wrote then
     wrote = true
-    redis.call('PEXPIRE', hash, RETENTION)
+    redis.call('PEXPIRE', hash, lifetime(RETENTION))
   end
 end
 
 -- A lock that became free is kept at the end, and only if nobody got it by then.
-local vacated, ttl = false, RETENTION
+local vacated, spare = false, RETENTION
 
 local function write(ms)
   if held() then
@@ -71,7 +96,7 @@ local function write(ms)
   else
     redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
   end
-  redis.call('PEXPIRE', hash, ms)
+  redis.call('PEXPIRE', hash, lifetime(ms))
 end
 
 -- Makes `name` the holder. One token for each request of the run, in order. `ms` is lease and retention.
@@ -86,7 +111,7 @@ local function grant(name, ids, count, duration, ms, text)
     redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
     redis.call('PEXPIRE', hash, ms)
   else
-    write(ms)
+    write(RETENTION)
   end
 end
 
@@ -96,7 +121,7 @@ local outbox = {}
 local function finish()
   if vacated then
     allow()
-    write(ttl)
+    write(spare)
   end
   for _, message in ipairs(outbox) do
     redis.pcall('PUBLISH', message[1], message[2])

@@ -1,0 +1,135 @@
+import { Redis } from 'ioredis';
+import { Random } from '../simulation/world/random.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { ScriptClient } from '../support/script-client.js';
+
+const HOUR = 3_600_000;
+/** The hash of an unreleased grant outlives its lease by this, ms; so do the keys of a line its last deadline. */
+const RETENTION = 60_000;
+/** What may pass between a script's reading of the clock and the test's, ms. */
+const SLACK = 5_000;
+const COMMANDS = [
+  'acquire',
+  'try',
+  'bounded',
+  'fixed',
+  'ahead',
+  'beat',
+  'leave',
+  'release',
+  'force',
+  'evict',
+] as const;
+
+describe('how long the scripts of the native protocol keep keys', () => {
+  let redis: Redis;
+  let prefix: string;
+  const client = (times: { window?: number; lease?: number } = {}): ScriptClient =>
+    new ScriptClient(redis, prefix, { window: 10_000, lease: 30_000, grace: 250, ...times });
+
+  beforeAll(() => {
+    redis = new Redis(redisUrl());
+  });
+  beforeEach(() => {
+    prefix = uniquePrefix();
+  });
+  afterAll(() => redis.disconnect());
+
+  /** The present grant, as the hash keeps it. */
+  const present = async (
+    hash: string,
+  ): Promise<{ holder: string; first: number; last: number; leaseEnd: number } | undefined> => {
+    const grant = (await redis.hget(hash, 'grant')) ?? '';
+    const short = /^[HW]([^:]+):\d+ (\d+) \S+ (\d+) /.exec(grant);
+    if (short) {
+      const [first, lease] = [Number(short[2]), Number(short[3])];
+      return { holder: short[1]!, first, last: first, leaseEnd: first / 1_000 + lease };
+    }
+    const long = /^R([^:]+):\S+ (\d+) \d+ (\d+) (\d+) \S+ (\d+) /.exec(grant);
+    if (long) {
+      const [first, from, last, lease] = long.slice(2).map(Number) as [number, number, number, number];
+      return { holder: long[1]!, first, last, leaseEnd: from / 1_000 + lease };
+    }
+    const free = /^[FV](\d+) /.exec(grant);
+    return free ? { holder: '', first: 0, last: Number(free[1]), leaseEnd: 0 } : undefined;
+  };
+
+  /** Which keys would be gone before what they hold is. */
+  const tooShort = async ([hash, queue, clients]: readonly [string, string, string]): Promise<string[]> => {
+    const grant = await present(hash);
+    const [hashLeft, queueLeft, clientsLeft] = await Promise.all([
+      redis.pttl(hash),
+      redis.pttl(queue),
+      redis.pttl(clients),
+    ]);
+    const latest = Number((await redis.zrevrange(clients, 0, 0, 'WITHSCORES'))[1] ?? 0);
+    const now = Date.now();
+    const found: string[] = [];
+    const check = (what: string, left: number, needed: number): void => {
+      if (left < needed - SLACK) found.push(`${what} lives for ${left} ms and is needed for ${needed}`);
+    };
+    if (grant && grant.leaseEnd > now) check('the lease', hashLeft, grant.leaseEnd - now + RETENTION);
+    if (grant && grant.last / 1_000 > now) check('the last token', hashLeft, grant.last / 1_000 - now);
+    if ((await redis.zcard(queue)) > 0 && latest > now) {
+      check('the queue', queueLeft, latest - now + RETENTION);
+      check('the set of clients', clientsLeft, latest - now + RETENTION);
+    }
+    return found;
+  };
+
+  test('a refused newcomer does not shorten the time to live of a long lease', async () => {
+    const [holder, waiter, newcomer] = [client(), client(), client()];
+    await holder.acquire({ fixed: HOUR });
+    await waiter.acquire();
+    await redis.zrem(waiter.keys[2], waiter.id);
+    expect((await newcomer.acquire({ maxQueue: 1 })).status).toBe('FULL');
+    expect(await redis.pttl(holder.keys[0])).toBeGreaterThan(HOUR);
+  });
+
+  test('whoever waits where the line has just been empty keeps the clients for as long as its window', async () => {
+    const [one, two] = [client(), client()];
+    const first = await one.acquire();
+    await two.acquire();
+    // The line is empty again: what is known of its clients is left to expire.
+    await one.release(first.first, first.sequence);
+    expect(await redis.pttl(one.keys[2])).toBeLessThanOrEqual(2_000);
+    await one.acquire();
+    const second = await two.heartbeat();
+    await two.release(second.first, 1);
+    await two.acquire();
+    expect(await redis.pttl(one.keys[2])).toBeGreaterThan(RETENTION);
+  });
+
+  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+    'no command of any client shortens what a lease, a token or a place needs (story %i)',
+    async (seed) => {
+      const random = new Random(seed);
+      const clients = [10_000, 240_000, HOUR, 500].map((window) =>
+        client({ window, lease: random.pick([3_000, 100_000, 24 * HOUR]) }),
+      );
+      const [{ keys }] = clients as [ScriptClient];
+      const sequences = new Map<ScriptClient, number>();
+      const story: string[] = [];
+      for (let step = 0; step < 20; step += 1) {
+        const one = random.pick(clients);
+        const grant = await present(keys[0]);
+        const holder = clients.find(({ id }) => id === grant?.holder);
+        const first = grant?.first ?? 0;
+        const command = random.pick(COMMANDS);
+        story.push(`${clients.indexOf(one)} ${command}`);
+        if (command === 'acquire') sequences.set(one, (await one.acquire()).sequence);
+        if (command === 'try') await one.acquire({ tries: true });
+        if (command === 'bounded') await one.acquire({ maxQueue: random.pick([0, 1, 3]) });
+        if (command === 'fixed') await one.acquire({ fixed: random.pick([50, 100_000, 5 * HOUR]) });
+        if (command === 'ahead')
+          await one.acquire({ highest: (Date.now() + random.pick([1, 30_000, HOUR])) * 1_000 });
+        if (command === 'beat') await one.heartbeat(one === holder ? first : 0);
+        if (command === 'leave') await one.leave(sequences.get(one) ?? 1);
+        if (command === 'release') await holder?.release(first, 1);
+        if (command === 'force') await one.forceRelease(first);
+        if (command === 'evict') await redis.zrem(keys[2], one.id);
+        expect({ story, tooShort: await tooShort(keys) }).toEqual({ story, tooShort: [] });
+      }
+    },
+  );
+});

@@ -1,0 +1,121 @@
+import { Redis } from 'ioredis';
+import { LockProtocolError } from '../../lib/core/errors.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { ScriptClient } from '../support/script-client.js';
+
+const TIMES = { window: 10_000, lease: 30_000, grace: 250 };
+
+describe('data and arguments that the scripts cannot read', () => {
+  let redis: Redis;
+  let client: () => ScriptClient;
+  let clients: InProcessClients;
+
+  beforeAll(() => {
+    redis = new Redis(redisUrl());
+  });
+  beforeEach(() => {
+    const prefix = uniquePrefix();
+    clients = new InProcessClients(prefix);
+    client = () => new ScriptClient(redis, prefix, TIMES);
+  });
+  afterEach(() => clients.close());
+  afterAll(() => redis.disconnect());
+
+  const state = async ([hash, queue, clients]: readonly [string, string, string]): Promise<unknown> =>
+    Promise.all([redis.hgetall(hash), redis.zrange(queue, '0', '-1', 'WITHSCORES'), redis.zcard(clients)]);
+
+  const GRANTS = [
+    '',
+    'X1 2 3',
+    'Hsomething else',
+    'V',
+    'Habc:1 1795254411509900 - 9300000000000000000 label',
+    'Habc:1 1795254411509900 - 1.7976931348623157e+308 label',
+    'Rabc:1,2 1795254411509900 1 1795254411509900000 1795254411509901 - 30000 label',
+    'F-1 -',
+  ];
+
+  test.each(GRANTS)('of a grant like "%s" every script says so, and writes nothing', async (grant) => {
+    const one = client();
+    await redis.hset(one.keys[0], 'grant', grant);
+    const before = await state(one.keys);
+    for (const command of [
+      () => one.acquire(),
+      () => one.acquire({ tries: true }),
+      () => one.heartbeat(),
+      () => one.leave(1),
+      () => one.inspect(),
+      () => one.release(1_795_254_411_509_900, 1),
+      () => one.forceRelease(1_795_254_411_509_900),
+    ]) {
+      await expect(command()).rejects.toThrow(/^PROTOCOL /);
+    }
+    expect(await state(one.keys)).toEqual(before);
+    await redis.del(one.keys[0]);
+  });
+
+  test.each(GRANTS)('a forced release without a token clears a grant like "%s" away', async (grant) => {
+    const [holder, one, two] = [client(), client(), client()];
+    await holder.acquire();
+    await one.acquire();
+    await redis.hset(one.keys[0], 'grant', grant);
+    await redis.persist(one.keys[0]);
+    expect((await two.forceRelease(0)).status).toBe('FORCED');
+    // It goes to the one who waits.
+    expect((await one.heartbeat()).run).toBe('1');
+    expect(await redis.pttl(one.keys[0])).toBeGreaterThan(0);
+  });
+
+  test('and leaves a grant that can be read', async () => {
+    const holder = client();
+    const grant = await holder.acquire();
+    expect((await client().forceRelease(0)).status).toBe('FREE');
+    expect((await holder.heartbeat(grant.first, false)).status).toBe('RENEWED');
+  });
+
+  test('a caller gets a LockProtocolError, and forceRelease makes the lock usable again', async () => {
+    const { engine, store } = await clients.start(redisUrl());
+    await redis.hset(client().keys[0], 'grant', 'Z2 holder=1');
+    await expect(engine.acquire('lock')).rejects.toThrow(LockProtocolError);
+    await expect(store.inspect('lock')).rejects.toThrow(LockProtocolError);
+    expect(await store.forceRelease('lock')).toBe(true);
+    const lock = await engine.acquire('lock');
+    await lock.release();
+  });
+
+  test('an entry of the queue that no client has is dropped', async () => {
+    const [holder, waiter] = [client(), client()];
+    const grant = await holder.acquire();
+    await waiter.acquire();
+    await redis.zadd(holder.keys[1], 1, 'no member of ours', 2, ':1', 3, 'x:1:1.7e+308');
+    await holder.release(grant.first, grant.sequence);
+    expect((await waiter.heartbeat()).run).toBe('1');
+  });
+
+  const LEASES = [Number.MAX_VALUE, 9.3e18, 1e21, 2 ** 53 + 2, 33.3, -5, NaN];
+
+  test.each(LEASES)('a lease of %s ms is refused before the first write', async (fixed) => {
+    const one = client();
+    await expect(one.acquire({ fixed })).rejects.toThrow(/^PROTOCOL /);
+    expect(await redis.exists(...one.keys)).toBe(0);
+  });
+
+  test.each(LEASES)('a lease of %s ms is refused in line, too', async (fixed) => {
+    const [holder, one] = [client(), client()];
+    await holder.acquire();
+    const before = await state(one.keys);
+    await expect(one.acquire({ fixed })).rejects.toThrow(/^PROTOCOL /);
+    expect(await state(one.keys)).toEqual(before);
+  });
+
+  test.each(LEASES.filter((ms) => ms !== 2 ** 53 + 2))('a window of %s ms is refused', async (window) => {
+    const [holder, one] = [client(), client()];
+    one.times = { ...TIMES, window };
+    const grant = await holder.acquire();
+    const before = await state(one.keys);
+    await expect(one.acquire()).rejects.toThrow(/^PROTOCOL /);
+    await expect(one.heartbeat(grant.first)).rejects.toThrow(/^PROTOCOL /);
+    expect(await state(one.keys)).toEqual(before);
+  });
+});
