@@ -1,0 +1,66 @@
+import { uniquePrefix } from '../support/redis.js';
+import { eventually } from '../support/waiting.js';
+import { Installation, type Build, type Versions } from './installation.js';
+import { RunningApp } from './running-app.js';
+
+const INSTALL_TIMEOUT = 180_000;
+/** A request over loopback, on a machine that compiles something else. */
+const SOON = 10_000;
+
+export const QUICK = process.env['FAIR_LOCK_QUICK'] === 'true';
+
+const BUILDS: readonly Build[] = (['esm', 'cjs'] as const).flatMap((format) =>
+  (['tsc', 'swc'] as const).flatMap((compiler) =>
+    [true, false].map((strict) => ({ format, compiler, strict })),
+  ),
+);
+
+/** What a team that installs the tarball beside these versions sees. */
+export function describeConsumer(versions: Versions): void {
+  describe(`with Nest ${versions.nest} and ioredis ${versions.ioredis}`, () => {
+    const installation = new Installation();
+    beforeAll(() => installation.install(versions), INSTALL_TIMEOUT);
+    afterAll(() => installation.remove());
+
+    describe.each(BUILDS)('an application ($format, $compiler, strict: $strict)', (build) => {
+      let program: string | undefined;
+      const apps: RunningApp[] = [];
+      const start = async (): Promise<[RunningApp, RunningApp]> => {
+        const prefix = uniquePrefix();
+        const started = [RunningApp.start(program ?? '', prefix), RunningApp.start(program ?? '', prefix)];
+        for (const app of started) apps.push(await app);
+        return apps as [RunningApp, RunningApp];
+      };
+
+      test('compiles', async () => {
+        program = await installation.build(build);
+      });
+
+      test('locks in two processes: the second waits for the first, a wait that is too short is answered 423, and both close', async () => {
+        expect(program).toBeDefined();
+        const [one, other] = await start();
+        const opened = (app: RunningApp) => async () =>
+          ((await app.post('a/open')).body as { opened: boolean }).opened;
+
+        const first = one.post('a/payments');
+        await eventually(async () => (await other.post('a/impatient')).status === 423, SOON, 'the lock');
+        const second = other.post('a/payments');
+        await eventually(async () => (await one.waiting('a')) === 1, SOON, 'a payment in line');
+        expect(await opened(other)()).toBe(false); // it has not begun
+
+        await eventually(opened(one), SOON, 'the first payment');
+        const { body } = await first;
+        await eventually(opened(other), SOON, 'the second payment');
+        const later = (await second).body as { token: number };
+        expect(later.token).toBeGreaterThan((body as { token: number }).token);
+        expect((await other.post('a/impatient')).status).toBe(201);
+
+        expect(await Promise.all(apps.splice(0).map((app) => app.close()))).toEqual([null, null]);
+      });
+
+      afterAll(async () => {
+        await Promise.all(apps.map((app) => app.close()));
+      });
+    });
+  });
+}

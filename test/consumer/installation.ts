@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const SOURCES = fileURLToPath(new URL('app/', import.meta.url));
+const run = promisify(execFile);
+
+/** What an installation has beside the package. */
+export interface Versions {
+  readonly nest: string;
+  readonly ioredis: string;
+  /** The compiler that a new application of that Nest has. */
+  readonly typescript: string;
+}
+
+/** One way to compile the application. */
+export interface Build {
+  readonly format: 'esm' | 'cjs';
+  readonly compiler: 'tsc' | 'swc';
+  readonly strict: boolean;
+}
+
+/** A folder outside of the repository, into which the tarball is installed beside one Nest and one ioredis. */
+export class Installation {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-consumer-'));
+
+  async install({ nest, ioredis, typescript }: Versions): Promise<void> {
+    this.write('package.json', { private: true });
+    const packages = [
+      process.env['FAIR_LOCK_TARBALL'] ?? '',
+      ...['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${nest}`),
+      `ioredis@${ioredis}`,
+      `typescript@${typescript}`,
+      ...['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', '@types/node@20'],
+    ];
+    await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
+      cwd: this.folder,
+    });
+  }
+
+  /** Compiles the application, as far as that compiler checks it; returns the program. */
+  async build(build: Build): Promise<string> {
+    const name = `${build.format}-${build.compiler}-${build.strict ? 'strict' : 'not-strict'}`;
+    const app = join(this.folder, name);
+    mkdirSync(app);
+    cpSync(SOURCES, join(app, 'src'), { recursive: true });
+    this.write(`${name}/package.json`, { type: build.format === 'esm' ? 'module' : 'commonjs' });
+    this.write(`${name}/tsconfig.json`, tsconfig(build));
+    this.write(`${name}/.swcrc`, swcrc(build));
+    const bin = join(this.folder, 'node_modules', '.bin');
+    const [program, ...args] =
+      build.compiler === 'tsc'
+        ? [join(bin, 'tsc')]
+        : [join(bin, 'swc'), 'src', '-d', 'dist', '--strip-leading-paths', '--quiet'];
+    await run(program ?? '', args, { cwd: app }).catch((error: { stdout?: string; stderr?: string }) => {
+      throw new Error(`${name} does not compile:\n${error.stdout ?? ''}${error.stderr ?? ''}`);
+    });
+    return join(app, 'dist', 'main.js');
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private write(file: string, content: object): void {
+    writeFileSync(join(this.folder, file), JSON.stringify(content));
+  }
+}
+
+const tsconfig = ({ strict }: Build): object => ({
+  compilerOptions: {
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    target: 'es2023',
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    strict,
+    skipLibCheck: true,
+    types: ['node'],
+    rootDir: 'src',
+    outDir: 'dist',
+  },
+  include: ['src'],
+});
+
+const swcrc = ({ format }: Build): object => ({
+  jsc: {
+    target: 'es2022',
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true, decoratorMetadata: true },
+    keepClassNames: true,
+  },
+  module: { type: format === 'esm' ? 'es6' : 'commonjs' },
+});

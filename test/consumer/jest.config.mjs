@@ -1,0 +1,19 @@
+import { fileURLToPath } from 'node:url';
+import main from '../../jest.config.mjs';
+
+const [, { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
+
+/** `npm run test:consumer`: apart from the other tests, since each installation loads Nest from the registry. */
+export default {
+  testEnvironment,
+  extensionsToTreatAsEsm,
+  moduleNameMapper,
+  transform,
+  rootDir: fileURLToPath(new URL('../..', import.meta.url)),
+  roots: ['<rootDir>/test/consumer'],
+  testMatch: ['**/*.spec.ts'],
+  maxWorkers: 2,
+  testTimeout: 60_000,
+  globalSetup: '<rootDir>/test/consumer/tarball.setup.mjs',
+  globalTeardown: '<rootDir>/test/consumer/tarball.teardown.mjs',
+};

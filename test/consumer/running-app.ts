@@ -1,0 +1,56 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { redisUrl } from '../support/redis.js';
+import { within } from '../support/waiting.js';
+
+/** Cold, with two compilers beside it. */
+const START_TIMEOUT = 30_000;
+/** Nothing is held and nothing waits when it is told to close. */
+const CLOSE_TIMEOUT = 10_000;
+
+/** One process of the application. */
+export class RunningApp {
+  private constructor(
+    private readonly process: ChildProcess,
+    private readonly url: string,
+  ) {}
+
+  static async start(program: string, keyPrefix: string): Promise<RunningApp> {
+    const app = spawn(process.execPath, [program], {
+      env: { ...process.env, REDIS_URL: redisUrl(), KEY_PREFIX: keyPrefix },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let complaints = '';
+    app.stderr.on('data', (data: Buffer) => (complaints += data.toString()));
+    const said = once(createInterface({ input: app.stdout }), 'line') as Promise<[string]>;
+    const ended = once(app, 'exit').then(() => {
+      throw new Error(`The application ended before it was open: ${complaints}`);
+    });
+    ended.catch(() => undefined); // it ends after it was open, too
+    const [line] = await within(Promise.race([said, ended]), START_TIMEOUT, 'the application');
+    return new RunningApp(app, (JSON.parse(line) as { url: string }).url);
+  }
+
+  async post(path: string): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(`${this.url}/accounts/${path}`, { method: 'POST' });
+    return { status: response.status, body: await response.json() };
+  }
+
+  /** How many wait for this account. */
+  async waiting(account: string): Promise<number> {
+    const response = await fetch(`${this.url}/accounts/${account}`);
+    return ((await response.json()) as { waiting: number }).waiting;
+  }
+
+  /** Resolves with how it ended, when it was asked to. */
+  async close(): Promise<number | null> {
+    const exit = once(this.process, 'exit') as Promise<[number | null]>;
+    this.process.kill('SIGTERM');
+    try {
+      return (await within(exit, CLOSE_TIMEOUT, 'the application to close'))[0];
+    } finally {
+      this.process.kill('SIGKILL');
+    }
+  }
+}
