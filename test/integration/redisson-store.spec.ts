@@ -426,6 +426,78 @@ describe('the redisson store, when things go wrong', () => {
     expect(warnings).toEqual([]);
   });
 
+  describe('at start', () => {
+    test('nothing is connected before', async () => {
+      const made: Redis[] = [];
+      const store = new RedissonLockStore({
+        redis: () => {
+          const connection = new Redis(server.url, { lazyConnect: true });
+          made.push(connection);
+          return connection;
+        },
+        lockWatchdogTimeout: LEASE,
+        fairLockWaitTimeout: 300_000,
+        commandTimeout: COMMAND_TIMEOUT,
+        onWarning: () => undefined,
+      });
+      stores.push(store);
+      const states = (): string[] => made.map(({ status }) => status);
+      expect(states()).toEqual(['wait', 'wait']);
+      await store.start();
+      expect(states()).toEqual(['ready', 'ready']);
+    });
+
+    test('a store that was never started closes, and one that is asked before connects', async () => {
+      const options = {
+        redis: server.url,
+        lockWatchdogTimeout: LEASE,
+        fairLockWaitTimeout: 300_000,
+        commandTimeout: COMMAND_TIMEOUT,
+        onWarning: () => undefined,
+      };
+      await new RedissonLockStore(options).close();
+      const store = new RedissonLockStore(options);
+      stores.push(store);
+      expect(await store.inspect('lock')).toMatchObject({ queueLength: 0 });
+      await (await ask(store).granted()).release();
+    });
+
+    const userWith = async (...rules: string[]): Promise<string> => {
+      await redis.call('ACL', 'SETUSER', 'clerk', 'reset', 'on', '>secret', ...rules);
+      return server.url.replace('//', '//clerk:secret@');
+    };
+
+    test('an operator is told nothing where all is well, and nothing is left in Redis', async () => {
+      await client({ redis: server.url });
+      expect(warnings).toEqual([]);
+      expect(await isFree()).toBe(true);
+    });
+
+    test('an operator is told of eviction and of a replica', async () => {
+      await redis.config('SET', 'maxmemory', '100mb');
+      await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+      await redis.replicaof('127.0.0.1', '1');
+      try {
+        await client({ redis: server.url });
+        expect(warnings.join('\n')).toMatch(/evicts keys.*allkeys-lru.*is a read-only replica/s);
+      } finally {
+        await redis.replicaof('NO', 'ONE');
+        await redis.config('SET', 'maxmemory', '0');
+        await redis.config('SET', 'maxmemory-policy', 'noeviction');
+      }
+    });
+
+    test('an operator is told of missing rights, by their names', async () => {
+      await client({ redis: await userWith('+@all', '-lpos', '-publish', '~*', '&*') });
+      await client({ redis: await userWith('+@all', '~order:*', '&*') });
+      await client({ redis: await userWith('+@all', '~*', '&other:*') });
+      expect(warnings[0]).toMatch(/lacks rights.*\+lpos, \+publish.*docs\/redisson\.md/);
+      expect(warnings[1]).toContain('~redisson_lock_*');
+      expect(warnings[2]).toContain('&redisson_lock__channel:*');
+      expect(warnings.join()).not.toContain('secret');
+    });
+  });
+
   describe('what cannot work', () => {
     test('a client with a keyPrefix is refused with a sentence: Java would not find its locks', () => {
       const make = (): RedissonLockStore =>

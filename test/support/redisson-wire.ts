@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { ServerClock } from '../../lib/stores/redis-client/server-clock.js';
+import { ServerClocks } from '../../lib/stores/redis-client/server-clocks.js';
 import { type Answer, LineCommands } from '../../lib/stores/redisson/line-commands.js';
 import { lineKeys } from '../../lib/stores/redisson/line-keys.js';
 import { databaseUrl, type RawLock, readLock } from './redisson.js';
@@ -35,7 +35,7 @@ export class RedissonWire {
     const connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
     connection.connect();
     await connection.whenReady(5_000);
-    const commands = new LineCommands(connection, new ServerClock(), 'PUBLISH');
+    const commands = new LineCommands(connection, new ServerClocks(() => undefined), 'PUBLISH');
     const wire = new RedissonWire(new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { CommandConnection } from './command-connection.js';
+import type { Retry } from './retry.js';
 import { tryCommands } from './scripts.generated.js';
 import { toCommandFailure } from './server-failure.js';
 
@@ -12,6 +13,10 @@ export interface Needs {
   readonly channels: string;
   /** Commands as the store's scripts run them; KEY stands for `key`. Together they leave nothing behind. */
   readonly commands: readonly string[];
+  /** The page that lists all rights. */
+  readonly page: string;
+  /** What the store's locks suffer where a clock is wrong, in a sentence. */
+  readonly wrongClock: string;
 }
 
 /** The oldest Redis whose commands the scripts use. */
@@ -20,10 +25,33 @@ const OLDEST = [6, 2] as const;
 const CLOCK_TOLERANCE = 2_000;
 
 /**
+ * Tells `onWarning` of a server that does not answer, or else what `lookAtServer` finds within `limit` ms. To be called at
+ * start, when the connections have had their time. Never rejects.
+ */
+export async function reportOnServer(
+  connection: CommandConnection,
+  subscriber: { readonly refused: boolean },
+  needs: Needs,
+  retry: Retry,
+  limit: number,
+  onWarning: (message: string) => void,
+): Promise<void> {
+  if (!connection.ready) {
+    onWarning(
+      `Redis did not answer within ${limit} ms at start. The application starts all the same; until Redis can be ` +
+        'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
+    );
+    return;
+  }
+  const found = lookAtServer(connection, needs, subscriber.refused);
+  for (const warning of (await retry.atMost(found, limit)) ?? []) onWarning(warning);
+}
+
+/**
  * What an operator should know before the first lock is taken: rights that are missing, memory that may be evicted, a server
  * that is too old or a replica, a clock that is wrong. Sentences; none of them contains credentials. Never rejects.
  */
-export async function lookAtServer(
+async function lookAtServer(
   connection: CommandConnection,
   needs: Needs,
   subscriptionRefused: boolean,
@@ -32,10 +60,10 @@ export async function lookAtServer(
   if (subscriptionRefused) missing.add(`+subscribe or &${needs.channels}`);
   const note = (error: unknown): void => noteRefusal(missing, error, needs.keys);
   const [found] = await Promise.all([
-    Promise.all(nodesOf(connection.client).map((node) => lookAtNode(node, note))),
+    Promise.all(nodesOf(connection.client).map((node) => lookAtNode(node, needs, note))),
     tryRights(connection, needs, missing, note),
   ]);
-  return [...aboutRights(missing), ...new Set(found.flat())];
+  return [...aboutRights(missing, needs), ...new Set(found.flat())];
 }
 
 function nodesOf(client: Redis | Cluster): Redis[] {
@@ -62,11 +90,11 @@ async function tryRights(
   ]);
 }
 
-function aboutRights(missing: ReadonlySet<string>): string[] {
+function aboutRights(missing: ReadonlySet<string>, { page }: Needs): string[] {
   if (missing.size === 0) return [];
   return [
     `The Redis user lacks rights that the lock needs: ${[...missing].join(', ')}. Requests for locks will fail, or be served late, ` +
-      'until they are granted (ACL SETUSER); docs/operations.md has the whole rule.',
+      `until they are granted (ACL SETUSER); ${page} has the whole rule.`,
   ];
 }
 
@@ -89,7 +117,7 @@ function rightFor(command: string, message: string, keys: string, channels: stri
 // ---- the server ----------------------------------------------------------------------------------------------------
 
 /** @param note hears what the server refuses to tell */
-async function lookAtNode(node: Redis, note: (error: unknown) => void): Promise<string[]> {
+async function lookAtNode(node: Redis, needs: Needs, note: (error: unknown) => void): Promise<string[]> {
   const [info, difference] = await Promise.all([
     node.info().catch((error: unknown) => {
       note(error);
@@ -102,7 +130,7 @@ async function lookAtNode(node: Redis, note: (error: unknown) => void): Promise<
     aboutVersion(field('redis_version')),
     aboutMemory(field('maxmemory'), field('maxmemory_policy')),
     aboutRole(field('role')),
-    aboutClock(difference),
+    aboutClock(difference, needs),
   ].filter((warning) => warning !== undefined);
 }
 
@@ -128,12 +156,11 @@ function aboutRole(role: string): string | undefined {
   );
 }
 
-function aboutClock(difference: number): string | undefined {
+function aboutClock(difference: number, { wrongClock }: Needs): string | undefined {
   if (Math.abs(difference) < CLOCK_TOLERANCE) return undefined;
   return (
-    `The clocks of Redis and of this host differ by ${(difference / 1_000).toFixed(1)} s, so one of them is wrong. Locks go by that of Redis ` +
-    'alone; but if it is set right in a jump, leases end early or late, and after a failover to a server with another clock ' +
-    'fencing tokens may fall. Let NTP keep both.'
+    `The clocks of Redis and of this host differ by ${(difference / 1_000).toFixed(1)} s, so one of them is wrong. ` +
+    `${wrongClock} Let NTP keep both.`
   );
 }
 

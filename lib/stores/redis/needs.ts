@@ -13,6 +13,10 @@ export function needs(keyPrefix: string, clientPrefix: string): Needs {
     key: `${keyPrefix}:{%check}`,
     keys: all,
     channels: all,
+    page: 'docs/operations.md',
+    wrongClock:
+      'Locks go by that of Redis alone; but if it is set right in a jump, leases end early or late, and after a failover to a ' +
+      'server with another clock fencing tokens may fall.',
     commands: [
       'TIME',
       'HSET KEY field value',

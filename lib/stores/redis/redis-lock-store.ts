@@ -7,7 +7,7 @@ import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/loc
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { encodeName } from '../redis-client/key-encoding.js';
-import { lookAtServer } from '../redis-client/start-up-check.js';
+import { reportOnServer } from '../redis-client/start-up-check.js';
 import { openConnection, openSubscription, type RedisSource } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
@@ -146,21 +146,14 @@ export class RedisLockStore implements LockStore {
       this.replication?.start(commandTimeout),
       this.context.retry.atMost(this.marker.settled(), commandTimeout),
     ]);
-    if (!this.connection.ready) {
-      this.options.onWarning(
-        `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
-          'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
-      );
-      return;
-    }
-    const found = lookAtServer(
+    await reportOnServer(
       this.connection,
+      this.subscriber,
       needs(this.options.keyPrefix, this.keyPrefix),
-      this.subscriber.refused,
+      this.context.retry,
+      commandTimeout,
+      this.options.onWarning,
     );
-    for (const warning of (await this.context.retry.atMost(found, commandTimeout)) ?? []) {
-      this.options.onWarning(warning);
-    }
   }
 
   encode(key: string): string {

@@ -2,6 +2,7 @@ import { now, type Instant } from '../../core/clock.js';
 import type { CommandConnection } from '../redis-client/command-connection.js';
 import type { Script } from '../redis-client/script.js';
 import type { ServerClock } from '../redis-client/server-clock.js';
+import type { ServerClocks } from '../redis-client/server-clocks.js';
 import type { LineKeys } from './line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from './scripts.generated.js';
 
@@ -46,7 +47,7 @@ export class LineCommands {
 
   constructor(
     private readonly connection: CommandConnection,
-    private readonly clock: ServerClock,
+    private readonly clocks: ServerClocks,
     /**
      * What wakes a waiter. Redisson listens to sharded channels on a Cluster that has them and to classic ones
      * otherwise; on a Cluster both are sent, since a script cannot know which version listens.
@@ -65,7 +66,7 @@ export class LineCommands {
       asking.leaseTime,
       asking.tries ? 'try' : 'wait',
       asking.maxQueue === Infinity ? -1 : asking.maxQueue,
-      this.clock.atMost(deadline),
+      this.clockOf(line).atMost(deadline),
     ]);
   }
 
@@ -78,7 +79,7 @@ export class LineCommands {
   }
 
   renew(line: LineKeys, id: string, lease: number, deadline: number): Promise<Answer> {
-    return this.say(renew, line, id, [lease, this.clock.atMost(deadline)]);
+    return this.say(renew, line, id, [lease, this.clockOf(line).atMost(deadline)]);
   }
 
   forceRelease(line: LineKeys, holder: string): Promise<Answer> {
@@ -89,18 +90,24 @@ export class LineCommands {
     return this.say(inspect, line, '', [limit]);
   }
 
+  /** The clock of the server that keeps a lock. */
+  private clockOf({ keys }: LineKeys): ServerClock {
+    return this.clocks.of(this.connection.addressOf(keys[0]));
+  }
+
   private async say(
     script: Script,
-    { keys, channel }: LineKeys,
+    line: LineKeys,
     id: string,
     more: (string | number)[] = [],
   ): Promise<Answer> {
+    const { keys, channel } = line;
     const order = ++this.order;
     const sentAt = now();
     // Deadlines in line are by the clocks of the clients, as in Redisson: all hosts must agree on the time.
     const reply = await this.connection.run(script, keys, [id, Date.now(), channel, this.publish, ...more]);
     const [status, time, ...details] = reply as [Status, number, ...(string | number)[]];
-    this.clock.observe(sentAt.monotonic, performance.now(), time);
+    this.clockOf(line).observe(sentAt.monotonic, performance.now(), time);
     return { status, order, sentAt, details };
   }
 }

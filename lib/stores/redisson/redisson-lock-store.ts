@@ -7,13 +7,15 @@ import { CommandConnection } from '../redis-client/command-connection.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
-import { ServerClock } from '../redis-client/server-clock.js';
+import { ServerClocks } from '../redis-client/server-clocks.js';
+import { reportOnServer } from '../redis-client/start-up-check.js';
 import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LineCommands, type Answer } from './line-commands.js';
 import { lineKeys, type LineKeys } from './line-keys.js';
 import { LockLine } from './lock-line.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { NEEDS } from './needs.js';
 import { timing } from './timing.js';
 import { Waiter } from './waiter.js';
 import { WakeUps } from './wake-ups.js';
@@ -49,6 +51,7 @@ export class RedissonLockStore implements LockStore {
   private readonly context: ClientContext;
   private readonly onCluster: boolean;
   private threads = 0;
+  private connecting = false;
   private closed: Promise<void> | undefined;
 
   constructor(options: RedissonLockStoreOptions) {
@@ -62,17 +65,16 @@ export class RedissonLockStore implements LockStore {
       );
     }
     this.onCluster = commands.client.isCluster;
-    const clock = new ServerClock();
+    const clocks = new ServerClocks(() => undefined);
     this.connection = new CommandConnection(commands, options.commandTimeout);
-    this.connection.onConnected = () => {
-      clock.reset();
-      this.lookAtAll();
-    };
+    this.connection.onConnected = () => this.lookAtAll();
+    // Another server may answer next, with another clock.
+    this.connection.onClosed = (address) => clocks.forget(address);
     this.subscriber = new Subscriber(subscriptions.client);
     this.subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     this.context = {
-      commands: new LineCommands(this.connection, clock, publish),
+      commands: new LineCommands(this.connection, clocks, publish),
       wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel) => this.onMessage(channel)),
       retry: new Retry(this.connection),
       watchdog: new Watchdog(),
@@ -81,20 +83,14 @@ export class RedissonLockStore implements LockStore {
       where: `${hostname()}/${process.pid}`,
       onWarning: options.onWarning,
     };
-    this.connection.connect();
-    this.subscriber.connect();
   }
 
   async start(): Promise<void> {
-    const { timing, onWarning } = this.context;
+    const { timing, retry, onWarning } = this.context;
     const { commandTimeout } = timing;
+    this.connect();
     await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
-    if (!this.connection.ready) {
-      onWarning(
-        `Redis did not answer within ${commandTimeout} ms at start. The application starts all the same; until Redis can be ` +
-          'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
-      );
-    }
+    await reportOnServer(this.connection, this.subscriber, NEEDS, retry, commandTimeout, onWarning);
   }
 
   encode(key: string): string {
@@ -105,6 +101,7 @@ export class RedissonLockStore implements LockStore {
   async acquire(request: LockRequest): Promise<Grant> {
     const { key, label, signal } = request;
     if (this.closed) throw new LockShuttingDownError(key);
+    this.connect();
     const keys = this.keysOf(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
     const { uuid, where, timing, watchdog } = this.context;
@@ -159,6 +156,14 @@ export class RedissonLockStore implements LockStore {
     await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
   }
 
+  /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
+  private connect(): void {
+    if (this.connecting) return;
+    this.connecting = true;
+    this.connection.connect();
+    this.subscriber.connect();
+  }
+
   private line(key: string, keys: LineKeys): LockLine {
     let line = this.lines.get(key);
     if (!line) {
@@ -176,6 +181,7 @@ export class RedissonLockStore implements LockStore {
 
   private async say(command: () => Promise<Answer>): Promise<Answer> {
     const { retry, timing } = this.context;
+    this.connect();
     try {
       return await retry.until(command, performance.now() + timing.commandTimeout);
     } catch (error) {

@@ -1,0 +1,40 @@
+import { type CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
+import { ServerClocks } from '../../../lib/stores/redis-client/server-clocks.js';
+import { LineCommands } from '../../../lib/stores/redisson/line-commands.js';
+import { lineKeys } from '../../../lib/stores/redisson/line-keys.js';
+
+const HOUR = 3_600_000;
+
+describe('the commands of the redisson store', () => {
+  /** Two nodes of a Cluster whose clocks differ by an hour; a lock is on the node that its name begins with. */
+  function cluster() {
+    const sent: { readonly key: string; readonly deadline: number }[] = [];
+    const timeOf = (key: string): number => performance.now() + (key.startsWith('b') ? HOUR : 2 * HOUR);
+    const connection = {
+      addressOf: (key: string) => key.charAt(0),
+      run: async (_script: unknown, [key = '']: readonly string[], args: readonly unknown[]) => {
+        sent.push({ key, deadline: Number(args.at(-1)) });
+        return ['GONE', timeOf(key)];
+      },
+    } as unknown as CommandConnection;
+    return {
+      sent,
+      timeOf,
+      commands: new LineCommands(connection, new ServerClocks(() => undefined), 'PUBLISH'),
+    };
+  }
+
+  test('give each deadline by the clock of the node that keeps the lock', async () => {
+    const { sent, timeOf, commands } = cluster();
+    const renew = (name: string) =>
+      commands.renew(lineKeys(name, true), 'request', 1_000, performance.now() + 500);
+    for (const name of ['a1', 'b1', 'a2', 'b2']) await renew(name);
+    const [firstA, firstB, secondA, secondB] = sent;
+    // Nothing is known of a node before its first reply, and then a deadline is over at once.
+    expect([firstA, firstB]).toMatchObject([{ deadline: 0 }, { deadline: 0 }]);
+    for (const { key, deadline } of [secondA!, secondB!]) {
+      expect(deadline).toBeLessThanOrEqual(timeOf(key) + 500);
+      expect(deadline).toBeGreaterThan(timeOf(key)); // half a second later, less a few calls
+    }
+  });
+});
