@@ -4,7 +4,7 @@ import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { LockConfigurationError } from './errors.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
-import { currentRequestSignal } from './request-scope.js';
+import { currentClient, type RequestClient } from './request-scope.js';
 
 /** One call of an engine: its terms, checked, and who makes it. */
 export class AcquireCall {
@@ -19,7 +19,8 @@ export class AcquireCall {
   readonly owner: string | undefined;
   readonly label: string;
   readonly signal: AbortSignal | undefined;
-  readonly requestSignal: AbortSignal | undefined = currentRequestSignal();
+  /** The client that takes the request out of the line when it goes away. */
+  readonly client: RequestClient | undefined;
   readonly onQueued: ((position: number) => void) | undefined;
   /** The holds that the asking flow is inside of. */
   readonly scope: Scope | undefined = currentScope();
@@ -40,7 +41,10 @@ export class AcquireCall {
     this.label = options.label ?? '';
     this.signal = options.signal;
     this.onQueued = options.onQueued;
-    this.check();
+    const { requestScope = true } = options;
+    this.check(requestScope);
+    const client = requestScope ? currentClient() : undefined;
+    this.client = client?.awaitsAnswer ? client : undefined;
     this.onQueued = options.onQueued && guarded(options.onQueued, defaults);
     this.deadline = performance.now() + this.waitTime;
   }
@@ -51,10 +55,11 @@ export class AcquireCall {
   }
 
   /** Everything is checked before anything is queued. */
-  private check(): void {
+  private check(requestScope: boolean): void {
     const { onLost, reentrant, owner, label, signal, onQueued } = this;
     if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
     if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
+    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
     if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
       refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
     }

@@ -49,6 +49,11 @@ export interface AcquireOptions {
    * result through; `reject` gives the caller the LockLostError once the section has ended, even if it succeeded.
    */
   onLost?: 'signal' | 'reject' | undefined;
+  /**
+   * `false`: the wait goes on when the client of the running request goes away, as for work that is to outlive the
+   * request. By default such a request leaves the line, unless it waits inside a hold.
+   */
+  requestScope?: boolean | undefined;
   /** Called when the request is put in a line (with several keys: in each), with how many will be served before it. */
   onQueued?: ((position: number) => void) | undefined;
   /** Who asks, for people: `OrdersService.pay`. */

@@ -58,7 +58,7 @@ export class Acquirer {
   }
 
   private standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    return detached(() => this.store.acquire(new RequestOfWait(wait))).then(
+    return detached(() => this.store.acquire(new RequestOfWait(wait, this.owners))).then(
       (grant) => this.granted(grant, encoded, wait),
       (error: unknown) => this.refused(error, wait),
     );
@@ -103,9 +103,11 @@ class RequestOfWait implements LockRequest {
   readonly maxQueue: number;
   readonly label: string;
   readonly signal: AbortSource;
-  declare readonly onQueued?: (ahead: number) => void;
 
-  constructor(wait: Wait) {
+  constructor(
+    private readonly wait: Wait,
+    private readonly owners: Owners,
+  ) {
     const { key, call } = wait;
     this.key = key;
     this.waitTime = call.remaining();
@@ -113,7 +115,10 @@ class RequestOfWait implements LockRequest {
     this.maxQueue = call.maxQueue;
     this.label = call.label;
     this.signal = wait;
-    if (call.onQueued) this.onQueued = call.onQueued;
+  }
+
+  onQueued(ahead: number): void {
+    this.wait.queued(ahead, this.owners.keyHeldBy(this.wait.call) !== undefined);
   }
 }
 

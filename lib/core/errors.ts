@@ -35,7 +35,18 @@ export class LockTimeoutError extends FairLockError {
   }
 }
 
-/** The caller's signal aborted while the request was in line; `cause` is the signal's reason. */
+/** Why a wait ends when the client of its request goes away: the `cause` of its LockAbortedError. */
+export class ClientGoneError extends Error {
+  constructor() {
+    super('The client went away before it was answered.');
+    this.name = new.target.name;
+  }
+}
+
+/**
+ * The caller's signal aborted while the request was in line, or the client of the request went away; `cause` is the
+ * reason of the signal, or says that the client has gone.
+ */
 export class LockAbortedError extends FairLockError {
   static readonly code = 'ABORTED';
   readonly code = LockAbortedError.code;
@@ -45,8 +56,15 @@ export class LockAbortedError extends FairLockError {
   ) {
     super(
       {
-        message: 'The wait for the lock was aborted.',
-        details: `The wait for the lock ${quote(key)} was aborted by the caller. The request has left the line.`,
+        message:
+          reason instanceof ClientGoneError
+            ? 'The client went away while its request waited for the lock.'
+            : 'The wait for the lock was aborted.',
+        details:
+          (reason instanceof ClientGoneError
+            ? `The client went away while its request waited for the lock ${quote(key)}.`
+            : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
+          ' The request has left the line.',
       },
       { status: 499, expose: true, cause: reason },
     );

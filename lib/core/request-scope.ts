@@ -1,20 +1,33 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { sharedByAllCopies } from './shared-by-all-copies.js';
 
-const requestSignals = sharedByAllCopies(
-  'nestjs-fair-lock:request-signal',
-  () => new AsyncLocalStorage<AbortSignal>(),
+/** The client for which a request runs. Made for every request, so it must cost nothing before a request waits. */
+export interface RequestClient {
+  /**
+   * Whether what is asked for now is for a client that is still to be answered. Otherwise it is work that the request
+   * left behind, or goes on with although its client has gone.
+   */
+  readonly awaitsAnswer: boolean;
+
+  /** Aborts with a ClientGoneError when the client goes away before it was answered. */
+  leaving(): AbortSignal;
+}
+
+/** The name has a version: copies of the package share what they both understand. */
+const clients = sharedByAllCopies(
+  'nestjs-fair-lock:request-client:1',
+  () => new AsyncLocalStorage<RequestClient>(),
 );
 
 /**
- * Runs `code` on behalf of a request that may go away: every wait in line that it starts, however deep, ends when
- * `signal` aborts (LockAbortedError). Sections that have begun are not touched.
+ * Runs `code` for a client that may go away: every wait in line that it begins outside of a hold, however deep, ends
+ * then (LockAbortedError). Nothing else is touched: a free lock is granted, and a section that has begun goes on.
  */
-export function runWithRequestSignal<T>(signal: AbortSignal, code: () => T): T {
-  return requestSignals.run(signal, code);
+export function runForClient<T>(client: RequestClient, code: () => T): T {
+  return clients.run(client, code);
 }
 
-/** The signal of the request on whose behalf this code runs. */
-export function currentRequestSignal(): AbortSignal | undefined {
-  return requestSignals.getStore();
+/** The client for which this code runs. */
+export function currentClient(): RequestClient | undefined {
+  return clients.getStore();
 }

@@ -36,7 +36,7 @@ export class Shutdown implements Watched {
     return this.phase === 'drained' || this.phase === 'closed';
   }
 
-  /** @throws LockShuttingDownError, or LockAbortedError if the one who asks has gone already */
+  /** @throws LockShuttingDownError */
   startWait(key: string, call: AcquireCall): Wait {
     if (this.drained || (this.phase === 'stopping' && !this.holds(call))) {
       throw new LockShuttingDownError(key);

@@ -17,16 +17,25 @@ export class Wait implements AbortSource, Linked<Wait> {
   reason: unknown;
   /** Of the line that it stands in, which is one at a time. */
   private listener: AbortListener | undefined;
+  /** Aborts when the client of the request goes away. Listened to only while in line. */
+  private leaving: AbortSignal | undefined;
 
-  /** @throws LockAbortedError if the request on whose behalf it is has gone away already */
   constructor(
     readonly key: string,
     readonly call: AcquireCall,
   ) {
-    const { signal, requestSignal } = call;
-    throwIfAborted(key, requestSignal);
-    if (signal) follow(signal, this);
-    if (requestSignal) follow(requestSignal, this);
+    if (call.signal) follow(call.signal, this);
+  }
+
+  /**
+   * It stands in line from now on, behind so many others.
+   *
+   * @param insideHold whether the flow holds something: then it waits on when its client goes away
+   */
+  queued(ahead: number, insideHold: boolean): void {
+    this.leaving = insideHold ? undefined : this.call.client?.leaving();
+    if (this.leaving) follow(this.leaving, this);
+    this.call.onQueued?.(ahead);
   }
 
   /** Leaves the line; the request is refused with `reason`, or with an error that tells it. */
@@ -49,9 +58,9 @@ export class Wait implements AbortSource, Linked<Wait> {
 
   /** Out of the line for whatever reason: listens no more. */
   end(): void {
-    const { signal, requestSignal } = this.call;
+    const { signal } = this.call;
     if (signal) unfollow(signal, this);
-    if (requestSignal) unfollow(requestSignal, this);
+    if (this.leaving) unfollow(this.leaving, this);
   }
 }
 

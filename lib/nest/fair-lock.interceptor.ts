@@ -24,7 +24,7 @@ export type RequestKey =
 /** How an intercepted handler locks. Absent options take those of the module. */
 export interface FairLockInterceptorOptions extends Pick<
   AcquireOptions,
-  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant'
+  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
 > {
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;

@@ -1,5 +1,4 @@
 import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
 import { LockEngine } from '../core/lock-engine.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type LockStore } from '../core/lock-store.js';
@@ -8,7 +7,6 @@ import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair
 import { FairLockService } from './fair-lock.service.js';
 import { createStore } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
-import { WsRequestScope } from './ws-request-scope.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
 
@@ -91,11 +89,6 @@ function registration(name: string = DEFAULT_NAME): Provider[] {
       inject: [FAIR_LOCK_ENGINE, FAIR_LOCK_OPTIONS],
       useFactory: (engine: LockEngine, options: ResolvedFairLockOptions) =>
         new FairLockService(engine, options.onLost),
-    },
-    {
-      provide: APP_INTERCEPTOR,
-      inject: [FAIR_LOCK_OPTIONS],
-      useFactory: (options: ResolvedFairLockOptions) => new WsRequestScope(options.requestScope),
     },
   ];
 }

@@ -7,7 +7,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { type LockEngine } from '../core/lock-engine.js';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -18,6 +18,7 @@ import {
 } from './fair-lock.module-definition.js';
 import { type ResolvedFairLockOptions } from './fair-lock.options.js';
 import { installHttpRequestScope } from './http-request-scope.js';
+import { installWsRequestScope } from './ws-request-scope.js';
 
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
@@ -43,8 +44,10 @@ export class FairLockModule
     @Inject(FAIR_LOCK_OPTIONS) private readonly options: ResolvedFairLockOptions,
     @Inject(FAIR_LOCK_ENGINE) private readonly engine: LockEngine,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
+    @Inject(ModulesContainer) modules: ModulesContainer,
   ) {
     super();
+    if (options.requestScope) installWsRequestScope(modules);
   }
 
   /**

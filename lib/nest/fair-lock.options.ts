@@ -73,8 +73,9 @@ export interface FairLockModuleOptions {
    */
   drainTimeout?: number | undefined;
   /**
-   * Whether a client that disconnects leaves the line: every HTTP (also GraphQL) and WebSocket request runs in an async
-   * scope that knows when its client has gone. Default true.
+   * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL) and WebSocket request
+   * runs in an async scope that knows its client. A request that waits inside a hold, that asks after its client has gone,
+   * or that says `requestScope: false` stays in line. Default true.
    */
   requestScope?: boolean | undefined;
   /** Only for `redisson`: the wait time that a place in line is reckoned with, Redisson's name. At least 1. Default 300,000. */

@@ -16,7 +16,7 @@ export type LockedKey = string | readonly string[] | ((...args: never[]) => stri
 /** How a decorated method locks. Absent options take those of the module. */
 export interface FairLockedOptions extends Pick<
   AcquireOptions,
-  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant'
+  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
 > {
   /**
    * What happens instead of a LockTimeoutError when the lock was not to be had within `waitTime`. `'skip'`: nothing,

@@ -1,6 +1,8 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type HttpServer } from '@nestjs/common';
-import { runWithRequestSignal } from '../core/request-scope.js';
+import { controllerForMany } from '../core/abort-relay.js';
+import { ClientGoneError } from '../core/errors.js';
+import { type RequestClient, runForClient } from '../core/request-scope.js';
 
 /** What of Fastify is needed, without depending on it. */
 interface FastifyHooks {
@@ -14,8 +16,8 @@ interface FastifyHooks {
 const installed = new WeakSet<HttpServer>();
 
 /**
- * From now on every HTTP request runs in an async scope whose signal aborts when the response closes before it
- * finished: whoever waits in line on behalf of a client that went away leaves the line, however deep the call.
+ * From now on every HTTP request runs in an async scope that knows its client: a request in line whose client goes away
+ * before the response was sent leaves the line, however deep the call.
  */
 export function installHttpRequestScope(server: HttpServer): void {
   if (installed.has(server)) return;
@@ -23,22 +25,38 @@ export function installHttpRequestScope(server: HttpServer): void {
   if (server.getType() === 'fastify') {
     // A hook, since `skipMiddie` takes middleware away; the last one, so that no other step can lose the scope.
     (server.getInstance() as FastifyHooks).addHook('preHandler', (_request, reply, done) =>
-      runInScopeOf(reply.raw, done),
+      runForClient(new HttpClient(reply.raw), done),
     );
   } else {
     server.use((_request: IncomingMessage, response: ServerResponse, next: () => void) =>
-      runInScopeOf(response, next),
+      runForClient(new HttpClient(response), next),
     );
   }
 }
 
-function runInScopeOf(response: ServerResponse, next: () => void): void {
-  const client = new AbortController();
-  const closed = (): void => {
-    if (response.writableEnded) return;
-    client.abort(new Error('The client closed the connection before the response was sent.'));
-  };
-  if (response.destroyed) closed();
-  else response.once('close', closed);
-  runWithRequestSignal(client.signal, next);
+class HttpClient implements RequestClient {
+  private readonly goneFromTheStart: boolean;
+  private controller: AbortController | undefined;
+
+  constructor(private readonly response: ServerResponse) {
+    this.goneFromTheStart = response.destroyed;
+  }
+
+  get awaitsAnswer(): boolean {
+    const { destroyed, writableEnded } = this.response;
+    return this.goneFromTheStart || !(destroyed || writableEnded);
+  }
+
+  leaving(): AbortSignal {
+    if (!this.controller) {
+      this.controller = controllerForMany();
+      if (this.response.destroyed) this.closed();
+      else this.response.once('close', () => this.closed());
+    }
+    return this.controller.signal;
+  }
+
+  private closed(): void {
+    if (!this.response.writableEnded) this.controller?.abort(new ClientGoneError());
+  }
 }

@@ -1,6 +1,9 @@
 import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { Observable } from 'rxjs';
-import { runWithRequestSignal } from '../core/request-scope.js';
+import { type ModulesContainer } from '@nestjs/core';
+import { Observable, tap } from 'rxjs';
+import { controllerForMany, follow, unfollow } from '../core/abort-relay.js';
+import { ClientGoneError } from '../core/errors.js';
+import { type RequestClient, runForClient } from '../core/request-scope.js';
 
 /** A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. */
 interface WsClient {
@@ -12,22 +15,73 @@ interface WsClient {
 /** `readyState` of a `ws` client from which on it is closing or closed. */
 const CLOSING = 2;
 
+/** Metadata of a class: what `@WebSocketGateway` sets, and what `@UseInterceptors` sets. Nest exports neither name. */
+const GATEWAY = 'websockets:is_gateway';
+const INTERCEPTORS = '__interceptors__';
+
 /** One signal a connection, however many messages it sends. */
 const signals = new WeakMap<WsClient, AbortSignal>();
 
 /**
- * Runs the handler of every WebSocket message in an async scope whose signal aborts when the client disconnects:
- * whoever waits in line on its behalf leaves the line. (A message passes no middleware, so an interceptor does it.)
+ * From now on every message to a gateway of the application runs in an async scope that knows its client: a request in
+ * line whose client disconnects before its handler has ended leaves the line.
+ *
+ * A message passes no middleware, so an interceptor does it: of gateways only, and before their own ones. Must be
+ * called before Nest binds the gateways, which it does before it calls any hook.
  */
-export class WsRequestScope implements NestInterceptor {
-  constructor(private readonly enabled: boolean) {}
+export function installWsRequestScope(modules: ModulesContainer): void {
+  for (const { providers } of modules.values()) {
+    for (const { metatype } of providers.values()) {
+      if (typeof metatype !== 'function' || Reflect.getMetadata(GATEWAY, metatype) !== true) continue;
+      const interceptors = (Reflect.getMetadata(INTERCEPTORS, metatype) as unknown[] | undefined) ?? [];
+      if (interceptors.includes(scope)) continue;
+      Reflect.defineMetadata(INTERCEPTORS, [scope, ...interceptors], metatype);
+    }
+  }
+}
 
+export class WsRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    if (!this.enabled || context.getType() !== 'ws') return next.handle();
-    const signal = signalOf(context.switchToWs().getClient<WsClient>());
+    const message = new WsMessage(context.switchToWs().getClient<WsClient>());
+    // Not when it is unsubscribed: adapters do that when the client disconnects.
     return new Observable((subscriber) =>
-      runWithRequestSignal(signal, () => next.handle().subscribe(subscriber)),
+      runForClient(message, () =>
+        next
+          .handle()
+          .pipe(tap({ complete: () => message.end(), error: () => message.end() }))
+          .subscribe(subscriber),
+      ),
     );
+  }
+}
+
+const scope = new WsRequestScope();
+
+/** A message, until its handler has ended: work that it leaves behind is not tied to the connection. */
+class WsMessage implements RequestClient {
+  private readonly goneFromTheStart: boolean;
+  private ended = false;
+  private controller: AbortController | undefined;
+
+  constructor(private readonly client: WsClient) {
+    this.goneFromTheStart = hasGone(client);
+  }
+
+  get awaitsAnswer(): boolean {
+    return !this.ended && (this.goneFromTheStart || !hasGone(this.client));
+  }
+
+  leaving(): AbortSignal {
+    if (!this.controller) {
+      this.controller = controllerForMany();
+      if (!this.ended) follow(signalOf(this.client), this.controller);
+    }
+    return this.controller.signal;
+  }
+
+  end(): void {
+    this.ended = true;
+    if (this.controller) unfollow(signalOf(this.client), this.controller);
   }
 }
 
@@ -35,12 +89,15 @@ function signalOf(client: WsClient): AbortSignal {
   let signal = signals.get(client);
   if (!signal) {
     const gone = new AbortController();
-    const leave = (): void => gone.abort(new Error('The WebSocket client disconnected.'));
+    const leave = (): void => gone.abort(new ClientGoneError());
     // Not both: to socket.io, `close` is a message that any client may send.
-    const native = client.readyState !== undefined;
-    client.once(native ? 'close' : 'disconnect', leave);
-    if (native ? client.readyState >= CLOSING : client.connected === false) leave();
+    client.once(client.readyState === undefined ? 'disconnect' : 'close', leave);
+    if (hasGone(client)) leave();
     signals.set(client, (signal = gone.signal));
   }
   return signal;
+}
+
+function hasGone({ readyState, connected }: WsClient): boolean {
+  return readyState === undefined ? connected === false : readyState >= CLOSING;
 }

@@ -117,6 +117,14 @@ class OrdersController {
     return 'done';
   }
 
+  @Get('charge')
+  async charge(): Promise<void> {
+    await this.locks.withLock('free', () => log.push('charging'));
+    await gate.promise;
+    await this.locks.withLock('free', () => log.push('charged'));
+    await this.locks.withLock('busy', () => log.push('booked'));
+  }
+
   @Post('deep/:id')
   async deep(@Param('id') id: string, @Body() _body: unknown): Promise<string> {
     return this.middle.work(id);
@@ -212,6 +220,20 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual([]);
   });
 
+  test('whose client has gone is still granted a free lock, and a place in line', async () => {
+    const lock = await web.locks.acquire('busy');
+    const gone = noticed(web.app);
+    const client = leavingClient(`${web.url}/orders/charge`);
+    await eventually(() => log.includes('charging'), SOON, 'the handler to begin');
+    client.leave();
+    await gone;
+    gate.resolve();
+    await waiting(web.locks, 'busy', 1);
+    await lock.release();
+    await eventually(() => log.includes('booked'), SOON, 'the handler to end');
+    expect(log).toEqual(['charging', 'charged', 'booked']);
+  });
+
   test('whose client goes away while it holds runs to its end', async () => {
     const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
@@ -253,6 +275,27 @@ describe.each(PLATFORMS)(
     });
   },
 );
+
+describe.each(PLATFORMS)('a request on %s that waits for no lock', (platform) => {
+  test('has no listener on its response', async () => {
+    const providers = [Deepest, Middle, Never];
+    const listeners = async (requestScope: boolean): Promise<number> => {
+      gate = deferred();
+      log.length = 0;
+      const web = await webApp(platform, { controllers: [OrdersController], providers }, { requestScope });
+      const begun = once(web.app.getHttpServer() as Server, 'request');
+      const answered = ask(`${web.url}/orders/charge`);
+      const [, response] = (await begun) as [unknown, ServerResponse];
+      await eventually(() => log.includes('charging'), SOON, 'the handler to begin');
+      const count = response.listenerCount('close');
+      gate.resolve();
+      await answered;
+      await web.app.close();
+      return count;
+    };
+    expect(await listeners(true)).toBe(await listeners(false));
+  });
+});
 
 describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {
   test('a request stays in line when its client has gone', async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { UseFilters } from '@nestjs/common';
+import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
+import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { interval, map, Observable } from 'rxjs';
 import { WebSocket } from 'ws';
 import { within } from '../support/waiting.js';
@@ -41,6 +41,13 @@ class OrdersGateway {
   async busy(): Promise<void> {}
 }
 
+@UseInterceptors(FairLockInterceptor.for(() => 'whole gateway'))
+@WebSocketGateway()
+class LockedGateway {
+  @SubscribeMessage('of a locked gateway')
+  async message(): Promise<void> {}
+}
+
 describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   let web: WebApp;
   let client: WebSocket;
@@ -51,7 +58,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   };
 
   beforeAll(async () => {
-    web = await webApp(platform, { providers: [OrdersGateway] }, {}, (app) =>
+    web = await webApp(platform, { providers: [OrdersGateway, LockedGateway] }, {}, (app) =>
       app.useWebSocketAdapter(new WsAdapter(app)),
     );
   });
@@ -82,6 +89,14 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
       await waiting(web.locks, 'order:1', 0);
     },
   );
+
+  test('whose client disconnects in line leaves the line, also of an interceptor of the gateway', async () => {
+    await using _lock = await web.locks.acquire('whole gateway');
+    send('of a locked gateway', '');
+    await waiting(web.locks, 'whole gateway', 1);
+    client.terminate();
+    await waiting(web.locks, 'whole gateway', 0);
+  });
 
   test('that streams is locked for the stream, until its client disconnects', async () => {
     send('stream', '');

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { currentScope } from '../../../lib/core/hold-scope.js';
-import { currentRequestSignal } from '../../../lib/core/request-scope.js';
+import { currentClient } from '../../../lib/core/request-scope.js';
 import { bench } from './support.js';
 
 it('two copies of the package share who is asking, and on whose behalf', async () => {
@@ -11,7 +11,7 @@ it('two copies of the package share who is asking, and on whose behalf', async (
 
   const { engine } = bench();
   await engine.withLock('k', (lock) => expect(scopes.currentScope()?.inside.lock).toBe(lock));
-  const { signal } = new AbortController();
-  requests.runWithRequestSignal(signal, () => expect(currentRequestSignal()).toBe(signal));
+  const client = { awaitsAnswer: true, leaving: () => new AbortController().signal };
+  requests.runForClient(client, () => expect(currentClient()).toBe(client));
   await engine.close();
 });

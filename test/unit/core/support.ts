@@ -1,5 +1,6 @@
 import type { FairLockError } from '../../../lib/core/errors.js';
 import { LockEngine, type EngineDefaults } from '../../../lib/core/lock-engine.js';
+import { runForClient } from '../../../lib/core/request-scope.js';
 import type { Grant, LockRequest } from '../../../lib/core/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
 
@@ -92,6 +93,17 @@ export function leftovers(engine: LockEngine): object {
 }
 
 export const NOTHING = { grants: 0, waits: 0, owners: 0, timed: 0 };
+
+/** Runs `code` as a request whose client goes away when `gone` aborts. */
+export function forClientOf<T>(gone: AbortSignal, code: () => T): T {
+  const client = {
+    get awaitsAnswer() {
+      return !gone.aborted;
+    },
+    leaving: () => gone,
+  };
+  return runForClient(client, code);
+}
 
 /** The wait times of the requests that reach `store` from now on. */
 export function recordWaitTimes(store: RecordingStore): number[] {

@@ -1,7 +1,12 @@
 import { getEventListeners } from 'node:events';
-import { LockAbortedError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
-import { runWithRequestSignal } from '../../../lib/core/request-scope.js';
-import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
+import {
+  ClientGoneError,
+  LockAbortedError,
+  LockLostError,
+  LockTimeoutError,
+} from '../../../lib/core/errors.js';
+import { runForClient } from '../../../lib/core/request-scope.js';
+import { bench, forClientOf, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -65,7 +70,7 @@ describe('a wait', () => {
 
   it('leaves no listener behind on its signal, nor on that of its request, however it ends', async () => {
     const [own, request] = [new AbortController(), new AbortController()];
-    await runWithRequestSignal(request.signal, async () => {
+    await forClientOf(request.signal, async () => {
       const options = { signal: own.signal };
       const lock = await b.engine.acquire('k', options);
       await rejection(b.engine.acquire('k', { ...options, waitTime: 5 }));
@@ -141,43 +146,101 @@ describe('a request that goes away', () => {
   it('leaves the line, from a service two levels down', async () => {
     const holder = await b.engine.acquire('k');
     const request = new AbortController();
-    const handled = rejection(runWithRequestSignal(request.signal, handler));
-    const stays = runWithRequestSignal(new AbortController().signal, handler);
+    const handled = rejection(forClientOf(request.signal, handler));
+    const stays = forClientOf(new AbortController().signal, handler);
     await settle();
     await settle();
     expect(await b.store.waiting('k')).toBe(2);
-    request.abort(new Error('client closed'));
+    request.abort(new ClientGoneError());
     const error = await handled;
     expect(error).toBeInstanceOf(LockAbortedError);
-    expect(error.cause).toEqual(new Error('client closed'));
+    expect(error).toMatchObject({
+      message: 'The client went away while its request waited for the lock.',
+      details:
+        'The client went away while its request waited for the lock "k". The request has left the line.',
+      cause: new ClientGoneError(),
+    });
     expect(await b.store.waiting('k')).toBe(1);
     await holder.release();
     await stays;
   });
 
-  it('does not join a line any more', async () => {
-    const error = await rejection(runWithRequestSignal(AbortSignal.abort(), pay));
-    expect(error).toBeInstanceOf(LockAbortedError);
-    expect(b.store.acquires).toBe(0);
+  it('is still granted a free lock, waits in line as any other, and stays inside the holds that it takes', async () => {
+    const holder = await b.engine.acquire('busy');
+    await forClientOf(AbortSignal.abort(new ClientGoneError()), async () => {
+      await pay();
+      const waiting = b.engine.withLock('busy', pay);
+      expect(await outcome(waiting)).toBe('pending');
+      await holder.release();
+      await waiting;
+    });
   });
 
-  it('leaves the line of its own flow too', async () => {
+  it('leaves the line also when it goes between the call and the answer of the store', async () => {
+    const holder = await b.engine.acquire('k');
     const request = new AbortController();
-    await runWithRequestSignal(request.signal, () =>
-      b.engine.withLock('k', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (asked) => {
+      request.abort(new ClientGoneError());
+      return await acquire(asked);
+    };
+    expect(await rejection(forClientOf(request.signal, pay))).toBeInstanceOf(LockAbortedError);
+    expect(await b.store.waiting('k')).toBe(0);
+    await holder.release();
+  });
+
+  it('waits on inside a hold: in the line of its own flow, in that of another key, and as an owner', async () => {
+    const holder = await b.engine.acquire('other');
+    const request = new AbortController();
+    const done = forClientOf(request.signal, async () => {
+      const owned = await b.engine.acquire('owned', { owner: 'O' });
+      const asOwner = b.engine.acquire('other', { owner: 'O' });
+      await b.engine.withLock('k', async () => {
         const first = await b.engine.acquire('k');
-        const second = rejection(b.engine.acquire('k'));
+        const waits = [b.engine.acquire('k'), b.engine.acquire('other')];
         await settle();
-        request.abort();
-        expect(await second).toBeInstanceOf(LockAbortedError);
+        request.abort(new ClientGoneError());
         await first.release();
-      }),
-    );
+        await (await waits[0])?.release();
+        await holder.release();
+        await (await asOwner).release();
+        await (await waits[1])?.release();
+      });
+      await owned.release();
+      return 'finished';
+    });
+    expect(await done).toBe('finished');
+  });
+
+  it('stays in line where the call says requestScope: false', async () => {
+    const holder = await b.engine.acquire('k');
+    const request = new AbortController();
+    const waiting = forClientOf(request.signal, () => b.engine.acquire('k', { requestScope: false }));
+    await settle();
+    request.abort(new ClientGoneError());
+    expect(await outcome(waiting)).toBe('pending');
+    await holder.release();
+    await (await waiting).release();
+  });
+
+  it('is asked for its signal only when it begins to wait', async () => {
+    let asked = 0;
+    const { signal } = new AbortController();
+    const client = { awaitsAnswer: true, leaving: () => ((asked += 1), signal) };
+    await runForClient(client, async () => {
+      await b.engine.withLock(['a', 'b'], () => b.engine.withLock('a', () => undefined));
+      const lock = await b.engine.acquire('c');
+      expect(await b.engine.tryAcquire('c')).toBeUndefined();
+      expect(asked).toBe(0);
+      await rejection(b.engine.acquire('c', { waitTime: 1 }));
+      await lock.release();
+      expect(asked).toBe(1);
+    });
   });
 
   it('does not disturb a section that has begun, nor nesting that needs no wait', async () => {
     const request = new AbortController();
-    const result = runWithRequestSignal(request.signal, () =>
+    const result = forClientOf(request.signal, () =>
       b.engine.withLock('k', async (lock) => {
         request.abort();
         expect(lock.signal.aborted).toBe(false);
@@ -192,7 +255,7 @@ describe('a request that goes away', () => {
     const own = new AbortController();
     const request = new AbortController();
     const ask = (): Promise<Error> => rejection(b.engine.acquire('k', { signal: own.signal }));
-    const waiting = runWithRequestSignal(request.signal, ask);
+    const waiting = forClientOf(request.signal, ask);
     expect(await outcome(waiting)).toBe('pending');
     own.abort('own');
     expect((await waiting).cause).toBe('own');

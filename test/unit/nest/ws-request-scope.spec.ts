@@ -1,53 +1,72 @@
 import { EventEmitter } from 'node:events';
 import { type ExecutionContext } from '@nestjs/common';
 import { defer, lastValueFrom, of } from 'rxjs';
-import { currentRequestSignal } from '../../../lib/core/request-scope.js';
+import { currentClient, type RequestClient } from '../../../lib/core/request-scope.js';
 import { WsRequestScope } from '../../../lib/nest/ws-request-scope.js';
 
-/** The signal that the handler of a message of `client` runs with. */
-async function signalFor(client: object, enabled = true, type = 'ws'): Promise<AbortSignal | undefined> {
-  const context = { getType: () => type, switchToWs: () => ({ getClient: () => client }) };
-  const next = { handle: () => defer(() => of(currentRequestSignal())) };
-  return lastValueFrom(
-    new WsRequestScope(enabled).intercept(context as unknown as ExecutionContext, next),
-  ) as Promise<AbortSignal | undefined>;
+/** Runs `handler` as that of a message of `client`. */
+async function handle<T>(client: object, handler: (message: RequestClient) => T): Promise<T> {
+  const context = { switchToWs: () => ({ getClient: () => client }) };
+  const next = { handle: () => defer(() => of(handler(currentClient()!))) };
+  const answer = new WsRequestScope().intercept(context as unknown as ExecutionContext, next);
+  return lastValueFrom(answer) as Promise<T>;
 }
+
+const wsClient = () => Object.assign(new EventEmitter(), { readyState: 1 });
 
 describe('the scope of a WebSocket message', () => {
   test('ends with the connection of ws', async () => {
-    const client = Object.assign(new EventEmitter(), { readyState: 1 });
-    const signal = await signalFor(client);
-    expect(signal?.aborted).toBe(false);
-    client.emit('close');
-    expect(signal?.aborted).toBe(true);
+    const client = wsClient();
+    await handle(client, (message) => {
+      const signal = message.leaving();
+      expect([message.awaitsAnswer, signal.aborted]).toEqual([true, false]);
+      client.emit('close');
+      expect(signal.reason).toMatchObject({ name: 'ClientGoneError' });
+    });
   });
 
   test('ends with the connection of socket.io, where close is a message like any other', async () => {
     const client = Object.assign(new EventEmitter(), { connected: true });
-    const signal = await signalFor(client);
-    client.emit('close');
-    expect(signal?.aborted).toBe(false);
-    client.emit('disconnect');
-    expect(signal?.aborted).toBe(true);
+    await handle(client, (message) => {
+      const signal = message.leaving();
+      client.emit('close');
+      expect(signal.aborted).toBe(false);
+      client.emit('disconnect');
+      expect(signal.aborted).toBe(true);
+    });
   });
 
-  test('is one a connection, with one listener', async () => {
-    const client = Object.assign(new EventEmitter(), { readyState: 1 });
-    expect(await signalFor(client)).toBe(await signalFor(client));
+  test('listens to nothing before a request waits, and then once a connection', async () => {
+    const client = wsClient();
+    await handle(client, (first) => {
+      expect(client.listenerCount('close')).toBe(0);
+      return handle(client, (second) => [first.leaving(), second.leaving()]);
+    });
     expect(client.listenerCount('close')).toBe(1);
   });
 
+  test('ends with its handler: what that left behind is not tied to the connection', async () => {
+    const client = wsClient();
+    const [message, signal] = await handle(client, (own) => [own, own.leaving()] as const);
+    expect(message.awaitsAnswer).toBe(false);
+    client.emit('close');
+    expect(signal.aborted).toBe(false);
+  });
+
+  test('does not tie what is asked for after the client has gone', async () => {
+    const client = wsClient();
+    await handle(client, (message) => {
+      client.readyState = 3;
+      expect(message.awaitsAnswer).toBe(false);
+    });
+  });
+
   test.each([{ readyState: 2 }, { readyState: 3 }, { connected: false }])(
-    'is over at once where the client has gone already: %p',
+    'takes a message out of every line whose client had gone before: %p',
     async (state) => {
-      expect((await signalFor(Object.assign(new EventEmitter(), state)))?.aborted).toBe(true);
+      await handle(Object.assign(new EventEmitter(), state), (message) => {
+        expect([message.awaitsAnswer, message.leaving().aborted]).toEqual([true, true]);
+      });
     },
   );
-
-  test('is not there when switched off, or for what is no WebSocket message', async () => {
-    const client = Object.assign(new EventEmitter(), { readyState: 1 });
-    expect(await signalFor(client, false)).toBeUndefined();
-    expect(await signalFor(client, true, 'http')).toBeUndefined();
-    expect(client.listenerCount('close')).toBe(0);
-  });
 });
