@@ -60,7 +60,7 @@ export class Acquirer {
   private standInLine(encoded: string, wait: Wait): Promise<Hold> {
     return detached(() => this.store.acquire(new RequestOfWait(wait, this.owners))).then(
       (grant) => this.granted(grant, encoded, wait),
-      (error: unknown) => this.refused(error, wait),
+      (error: unknown) => this.refused(error, encoded, wait),
     );
   }
 
@@ -74,12 +74,16 @@ export class Acquirer {
     return this.grants.add(grant, encoded, wait.call);
   }
 
-  private refused(error: unknown, wait: Wait): never {
+  private refused(error: unknown, encoded: string, wait: Wait): never {
     this.shutdown.endWait(wait);
+    if (!(error instanceof LockTimeoutError)) throw error;
     // The caller knows the wait time of the whole, not what was left of it for this line.
-    throw error instanceof LockTimeoutError
-      ? new LockTimeoutError(wait.key, wait.call.waitTime, error.blockedBy)
-      : error;
+    const { waitTime } = wait.call;
+    const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
+    throw new LockTimeoutError(wait.key, waitTime, {
+      ...error.blockedBy,
+      ...(heldHereFor !== undefined && { heldHereFor }),
+    });
   }
 
   /** Finite waits end by themselves, and several keys asked for at once are taken in one order: neither is refused. */

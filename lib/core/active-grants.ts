@@ -39,6 +39,11 @@ export class ActiveGrants {
     if (this.all.size === 0) this.onEmpty?.();
   }
 
+  /** For how long (ms) this engine has held that key; undefined if it does not. For error texts: it looks at each. */
+  heldFor(encoded: string): number | undefined {
+    return this.all.all().find((held) => held.encoded === encoded)?.heldFor;
+  }
+
   /** Resolves when nothing is held. */
   async empty(): Promise<void> {
     if (this.all.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));

@@ -16,6 +16,8 @@ export class LockTimeoutError extends FairLockError {
       readonly holder?: string;
       readonly heldFor?: number | undefined;
       readonly ahead?: number;
+      /** Milliseconds for which this very process has held it, if it is the holder. */
+      readonly heldHereFor?: number | undefined;
     } = {},
   ) {
     super(
@@ -28,7 +30,7 @@ export class LockTimeoutError extends FairLockError {
             message: `The lock was not granted within ${Math.round(waitTime)} ms.`,
             details:
               `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-              'The request has left the line. Raise waitTime, or make the holder faster.',
+              `The request has left the line. ${adviseOn(blockedBy)}`,
           },
       { status: 423, expose: true, retryAfter: 1 },
     );
@@ -278,4 +280,13 @@ function describeBlocker(blocker: LockTimeoutError['blockedBy']): string {
     ? `, held by ${printable(blocker.holder)}${blocker.heldFor === undefined ? '' : ` for ${duration(blocker.heldFor)}`}`
     : '';
   return holder + (blocker.ahead === undefined ? '' : `, ${blocker.ahead} ahead`);
+}
+
+function adviseOn({ heldHereFor }: LockTimeoutError['blockedBy']): string {
+  if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
+  return (
+    `This process has held it for ${duration(heldHereFor)}: if the flow that waited took it by acquire(), which opens no ` +
+    'scope, it waited for itself. Use withLock, or the same owner for both; otherwise raise waitTime, or make the ' +
+    'holder faster.'
+  );
 }

@@ -26,6 +26,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
   private outermost: Hold | undefined;
   /** With an explicit owner there may be several, which do not exclude each other. */
   private others: Set<Hold> | undefined;
+  private readonly since = performance.now();
 
   constructor(
     readonly grant: Grant,
@@ -46,6 +47,11 @@ export class ActiveGrant implements Linked<ActiveGrant> {
 
   get lease(): Lease {
     return this.grant.lease;
+  }
+
+  /** Milliseconds since the grant. */
+  get heldFor(): number {
+    return performance.now() - this.since;
   }
 
   enter(label: string): Hold {

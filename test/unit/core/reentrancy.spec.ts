@@ -462,6 +462,20 @@ describe('work that outlives its hold', () => {
 });
 
 describe('a manual acquire', () => {
+  it('followed by a request of the same flow tells it that this process holds the lock, and since when', async () => {
+    const lock = await b.engine.acquire('k');
+    await pause(30);
+    const error = await rejection(b.engine.withLock('k', () => undefined, { waitTime: 20 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    const { blockedBy, details } = error as LockTimeoutError;
+    expect(blockedBy.heldHereFor).toBeGreaterThanOrEqual(45);
+    expect(details).toMatch(
+      /This process has held it for \d+ ms: if the flow that waited took it by acquire\(\)/,
+    );
+    expect(details).toContain('Use withLock, or the same owner for both');
+    await lock.release();
+  });
+
   it('outside of any section is not reentrant by itself', async () => {
     const lock = await b.engine.acquire('k');
     expect(await b.engine.tryAcquire('k')).toBeUndefined();
