@@ -21,6 +21,9 @@ import { openStream, type StreamHold } from './locked-stream.js';
 export type RequestKey =
   string | readonly string[] | ((context: ExecutionContext) => string | readonly string[]);
 
+/** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
+const MAX_HOLD_OF_RESPONSE = 60_000;
+
 /** How an intercepted handler locks. Absent options take those of the module. */
 export interface FairLockInterceptorOptions extends Pick<
   AcquireOptions,
@@ -30,7 +33,9 @@ export interface FairLockInterceptorOptions extends Pick<
   name?: string | undefined;
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`,
-   * for HTTP: until besides that the response has been sent, or its client has gone.
+   * for HTTP: until besides that the response has been sent, or its client has gone. A client may
+   * never read its response, so `maxHold` is then 60,000 by default, or that of the module where it is less; when it is
+   * over, the lock is given back as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;
 }
@@ -66,10 +71,11 @@ export abstract class FairLockInterceptor implements NestInterceptor {
       intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
         return lockObservable(
           async (leaving) => {
-            const response = until === 'response' ? responseOf(context) : undefined;
             const options = { ...acquireOptions, label: placeOf(context) };
-            const hold = await openStream(this.locks, keysOf(context), options, leaving);
-            return response ? holdUntilClosed(response, hold) : hold;
+            if (until === 'handler') return openStream(this.locks, keysOf(context), options, leaving);
+            const response = responseOf(context);
+            options.maxHold ??= Math.min(this.locks.maxHold, MAX_HOLD_OF_RESPONSE);
+            return holdUntilClosed(response, await openStream(this.locks, keysOf(context), options, leaving));
           },
           () => next.handle() as Observable<unknown>,
         );
@@ -111,12 +117,16 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
   );
 }
 
-/** A hold that is given back when its handler has released it and the response is closed, whichever comes last. */
+/**
+ * A hold that is given back when its handler has released it and, unless it is to stop before, the response is closed,
+ * whichever comes last.
+ */
 function holdUntilClosed(response: ServerResponse, { lock, onLost }: StreamHold): StreamHold {
   const closed = new Promise<void>((resolve) => {
-    if (response.destroyed || response.writableFinished) return resolve();
+    if (response.destroyed || response.writableFinished || lock.signal.aborted) return resolve();
     response.once('finish', resolve);
     response.once('close', resolve);
+    lock.signal.addEventListener('abort', () => resolve());
   });
   return {
     lock: {

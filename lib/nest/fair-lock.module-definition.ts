@@ -88,7 +88,7 @@ function registration(name: string = DEFAULT_NAME): Provider[] {
       provide: getFairLockToken(name),
       inject: [FAIR_LOCK_ENGINE, FAIR_LOCK_OPTIONS],
       useFactory: (engine: LockEngine, options: ResolvedFairLockOptions) =>
-        new FairLockService(engine, options.onLost),
+        new FairLockService(engine, options.onLost, options.maxHold),
     },
   ];
 }

@@ -27,6 +27,8 @@ export class FairLockService {
     private readonly engine: LockEngine,
     /** What a caller learns when its lock was lost: the module's option of this name. */
     readonly onLost: 'signal' | 'reject',
+    /** Milliseconds after which a hold is to end: the module's option of this name. */
+    readonly maxHold: number,
   ) {}
 
   /**

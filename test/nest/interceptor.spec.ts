@@ -12,9 +12,12 @@ import {
   Sse,
   UseInterceptors,
 } from '@nestjs/common';
+import { jest } from '@jest/globals';
 import { type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { FairLocked, FairLockInterceptor, FairLockService, LockKeyError } from 'nestjs-fair-lock';
 import { Observable, Subject } from 'rxjs';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, eventually } from '../support/waiting.js';
 import {
   ask,
@@ -107,6 +110,13 @@ class CartsController {
     response.write('begun ');
     log.push('handler ended');
     void gate.promise.then(() => response.end('ended'));
+  }
+
+  /** More than the buffers of both sides take. */
+  @Get('large/:id')
+  @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { until: 'response', maxHold: 300 }))
+  large(): string {
+    return 'x'.repeat(50_000_000);
   }
 
   @Get('stubborn/:id')
@@ -215,6 +225,38 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
       expect(await web.locks.isLocked('cart:1')).toBe(true);
       gate.resolve();
       await free(web.locks, 'cart:1');
+    });
+
+    test('is held for maxHold at most when the client never reads the response', async () => {
+      const store = { store: 'redis', redis: redisUrl(), keyPrefix: uniquePrefix() } as const;
+      const own = await webApp(platform, { controllers: [CartsController] }, store);
+      const socket = connect(Number(new URL(own.url).port), '127.0.0.1').pause();
+      socket.write('GET /carts/large/1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      await held(own.locks, 'cart:1');
+      // The lease is 30 s.
+      await free(own.locks, 'cart:1');
+      expect(socket.destroyed).toBe(false);
+      socket.destroy();
+      await own.app.close();
+    });
+
+    test.each([
+      [{}, {}, 60_000],
+      [{ maxHold: 5_000 }, {}, 5_000],
+      [{ maxHold: 90_000 }, {}, 60_000],
+      [{ maxHold: 90_000 }, { maxHold: 120_000 }, 120_000],
+    ])('takes, with %p of the module and %p of its own, the right maxHold', async (module, own, expected) => {
+      @Controller()
+      class Probe {
+        @Get()
+        @UseInterceptors(FairLockInterceptor.for(() => 'probe', { until: 'response', ...own }))
+        probe(): void {}
+      }
+      const app = await webApp(platform, { controllers: [Probe] }, module);
+      const open = jest.spyOn(app.locks, 'open');
+      await ask(app.url);
+      expect(open.mock.calls[0]?.[1]).toMatchObject({ maxHold: expected });
+      await app.app.close();
     });
 
     test('leaves the line when its client goes away', async () => {
