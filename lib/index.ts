@@ -1,5 +1,9 @@
 // The module and what it is configured with.
 export { FairLockModule } from './nest/fair-lock.module.js';
+export type {
+  FairLockModuleAsyncOptions,
+  FairLockRegistrationOptions,
+} from './nest/fair-lock.module-definition.js';
 export type { FairLockModuleOptions, FairLockOptionsFactory } from './nest/fair-lock.options.js';
 export type { RedisRole, RedisSource } from './stores/redis-client/redis-source.js';
 

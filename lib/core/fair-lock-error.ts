@@ -65,6 +65,7 @@ export abstract class FairLockError extends Error {
   /** Seconds after which asking again makes sense, for a Retry-After header. */
   readonly retryAfter: number | undefined;
 
+  /** @internal */
   protected constructor({ message, details }: ErrorTexts, { status, expose, retryAfter, cause }: HttpFields) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;

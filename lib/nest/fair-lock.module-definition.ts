@@ -1,27 +1,29 @@
-import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
-import { LockEngine } from '../core/lock-engine.js';
+import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
+import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
-import { type LockStore } from '../core/lock-store.js';
-import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
-import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
-import { FairLockService } from './fair-lock.service.js';
-import { createStore } from './fair-lock.store-factory.js';
+import { FairLockFilter } from './fair-lock.filter.js';
+import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { FairLockRegistration } from './fair-lock.registration.js';
 import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
+import { FAIR_LOCK_NAME, refuseSecondOf } from './registrations.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
 
-/** Within one registration: its options, its store, its engine, its logger. */
-export const FAIR_LOCK_OPTIONS = Symbol('FairLock: options');
-export const FAIR_LOCK_STORE = Symbol('FairLock: store');
-export const FAIR_LOCK_ENGINE = Symbol('FairLock: engine');
-const FAIR_LOCK_LOGGER = Symbol('FairLock: logger');
+/** Within one registration: what it is. */
+export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
 
-/** What a registration is given beside its options, also in `forRootAsync`. */
-interface Extras {
+/** What a registration is given beside its options: known before these are made, also in `forRootAsync`. */
+export interface FairLockRegistrationOptions {
   /** Whether every module sees the service, which `@FairLocked` needs. Default true. */
   isGlobal?: boolean;
   /** The name of this registration, for `@InjectFairLock(name)` and `@FairLocked(key, { name })`. */
   name?: string;
+  /**
+   * Whether `FairLockFilter` answers the errors of the locks in the whole application, behind its own filters of
+   * `useGlobalFilters` and `@UseFilters`. Default true. False where a filter that the application provides as
+   * `APP_FILTER` is to answer them.
+   */
+  filter?: boolean;
 }
 
 export const {
@@ -34,13 +36,23 @@ export const {
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createFairLockOptions')
-  .setExtras<Extras>({ isGlobal: true, name: DEFAULT_NAME }, (definition, { isGlobal, name }) => ({
-    ...definition,
-    global: isGlobal ?? true,
-    providers: [...(definition.providers ?? []), ...registration(name)],
-    exports: [getFairLockToken(name)],
-  }))
+  .setExtras<FairLockRegistrationOptions>(
+    { isGlobal: true, name: DEFAULT_NAME, filter: true },
+    (definition, { isGlobal, name, filter }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      providers: [
+        ...(definition.providers ?? []),
+        ...registration(name),
+        ...(filter === false ? [] : [{ provide: APP_FILTER, useClass: FairLockFilter }]),
+      ],
+      exports: [getFairLockToken(name)],
+    }),
+  )
   .build();
+
+/** What `FairLockModule.forRootAsync` takes. */
+export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
 
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME): Provider[] {
@@ -50,45 +62,19 @@ function registration(name: string = DEFAULT_NAME): Provider[] {
     );
   }
   return [
+    { provide: FAIR_LOCK_NAME, useValue: name },
     {
-      provide: FAIR_LOCK_LOGGER,
-      useValue: new Logger(name === DEFAULT_NAME ? 'FairLock' : `FairLock:${name}`),
-    },
-    {
-      provide: FAIR_LOCK_OPTIONS,
-      inject: [GIVEN_OPTIONS, FAIR_LOCK_LOGGER],
-      useFactory: (given: FairLockModuleOptions, logger: Logger): ResolvedFairLockOptions => {
-        const options = resolveOptions(given);
-        const advice = adviseOn(options);
-        if (advice !== undefined) logger.warn(advice);
-        return options;
+      provide: FAIR_LOCK_REGISTRATION,
+      inject: [GIVEN_OPTIONS, ModulesContainer],
+      useFactory: (given: FairLockModuleOptions, modules: ModulesContainer) => {
+        refuseSecondOf(name, modules);
+        return new FairLockRegistration(name, given);
       },
     },
     {
-      provide: FAIR_LOCK_STORE,
-      inject: [FAIR_LOCK_OPTIONS, FAIR_LOCK_LOGGER],
-      useFactory: (options: ResolvedFairLockOptions, logger: Logger): LockStore =>
-        createStore(options, (message) => logger.warn(message)),
-    },
-    {
-      provide: FAIR_LOCK_ENGINE,
-      inject: [FAIR_LOCK_STORE, FAIR_LOCK_OPTIONS, FAIR_LOCK_LOGGER],
-      useFactory: (store: LockStore, options: ResolvedFairLockOptions, logger: Logger): LockEngine =>
-        new LockEngine(store, {
-          waitTime: options.waitTime,
-          maxQueue: options.maxQueue,
-          maxHold: options.maxHold,
-          onLost: options.onLost,
-          drainTimeout: options.drainTimeout,
-          reentrant: options.reentrant,
-          onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
-        }),
-    },
-    {
       provide: getFairLockToken(name),
-      inject: [FAIR_LOCK_ENGINE, FAIR_LOCK_OPTIONS],
-      useFactory: (engine: LockEngine, options: ResolvedFairLockOptions) =>
-        new FairLockService(engine, options.onLost, options.maxHold),
+      inject: [FAIR_LOCK_REGISTRATION],
+      useFactory: (registration: FairLockRegistration) => registration.createService(),
     },
   ];
 }

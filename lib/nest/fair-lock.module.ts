@@ -6,17 +6,18 @@ import {
   type NestModule,
   type OnApplicationShutdown,
   type OnModuleInit,
+  Optional,
 } from '@nestjs/common';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import { type LockEngine } from '../core/lock-engine.js';
+import { LockConfigurationError } from '../core/errors.js';
 import {
-  type ASYNC_OPTIONS_TYPE,
-  FAIR_LOCK_ENGINE,
-  FAIR_LOCK_OPTIONS,
+  FAIR_LOCK_REGISTRATION,
+  type FairLockModuleAsyncOptions,
   FairLockModuleBase,
-  type OPTIONS_TYPE,
+  type FairLockRegistrationOptions,
 } from './fair-lock.module-definition.js';
-import { type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from './http-request-scope.js';
 import { installWsRequestScope } from './ws-request-scope.js';
 
@@ -40,14 +41,23 @@ export class FairLockModule
   extends FairLockModuleBase
   implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  private readonly registration: FairLockRegistration;
+
+  /** @internal Nest makes it. */
   constructor(
-    @Inject(FAIR_LOCK_OPTIONS) private readonly options: ResolvedFairLockOptions,
-    @Inject(FAIR_LOCK_ENGINE) private readonly engine: LockEngine,
+    @Optional() @Inject(FAIR_LOCK_REGISTRATION) registration: FairLockRegistration | undefined,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
     @Inject(ModulesContainer) modules: ModulesContainer,
   ) {
     super();
-    if (options.requestScope) installWsRequestScope(modules);
+    if (!registration) {
+      throw new LockConfigurationError(
+        'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
+          'once, in the root module; other modules need no import, for it is global.',
+      );
+    }
+    this.registration = registration;
+    if (registration.options.requestScope) installWsRequestScope(modules);
   }
 
   /**
@@ -55,34 +65,33 @@ export class FairLockModule
    *
    * @throws LockConfigurationError at boot, with a sentence, for an option that cannot work or does not exist
    */
-  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+  static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
     return super.forRoot(options);
   }
 
   /**
    * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
-   * `createFairLockOptions()`). `name` and `isGlobal` stand beside them, not in what they make.
+   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` stand beside them, not in what they make.
    */
-  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+  static override forRootAsync(options: FairLockModuleAsyncOptions): DynamicModule {
     return super.forRootAsync(options);
   }
 
   configure(): void {
-    if (this.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
+    if (this.registration.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
   }
 
   async onModuleInit(): Promise<void> {
-    await this.engine.start();
+    await this.registration.start();
   }
 
-  /** Nest now lets requests in flight finish, so whoever is in line without holding anything must go. */
+  /** Nest now lets requests in flight finish, so requests that wait without holding anything must go. */
   beforeApplicationShutdown(): void {
-    this.engine.beginShutdown();
+    this.registration.beginShutdown();
   }
 
   /** The requests in flight have ended; a section that no transport waits for, as of a cron job, may still run. */
   async onApplicationShutdown(): Promise<void> {
-    await this.engine.drain();
-    await this.engine.close();
+    await this.registration.end();
   }
 }

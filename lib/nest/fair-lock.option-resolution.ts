@@ -107,7 +107,7 @@ function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
   }
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(CHECKS, name)) continue;
-    if (name === 'name' || name === 'isGlobal') {
+    if (name === 'name' || name === 'isGlobal' || name === 'filter') {
       refuse(
         `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
       );

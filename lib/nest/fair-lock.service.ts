@@ -23,11 +23,12 @@ import { type LockSnapshot } from '../core/lock-store.js';
  * });
  */
 export class FairLockService {
+  /** @internal Nest makes it. */
   constructor(
     private readonly engine: LockEngine,
-    /** What a caller learns when its lock was lost: the module's option of this name. */
+    /** @internal What a caller learns when its lock was lost: the module's option of this name. */
     readonly onLost: 'signal' | 'reject',
-    /** Milliseconds after which a hold is to end: the module's option of this name. */
+    /** @internal Milliseconds after which a hold is to end: the module's option of this name. */
     readonly maxHold: number,
   ) {}
 

@@ -1,4 +1,6 @@
-import { Global, Injectable, type LoggerService, Module } from '@nestjs/common';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { type DynamicModule, Global, Injectable, type LoggerService, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -52,6 +54,23 @@ class Recorder implements LoggerService {
   warn(message: string, context: string): void {
     this.lines.push(`[${context}] ${message}`);
   }
+}
+
+/** A port that counts who connects to it. */
+async function listener() {
+  let connections = 0;
+  const server = createServer(() => void connections++).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    get connections() {
+      return connections;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, 'close');
+    },
+  };
 }
 
 describe('FairLockModule', () => {
@@ -108,6 +127,58 @@ describe('FairLockModule', () => {
     }).compile();
     expect(await module.get(Billing).bill()).toEqual([undefined, undefined, 'bill']);
     await module.close();
+  });
+
+  describe('registered twice without a name', () => {
+    @Module({ imports: [FairLockModule.forRoot({ store: 'memory' })] })
+    class OrdersFeature {}
+    @Module({ imports: [FairLockModule.forRootAsync({ useFactory: () => ({ store: 'memory' }) })] })
+    class BillingFeature {}
+    @Module({})
+    class DynamicFeature {
+      static register(): DynamicModule {
+        return { module: DynamicFeature, imports: [FairLockModule.forRoot({ isGlobal: false })] };
+      }
+    }
+
+    test.each([
+      [[OrdersFeature, BillingFeature], 'by OrdersFeature and by BillingFeature'],
+      [[BillingFeature, DynamicFeature.register()], 'by DynamicFeature and by BillingFeature'],
+    ])('stops the boot and names both modules (%#)', async (imports, named) => {
+      const boot = Test.createTestingModule({ imports }).setLogger(new Recorder()).compile();
+      await expect(boot).rejects.toThrow(LockConfigurationError);
+      await expect(boot).rejects.toThrow(`is registered 2 times without a name, ${named}.`);
+    });
+
+    test('stops the boot also where the name is given twice', async () => {
+      const named = () => FairLockModule.forRoot({ store: 'memory', name: 'billing' });
+      const boot = Test.createTestingModule({ imports: [named(), named()] })
+        .setLogger(new Recorder())
+        .compile();
+      await expect(boot).rejects.toThrow('is registered 2 times with the name "billing"');
+    });
+  });
+
+  test('without forRoot() stops the boot with a sentence', async () => {
+    const boot = Test.createTestingModule({ imports: [FairLockModule] })
+      .setLogger(new Recorder())
+      .compile();
+    await expect(boot).rejects.toThrow('FairLockModule is imported without forRoot().');
+  });
+
+  test('whose service is a stub connects to nothing', async () => {
+    await using server = await listener();
+    const stub = { withLock: (_key: string, section: () => unknown) => section() };
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ redis: `redis://127.0.0.1:${server.port}` }), OrdersModule],
+    })
+      .overrideProvider(FairLockService)
+      .useValue({ ...stub, current: () => undefined })
+      .compile();
+    await module.init();
+    expect(await module.get(Orders).pay()).toBeUndefined();
+    await module.close();
+    expect(server.connections).toBe(0);
   });
 
   test('with isGlobal: false serves those who import it', async () => {

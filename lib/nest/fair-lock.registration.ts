@@ -1,0 +1,53 @@
+import { Logger } from '@nestjs/common';
+import { LockEngine } from '../core/lock-engine.js';
+import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { FairLockService } from './fair-lock.service.js';
+import { createStore } from './fair-lock.store-factory.js';
+import { DEFAULT_NAME } from './fair-lock.tokens.js';
+
+/**
+ * One registration of the module: its options, its engine, and how they start and end with the application. Without its
+ * service, as where a test replaced that by a stub, it has no engine and connects to nothing.
+ */
+export class FairLockRegistration {
+  readonly options: ResolvedFairLockOptions;
+  private readonly logger: Logger;
+  private engine: LockEngine | undefined;
+
+  /** @throws LockConfigurationError for an option that cannot work */
+  constructor(name: string, given: FairLockModuleOptions) {
+    this.logger = new Logger(name === DEFAULT_NAME ? 'FairLock' : `FairLock:${name}`);
+    this.options = resolveOptions(given);
+    const advice = adviseOn(this.options);
+    if (advice !== undefined) this.logger.warn(advice);
+  }
+
+  createService(): FairLockService {
+    const { options, logger } = this;
+    const store = createStore(options, (message) => logger.warn(message));
+    this.engine = new LockEngine(store, {
+      waitTime: options.waitTime,
+      maxQueue: options.maxQueue,
+      maxHold: options.maxHold,
+      onLost: options.onLost,
+      drainTimeout: options.drainTimeout,
+      reentrant: options.reentrant,
+      onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
+    });
+    return new FairLockService(this.engine, options.onLost, options.maxHold);
+  }
+
+  async start(): Promise<void> {
+    await this.engine?.start();
+  }
+
+  beginShutdown(): void {
+    this.engine?.beginShutdown();
+  }
+
+  async end(): Promise<void> {
+    await this.engine?.drain();
+    await this.engine?.close();
+  }
+}

@@ -1,0 +1,21 @@
+/** What the declarations of classes that Nest makes show of the inside: nothing. */
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+test('the service and the module have no constructor that takes classes of the inside', () => {
+  const read = ts.readConfigFile(`${ROOT}/lib/tsconfig.build.json`, (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, `${ROOT}/lib`);
+  const files = ['service', 'module'].map((part) => `${ROOT}lib/nest/fair-lock.${part}.ts`);
+  const program = ts.createProgram(files, { ...options, noEmit: false, emitDeclarationOnly: true });
+  const declarations = files.map((file) => {
+    let declaration = '';
+    program.emit(program.getSourceFile(file), (_path, text) => void (declaration = text));
+    return declaration;
+  });
+  for (const declaration of declarations) {
+    expect(declaration).toContain('export declare class FairLock');
+    expect(declaration).not.toMatch(/constructor\(/);
+  }
+}, 60_000); // a whole program is compiled
