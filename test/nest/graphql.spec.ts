@@ -1,33 +1,9 @@
 import { UseFilters, UseInterceptors } from '@nestjs/common';
-import {
-  AbstractGraphQLDriver,
-  Args,
-  GqlExecutionContext,
-  type GqlModuleOptions,
-  GraphQLModule,
-  Query,
-  Resolver,
-} from '@nestjs/graphql';
-import { graphql, type GraphQLSchema } from 'graphql';
+import { Args, GqlExecutionContext, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
 import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { deferred } from '../support/waiting.js';
+import { PlainDriver } from './plain-graphql.js';
 import { ask, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
-
-/** GraphQL over HTTP with nothing but graphql-js, on either platform. */
-class PlainDriver extends AbstractGraphQLDriver {
-  async start({ schema }: GqlModuleOptions): Promise<void> {
-    const server = this.httpAdapterHost.httpAdapter;
-    server.post('/graphql', async (request: { body: { query: string } }, response: unknown) => {
-      const result = await graphql({
-        schema: schema as GraphQLSchema,
-        source: request.body.query,
-        contextValue: {},
-      });
-      server.reply(response, result, 200);
-    });
-  }
-  async stop(): Promise<void> {}
-}
 
 let gate = deferred();
 

@@ -13,7 +13,12 @@ import { type INestApplication, type ModuleMetadata } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
+import {
+  FairLockModule,
+  type FairLockModuleOptions,
+  type FairLockRegistrationOptions,
+  FairLockService,
+} from 'nestjs-fair-lock';
 import { eventually } from '../support/waiting.js';
 
 /** Long enough for whatever needs no waiting, on a busy machine. */
@@ -31,7 +36,7 @@ export interface WebApp {
 export async function webApp(
   platform: Platform,
   metadata: ModuleMetadata,
-  options: FairLockModuleOptions = {},
+  options: FairLockModuleOptions & FairLockRegistrationOptions = {},
   configure: (app: INestApplication) => void = () => undefined,
 ): Promise<WebApp> {
   const imports = [FairLockModule.forRoot({ store: 'memory', ...options }), ...(metadata.imports ?? [])];

@@ -8,7 +8,12 @@ test('the service and the module have no constructor that takes classes of the i
   const read = ts.readConfigFile(`${ROOT}/lib/tsconfig.build.json`, (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, `${ROOT}/lib`);
   const files = ['service', 'module'].map((part) => `${ROOT}lib/nest/fair-lock.${part}.ts`);
-  const program = ts.createProgram(files, { ...options, noEmit: false, emitDeclarationOnly: true });
+  const program = ts.createProgram(files, {
+    ...options,
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+  });
   const declarations = files.map((file) => {
     let declaration = '';
     program.emit(program.getSourceFile(file), (_path, text) => void (declaration = text));

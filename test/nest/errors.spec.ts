@@ -1,0 +1,259 @@
+/** What clients and the log learn of an error, on every transport, in an application that sets up nothing for it. */
+import { once } from 'node:events';
+import { type AddressInfo, type Server } from 'node:net';
+import {
+  type ArgumentsHost,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  type LoggerService,
+  type MessageEvent,
+  Query as QueryOf,
+  Sse,
+  UseFilters,
+} from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { Args, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
+import {
+  type ClientProxy,
+  ClientProxyFactory,
+  MessagePattern,
+  type MicroserviceOptions,
+  Transport,
+} from '@nestjs/microservices';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { Test } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { FairLocked, FairLockFilter, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { firstValueFrom, type Observable, of } from 'rxjs';
+import { WebSocket } from 'ws';
+import { within } from '../support/waiting.js';
+import { PlainDriver } from './plain-graphql.js';
+import { ask, PLATFORMS, SOON, waiting, leavingClient, noticed, webApp, type WebApp } from './web-app.js';
+
+const KEY = 'user:alice@example.com';
+const SECRETS = /alice|Billing\.charge|\d+\/Bill/;
+
+/** Nest's log, to look at. */
+class Recorder implements LoggerService {
+  readonly errors: string[] = [];
+  log(): void {}
+  warn(): void {}
+  error(...parts: unknown[]): void {
+    this.errors.push(parts.join(' '));
+  }
+}
+
+@Controller()
+class UsersController {
+  @Get('pay')
+  @FairLocked(KEY, { waitTime: 0 })
+  async pay(): Promise<void> {}
+
+  @Get('slow')
+  @FairLocked(KEY)
+  async slow(): Promise<void> {}
+
+  @Get('by-id')
+  @FairLocked('user:<0>')
+  async byId(@QueryOf('id') id: string): Promise<string> {
+    return id;
+  }
+
+  @Sse('feed')
+  @FairLocked(KEY, { waitTime: 0, returns: 'observable' })
+  feed(): Observable<MessageEvent> {
+    return of({ data: 'a' });
+  }
+
+  @MessagePattern('pay')
+  @FairLocked(KEY, { waitTime: 0 })
+  async payByMessage(): Promise<void> {}
+}
+
+@Resolver()
+class UsersResolver {
+  @Query(() => String)
+  @FairLocked(KEY, { waitTime: 0 })
+  async pay(): Promise<string> {
+    return 'paid';
+  }
+
+  @Query(() => String)
+  @FairLocked('user:<0>')
+  async byId(@Args('id') id: string): Promise<string> {
+    return id;
+  }
+}
+
+@UseFilters(FairLockFilter)
+@WebSocketGateway()
+class UsersGateway {
+  @SubscribeMessage('pay')
+  @FairLocked(KEY, { waitTime: 0 })
+  async pay(): Promise<void> {}
+}
+
+@WebSocketGateway({ path: '/plain' })
+class PlainGateway {
+  @SubscribeMessage('pay')
+  @FairLocked(KEY, { waitTime: 0 })
+  async pay(): Promise<void> {}
+}
+
+const BUSY = { statusCode: 423, code: 'WAIT_TIMEOUT', message: 'The lock is busy.', retryAfter: 1 };
+
+describe.each(PLATFORMS)('an application on %s that sets up nothing for errors', (platform) => {
+  let web: WebApp;
+  let recorder: Recorder;
+  beforeAll(async () => {
+    web = await webApp(
+      platform,
+      {
+        imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
+        controllers: [UsersController],
+        providers: [UsersResolver, UsersGateway, PlainGateway],
+      },
+      {},
+      (app) => app.useWebSocketAdapter(new WsAdapter(app)),
+    );
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    recorder = new Recorder();
+    web.app.useLogger(recorder);
+  });
+  const holding = () => web.locks.acquire(KEY, { label: 'Billing.charge' });
+
+  test.each(['pay', 'feed'])('answers GET /%s with 423 and logs nothing', async (path) => {
+    await using _lock = await holding();
+    const answer = await ask(`${web.url}/${path}`);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([423, '1']);
+    expect(JSON.stringify(answer.body)).toContain('The lock is busy.');
+    expect(JSON.stringify(answer)).not.toMatch(SECRETS);
+    expect(recorder.errors).toEqual([]);
+  });
+
+  test('answers a GraphQL query with code and status among the extensions, and logs nothing', async () => {
+    await using _lock = await holding();
+    const { body } = await ask(`${web.url}/graphql`, { method: 'POST', body: { query: '{ pay }' } });
+    const { message, ...extensions } = BUSY;
+    expect(body).toMatchObject({ errors: [{ message, extensions }] });
+    expect(JSON.stringify(body)).not.toMatch(SECRETS);
+    expect(recorder.errors).toEqual([]);
+  });
+
+  test('answers a gateway that names the filter, and logs nothing', async () => {
+    await using _lock = await holding();
+    expect(await answerOf('/')).toEqual({ event: 'exception', data: { status: 'error', ...BUSY } });
+    expect(recorder.errors).toEqual([]);
+  });
+
+  test('tells a gateway without the filter of an internal error only', async () => {
+    await using _lock = await holding();
+    const answer = await answerOf('/plain');
+    expect(answer).toMatchObject({ event: 'exception', data: { message: 'Internal server error' } });
+    expect(JSON.stringify(answer)).not.toMatch(SECRETS);
+  });
+
+  test('logs nothing for a client that left the line', async () => {
+    await using _lock = await holding();
+    const gone = noticed(web.app);
+    const client = leavingClient(`${web.url}/slow`);
+    await waiting(web.locks, KEY, 1);
+    client.leave();
+    await gone;
+    await waiting(web.locks, KEY, 0);
+    await ask(`${web.url}/pay`); // by its answer the error of the other has been handled
+    expect(recorder.errors).toEqual([]);
+  });
+
+  test.each(['', '?id=1&id=2'])(
+    'answers 400 to an id (%s) that makes no key, and logs nothing',
+    async (query) => {
+      const answer = await ask(`${web.url}/by-id${query}`);
+      expect(answer).toMatchObject({ status: 400, body: { code: 'KEY' } });
+      expect(recorder.errors).toEqual([]);
+    },
+  );
+
+  async function answerOf(path: string): Promise<unknown> {
+    const client = new WebSocket(web.url.replace('http', 'ws') + path);
+    await once(client, 'open');
+    const answered = within(once(client, 'message'), SOON, 'an answer');
+    client.send(JSON.stringify({ event: 'pay', data: '' }));
+    const [message] = (await answered) as [Buffer];
+    client.terminate();
+    return JSON.parse(message.toString());
+  }
+});
+
+@Catch()
+class Everything implements ExceptionFilter {
+  catch(error: Error, host: ArgumentsHost): void {
+    host
+      .switchToHttp()
+      .getResponse<{ status(code: number): { json(body: object): void } }>()
+      .status(418)
+      .json({ caught: error.message });
+  }
+}
+
+describe('the filters of an application', () => {
+  const pay = async (web: WebApp) => {
+    await using _lock = await web.locks.acquire(KEY);
+    const { status, body } = await ask(`${web.url}/pay`);
+    await web.app.close();
+    return [status, body];
+  };
+  const CAUGHT = [418, { caught: 'The lock is busy.' }];
+
+  test('answer before the one that the module registers', async () => {
+    const web = await webApp('express', { controllers: [UsersController] }, {}, (app) =>
+      app.useGlobalFilters(new Everything()),
+    );
+    expect(await pay(web)).toEqual(CAUGHT);
+  });
+
+  test('answer in place of it, also as APP_FILTER, with filter: false', async () => {
+    const web = await webApp(
+      'express',
+      { controllers: [UsersController], providers: [{ provide: APP_FILTER, useClass: Everything }] },
+      { filter: false },
+    );
+    expect(await pay(web)).toEqual(CAUGHT);
+  });
+
+  test("with filter: false and none of its own, Nest's answers 423 without any name", async () => {
+    const web = await webApp('express', { controllers: [UsersController] }, { filter: false });
+    expect(await pay(web)).toEqual([423, { statusCode: 423, message: 'The lock is busy.' }]);
+  });
+});
+
+describe('a microservice', () => {
+  test('answers with the status and logs nothing, without a filter of its own', async () => {
+    const recorder = new Recorder();
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ store: 'memory' })],
+      controllers: [UsersController],
+    }).compile();
+    const app = module.createNestMicroservice<MicroserviceOptions>({
+      transport: Transport.TCP,
+      options: { host: '127.0.0.1', port: 0 },
+      logger: recorder,
+    });
+    await app.listen();
+    const { port } = app.unwrap<Server>().address() as AddressInfo;
+    const client: ClientProxy = ClientProxyFactory.create({
+      transport: Transport.TCP,
+      options: { host: '127.0.0.1', port },
+    });
+    const lock = await module.get(FairLockService).acquire(KEY, { label: 'Billing.charge' });
+    await expect(firstValueFrom(client.send('pay', {}))).rejects.toEqual({ status: 'error', ...BUSY });
+    expect(recorder.errors).toEqual([]);
+    await lock.release();
+    await client.close();
+    await app.close();
+  });
+});

@@ -1,0 +1,18 @@
+import { AbstractGraphQLDriver, type GqlModuleOptions } from '@nestjs/graphql';
+import { graphql, type GraphQLSchema } from 'graphql';
+
+/** GraphQL over HTTP with nothing but graphql-js, on either platform. */
+export class PlainDriver extends AbstractGraphQLDriver {
+  async start({ schema }: GqlModuleOptions): Promise<void> {
+    const server = this.httpAdapterHost.httpAdapter;
+    server.post('/graphql', async (request: { body: { query: string } }, response: unknown) => {
+      const result = await graphql({
+        schema: schema as GraphQLSchema,
+        source: request.body.query,
+        contextValue: {},
+      });
+      server.reply(response, result, 200);
+    });
+  }
+  async stop(): Promise<void> {}
+}
