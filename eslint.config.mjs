@@ -22,10 +22,20 @@ export default tseslint.config(
   { ignores: ['dist/', 'dist-sample/', 'coverage/', 'reports/', '**/*.generated.ts'] },
   js.configs.recommended,
   {
-    files: ['**/*.mjs'],
+    files: ['**/*.mjs', '**/*.cjs'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['process', 'console', 'Buffer', 'URL', 'AbortController', 'AbortSignal', 'fetch', 'performance']
+        [
+          'require',
+          'process',
+          'console',
+          'Buffer',
+          'URL',
+          'AbortController',
+          'AbortSignal',
+          'fetch',
+          'performance',
+        ]
           .concat(
             'setTimeout',
             'clearTimeout',

@@ -1,0 +1,104 @@
+/**
+ * `npm run test:matrix`: the suites that depend on the server, on the servers that people have, and a smoke suite from
+ * the tarball on the runtimes that they have. A whole run writes docs/compatibility.md; `--quick` runs a part of the
+ * suites once and writes nothing. What cannot be loaded is told; where CI is set it fails.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startRedisServer } from '../../tools/redis-finder.mjs';
+import { page } from './page.mjs';
+import { installTarball, programOf as runtimeOf, RUNTIMES, smoke } from './runtimes.mjs';
+import { programOf as serverOf, SERVERS } from './servers.mjs';
+import { runSuites, SUITES } from './suites.mjs';
+
+const { quick, outputFile } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    /** As of jest: a report with the numbers of tests. */
+    json: { type: 'boolean', default: false },
+    outputFile: { type: 'string' },
+  },
+}).values;
+
+const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md');
+const folder = mkdtempSync(join(tmpdir(), 'fair-lock-matrix-'));
+const totals = { passed: 0, failed: 0 };
+
+try {
+  const app = await installTarball(folder); // first: the suites need the build
+  const servers = [];
+  for (const server of SERVERS) servers.push(await onServer(server));
+  const runtimes = await onRuntimes(app);
+  if (!quick) writeFileSync(PAGE, page({ servers, ...runtimes, columns: SUITES.map(({ name }) => name) }));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`${totals.passed} passed, ${totals.failed} failed`);
+if (outputFile) {
+  const report = {
+    numPassedTests: totals.passed,
+    numFailedTests: totals.failed,
+    numRuntimeErrorTestSuites: 0,
+  };
+  writeFileSync(outputFile, JSON.stringify(report));
+}
+process.exitCode = totals.failed > 0 ? 1 : 0;
+
+async function onServer(server) {
+  const found = await serverOf(server, folder).catch((error) => ({ skipped: error.message }));
+  if (found.skipped !== undefined) return skip(server, found.skipped);
+  const suites = SUITES.filter((suite) => (quick ? suite.quick : !suite.newest || server.newest));
+  const cells = await runSuites(suites, found.program, folder);
+  for (const [name, result] of Object.entries(cells)) count(`${found.version}, ${name}`, result);
+  return { version: found.version, cells };
+}
+
+async function onRuntimes(app) {
+  const { program, version } = await serverOf({}, folder);
+  const redis = await startRedisServer({ binary: program });
+  try {
+    const runtimes = [];
+    for (const runtime of RUNTIMES) runtimes.push(await onRuntime(runtime, app, redis.url));
+    const checks = runtimes.find(({ results }) => results)?.results.map(({ name }) => name) ?? [];
+    return {
+      runtimes,
+      checks,
+      tarballs: { ...installed(app), server: version, node: `Node ${process.versions.node}` },
+    };
+  } finally {
+    await redis.stop();
+  }
+}
+
+async function onRuntime(runtime, app, redisUrl) {
+  const found = await runtimeOf(runtime, app).catch((error) => ({ skipped: error.message }));
+  if (found.skipped !== undefined) return skip(runtime, found.skipped);
+  const results = await smoke(found.program, app, redisUrl).catch((error) => [
+    { name: 'the smoke suite', error: `${error.message} ${error.stderr ?? ''}` },
+  ]);
+  for (const { name, error } of results)
+    if (error !== undefined) console.log(`${found.version}: ${name}: ${error}`);
+  const failed = results.filter(({ error }) => error !== undefined).length;
+  count(`${found.version}, smoke suite`, { passed: results.length - failed, failed });
+  return { version: found.version, results };
+}
+
+function installed(app) {
+  const versionOf = (name) =>
+    JSON.parse(readFileSync(join(app, 'node_modules', name, 'package.json'), 'utf8')).version;
+  return { nest: versionOf('@nestjs/core'), ioredis: versionOf('ioredis') };
+}
+
+function count(what, { passed, failed }) {
+  totals.passed += passed;
+  totals.failed += failed;
+  console.log(`${what}: ${passed} passed, ${failed} failed`);
+}
+
+function skip({ name }, why) {
+  console.log(`${name}: NOT RUN. ${why}`);
+  if (process.env.CI) totals.failed += 1;
+  return { version: name, skipped: why };
+}

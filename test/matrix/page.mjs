@@ -1,0 +1,43 @@
+/** docs/compatibility.md: what ran, and how it ended. */
+export function page({ servers, runtimes, columns, checks, tarballs }) {
+  const text = [
+    '# Compatibility',
+    'Written by `npm run test:matrix`, which runs the suites below on real servers and runtimes and notes what it saw.',
+    '## Servers',
+    `Tests passed / run. "–": this suite does not run there. On ${tarballs.node}.`,
+    table(
+      ['Server', ...columns],
+      servers.map(({ version, cells, skipped }) => [
+        version,
+        ...columns.map((column, i) =>
+          skipped === undefined ? cell(cells[column]) : i === 0 ? `NOT RUN: ${skipped}` : '',
+        ),
+      ]),
+    ),
+    '## Runtimes',
+    `The package from its tarball, with Nest ${tarballs.nest} and ioredis ${tarballs.ioredis}, on ${tarballs.server}.`,
+    table(
+      ['Runtime', 'Checks'],
+      runtimes.map(({ version, results, skipped }) => [
+        version,
+        skipped === undefined ? verdict(results) : `NOT RUN: ${skipped}`,
+      ]),
+    ),
+    'The checks:',
+    checks.map((check) => `- ${check}`).join('\n'),
+  ];
+  return `${text.join('\n\n')}\n`;
+}
+
+function cell(result) {
+  return result === undefined ? '–' : `${result.passed} / ${result.passed + result.failed}`;
+}
+
+function verdict(results) {
+  const passed = results.filter(({ error }) => error === undefined).length;
+  return `${passed} / ${results.length}`;
+}
+
+function table(head, rows) {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
