@@ -4,7 +4,7 @@ import { type Job, type Queue, QueueEvents } from 'bullmq';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, within } from '../support/waiting.js';
-import { SOON, waiting } from './web-app.js';
+import { held, SOON, waiting } from './web-app.js';
 
 const connection = { url: redisUrl() };
 const prefix = uniquePrefix();
@@ -44,6 +44,7 @@ describe('a BullMQ processor', () => {
     await events.waitUntilReady();
     locks = module.get(FairLockService);
   });
+  afterEach(() => gate.resolve()); // a worker does not close before its jobs have ended
   afterAll(async () => {
     await events.close();
     await queue.obliterate({ force: true });
@@ -55,11 +56,15 @@ describe('a BullMQ processor', () => {
 
   test('is locked, in Redis: jobs of one account run one at a time', async () => {
     const jobs: Job[] = [];
-    // One by one: of jobs that come together a busy worker may leave some for later.
-    for (const inLine of [0, 1, 2]) {
-      jobs.push(await queue.add('pay', { account: 'a' }));
-      await waiting(locks, 'account:a', inLine);
-    }
+    const add = async (): Promise<unknown> => jobs.push(await queue.add('pay', { account: 'a' }));
+    // One by one, each when the one before has begun: of jobs that come together a worker that has one under way may
+    // leave the other until that ends, which here it does only when both have begun.
+    await add();
+    await held(locks, 'account:a');
+    await add();
+    await waiting(locks, 'account:a', 1);
+    await add();
+    await waiting(locks, 'account:a', 2);
     expect((await locks.inspect('account:a')).holder?.who).toMatch(/PaymentsProcessor\.process$/);
     gate.resolve();
     const done = Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
