@@ -134,6 +134,48 @@ describe('the keys of the native store', () => {
     user.disconnect();
   });
 
+  // What scripts and messages could take for the end of a field, a pattern or an escape.
+  const awkward = [
+    'a b',
+    ' ',
+    '\t',
+    '\r\n',
+    '\0',
+    'ä',
+    '注文 🔒',
+    '%',
+    '%s %1',
+    '*?[^]',
+    '"\\',
+    "'",
+    ',',
+    ':',
+    '-',
+  ];
+  test.each([
+    ...awkward.map((part) => [JSON.stringify(part), 'ours', part] as const),
+    ...awkward.map((part) => [JSON.stringify(part), "the client's", part] as const),
+  ])('with a prefix that contains %s (%s) reach the next waiter by message', async (_, whose, part) => {
+    const odd = new InProcessClients(whose === 'ours' ? `${prefix}${part}` : prefix);
+    const user = new Redis(redisUrl(), { keyPrefix: whose === 'ours' ? '' : `${prefix}${part}` });
+    try {
+      const [holder, waiter] = [await odd.start(user), await odd.start(user)];
+      const lock = await holder.engine.acquire('a');
+      const queued = deferred<number>();
+      const next = waiter.engine.acquire('a', { onQueued: queued.resolve });
+      await queued.promise;
+      const start = performance.now();
+      await lock.release();
+      await (await within(next, SOON, 'the lock')).release();
+      // By message: the next heartbeat would come after up to 667 ms.
+      expect(performance.now() - start).toBeLessThan(250);
+      expect([...holder.warnings, ...waiter.warnings]).toEqual([]);
+    } finally {
+      user.disconnect();
+      await odd.close();
+    }
+  });
+
   describe('of which one holds a foreign type', () => {
     let first: InProcessClient;
     let second: InProcessClient;

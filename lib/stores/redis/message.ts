@@ -11,11 +11,15 @@ export type Message =
     }
   | { readonly kind: 'revoked'; readonly first: number; readonly hash: string };
 
-/** `G stamp left first run hash` or `L stamp first hash`, the stamp in µs; undefined for a ping and for what is none of ours. */
+/** The name of the hash comes last: it begins with the key prefix, which may contain spaces. */
+const GRANTED = /^G (\S+) (\S+) (\S+) (\S+) (.*)$/s;
+const REVOKED = /^L \S+ (\S+) (.*)$/s;
+
+/** `G stamp left first run hash` or `L stamp first hash`, the stamp in µs; undefined for a ping and for any other text. */
 export function parseMessage(text: string): Message | undefined {
-  const parts = text.split(' ');
-  if (parts[0] === 'G' && parts.length === 6) {
-    const [, stamp, left, first, run, hash] = parts as [string, string, string, string, string, string];
+  const granted = GRANTED.exec(text);
+  if (granted) {
+    const [, stamp, left, first, run = '', hash = ''] = granted;
     return {
       kind: 'granted',
       stamp: Number(stamp) / 1_000,
@@ -25,8 +29,9 @@ export function parseMessage(text: string): Message | undefined {
       hash,
     };
   }
-  if (parts[0] === 'L' && parts.length === 4) {
-    const [, , first, hash] = parts as [string, string, string, string];
+  const revoked = REVOKED.exec(text);
+  if (revoked) {
+    const [, first, hash = ''] = revoked;
     return { kind: 'revoked', first: Number(first), hash };
   }
   return undefined;
