@@ -181,6 +181,7 @@ export type StoreFailure =
   | 'out-of-memory'
   | 'loading'
   | 'busy'
+  | 'wrong-credentials'
   | 'not-permitted'
   | 'foreign-type'
   | 'refused';

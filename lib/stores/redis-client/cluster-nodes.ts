@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from './hash-slot.js';
-import { readRunId } from './run-id.js';
+import { introduce } from './introduction.js';
 
 /** Least time between two questions to the Cluster who serves what, ms: a failover is many refusals, and one answer. */
 const REFRESH_PAUSE = 100;
@@ -16,11 +16,18 @@ export class ClusterNodes {
   /**
    * @param onServers another server answers for some of the slots, or it became known which one
    * @param onGone the connection to the node at this address broke
+   * @param onTime the node at this address told its time
    */
   constructor(
     private readonly cluster: Cluster,
     private readonly onServers: () => void,
     private readonly onGone: (address: string) => void,
+    private readonly onTime: (
+      address: string,
+      sentAt: number,
+      receivedAt: number,
+      serverTime: number,
+    ) => void,
   ) {
     for (const node of cluster.nodes()) this.watch(node);
     cluster.on('+node', (node: Redis) => this.watch(node));
@@ -68,7 +75,9 @@ export class ClusterNodes {
       this.connections += 1;
       // Where it is not told, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
-      void readRunId(node).then((id) => this.answers(address, id ?? unnamed));
+      void introduce(node, (...time) => this.onTime(address, ...time)).then((id) =>
+        this.answers(address, id ?? unnamed),
+      );
     };
     node.on('ready', onReady);
     node.on('close', () => {

@@ -2,10 +2,16 @@ import type { Cluster, Redis } from 'ioredis';
 import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
-import { readRunId } from './run-id.js';
+import { BackOff } from './back-off.js';
+import { introduce } from './introduction.js';
 import type { Script } from './script.js';
 import { ScriptSender } from './script-sender.js';
-import { commandTimeout, toCommandFailure, type CommandFailure } from './server-failure.js';
+import {
+  commandTimeout,
+  refusedCredentials,
+  toCommandFailure,
+  type CommandFailure,
+} from './server-failure.js';
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
 const PROBE_SHARE = 1 / 2;
@@ -25,6 +31,9 @@ export class CommandConnection {
   private suspected = false;
   private closed = false;
   private readonly scripts: ScriptSender;
+  private readonly backOff = new BackOff();
+  /** Why the last attempt to connect failed, where that was not the network. */
+  private refusal: CommandFailure | undefined;
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
@@ -32,6 +41,9 @@ export class CommandConnection {
 
   /** Called after each connect, when it is known who answers; on a Cluster also when others serve some slots. */
   onConnected: (() => void) | undefined;
+  /** Called before that with the time of a server (ms), and when it was asked and answered on the monotonic clock. */
+  onServerTime:
+    ((address: string, sentAt: number, receivedAt: number, serverTime: number) => void) | undefined;
   /** Called after each loss of a connection, with the address that it led to. */
   onClosed: ((address: string) => void) | undefined;
 
@@ -47,17 +59,24 @@ export class CommandConnection {
     private readonly timeout: number,
   ) {
     const { client } = connection;
-    this.scripts = new ScriptSender(client, (key) => this.addressOf(key));
+    this.scripts = new ScriptSender(client);
     if (client.isCluster) {
       const onServers = (): void => this.onConnected?.();
-      this.nodes = new ClusterNodes(client as Cluster, onServers, (address) => this.onClosed?.(address));
+      this.nodes = new ClusterNodes(
+        client as Cluster,
+        onServers,
+        (address) => this.closedTo(address),
+        (...time) => this.onServerTime?.(...time),
+      );
     }
     client.on('ready', () => this.onReady());
     client.on('close', () => {
       this.serverRunId = undefined;
       this.server = undefined;
-      this.onClosed?.(THE_SERVER);
+      this.closedTo(THE_SERVER);
     });
+    const onError = (error: unknown): void => void (this.refusal = refusedCredentials(error));
+    client.on(client.isCluster ? 'node error' : 'error', onError);
   }
 
   get client(): Redis | Cluster {
@@ -66,6 +85,11 @@ export class CommandConnection {
 
   get ready(): boolean {
     return this.client.status === 'ready';
+  }
+
+  /** Why there is no connection: the server refuses the credentials; undefined: it is connected, or cannot be reached. */
+  get refused(): CommandFailure | undefined {
+    return this.refusal;
   }
 
   /** Where the server listens that keeps `key`; undefined while that is not known. */
@@ -114,7 +138,7 @@ export class CommandConnection {
       const overdue = (): void => {
         if (ended) return;
         ended = true;
-        reject(commandTimeout(this.timeout));
+        reject(this.backOff.after(commandTimeout(this.timeout), this.ready));
         this.suspect(sentAt);
       };
       // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
@@ -126,14 +150,17 @@ export class CommandConnection {
       };
       const replied = (reply: unknown): void => {
         this.lastReply = performance.now();
+        this.backOff.end();
         end();
         resolve(reply);
       };
       const refused = (error: unknown): void => {
         end();
-        reject(this.refused(error));
+        reject(this.failureOf(error));
       };
-      this.scripts.send(script, keys, args, () => ended).then(replied, refused);
+      this.scripts
+        .send(script, keys, args, this.addressOf(keys[0] ?? ''), () => ended)
+        .then(replied, refused);
     });
   }
 
@@ -144,11 +171,17 @@ export class CommandConnection {
     await closeClient(this.client, limit);
   }
 
-  private refused(error: unknown): CommandFailure {
+  private failureOf(error: unknown): CommandFailure {
     const failure = toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
-    return failure;
+    const why = failure.failure === 'unreachable' && failure.effect === 'none' ? this.refusal : undefined;
+    return this.backOff.after(why ?? failure, this.ready);
+  }
+
+  private closedTo(address: string): void {
+    this.scripts.forget(address);
+    this.onClosed?.(address);
   }
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
@@ -172,15 +205,18 @@ export class CommandConnection {
 
   private onReady(): void {
     this.suspected = false;
+    this.refusal = undefined;
     this.readySince = performance.now();
-    const unnamed = `connection ${(this.connections += 1)}`;
-    for (const done of this.readyWaiters) done();
-    readRunId(this.client)
-      .then((id) => {
-        this.serverRunId = id;
-        this.server = id ?? unnamed;
-        this.onConnected?.();
-      })
-      .catch(() => undefined);
+    const connection = (this.connections += 1);
+    const time = (sentAt: number, receivedAt: number, serverTime: number): void =>
+      this.onServerTime?.(THE_SERVER, sentAt, receivedAt, serverTime);
+    void introduce(this.client, time).then((id) => {
+      // With the server's time, so that the first command carries a deadline that the server can judge.
+      for (const done of this.readyWaiters) done();
+      if (connection !== this.connections || !this.ready) return;
+      this.serverRunId = id;
+      this.server = id ?? `connection ${connection}`;
+      this.onConnected?.();
+    });
   }
 }

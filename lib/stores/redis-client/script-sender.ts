@@ -2,64 +2,61 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Script } from './script.js';
 
 /**
- * Sends scripts by their digests (EVALSHA), and brings a script to a server that does not know it.
+ * Sends scripts: the first time on a connection as text (EVAL), which makes the server keep it, from then on by digest (EVALSHA).
  *
- * After a restart or a failover the server knows none of them. The first command that learns this sends the text (EVAL);
- * the others of the same script wait for its reply and then go by digest again, in their order.
+ * What is sent by digest right behind the text is carried out behind it, so nothing waits, and no script is sent twice to a
+ * server that was restarted or has taken another one's place.
  */
 export class ScriptSender {
-  /** The scripts that are on their way to a server, by digest and address. None of these promises rejects. */
-  private readonly loading = new Map<string, Promise<void>>();
+  /** By address: which scripts its server has got by the present connection, and the number of that sending. */
+  private readonly sent = new Map<string | undefined, Map<string, number>>();
+  private sendings = 0;
 
-  constructor(
-    private readonly client: Redis | Cluster,
-    /** Where the server listens that keeps a key; undefined while that is not known. */
-    private readonly addressOf: (key: string) => string | undefined,
-  ) {}
+  constructor(private readonly client: Redis | Cluster) {}
+
+  /** The connection to a server broke: the next server at this address may know no script. */
+  forget(address: string): void {
+    this.sent.delete(address);
+  }
 
   /**
-   * @param ended tells whether the caller has stopped waiting: then the command is not sent any more
+   * @param address where the server listens that keeps the keys; undefined while that is not known
+   * @param ended tells whether the caller has stopped waiting: then the command is not sent again
    * @throws what ioredis rejects with
    */
   async send(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
+    address: string | undefined,
     ended: () => boolean,
   ): Promise<unknown> {
-    let loading = this.loading.size > 0 ? this.loading.get(this.placeOf(script, keys)) : undefined;
+    const { client } = this;
     for (;;) {
-      if (loading) {
-        await loading;
-        if (ended()) return undefined;
+      const known = this.sentTo(address);
+      const sending = known.get(script.sha1);
+      if (sending === undefined) {
+        known.set(script.sha1, (this.sendings += 1));
+        return client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
       }
       try {
-        return await this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
+        return await client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
       } catch (error) {
-        // The server does not know the script, so it did not run.
+        // The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: it did not run.
         if (!isNoScript(error) || ended()) throw error;
       }
-      const place = this.placeOf(script, keys);
-      loading = this.loading.get(place);
-      if (!loading) return this.load(place, script, keys, args);
+      // Unless another command has sent the text meanwhile.
+      if (known.get(script.sha1) === sending) known.delete(script.sha1);
     }
   }
 
-  /** Runs the script from its text, after which the server knows it. */
-  private load(
-    place: string,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
-    const reply = this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
-    const done = (): void => void this.loading.delete(place);
-    this.loading.set(place, reply.then(done, done));
-    return reply;
-  }
-
-  private placeOf({ sha1 }: Script, [key = '']: readonly string[]): string {
-    return `${sha1} ${this.addressOf(key)}`;
+  private sentTo(address: string | undefined): Map<string, number> {
+    let known = this.sent.get(address);
+    if (!known) {
+      known = new Map();
+      this.sent.set(address, known);
+    }
+    return known;
   }
 }
 

@@ -5,6 +5,9 @@ export type Effect = 'none' | 'unknown';
 
 /** A command that got no usable answer. Internal: callers see `error`. */
 export class CommandFailure extends Error {
+  /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
+  retryAfter = 100;
+
   constructor(
     readonly effect: Effect,
     /** Whether the same command may succeed a moment later. */
@@ -18,6 +21,11 @@ export class CommandFailure extends Error {
   get failure(): StoreFailure | undefined {
     return this.error instanceof LockStoreUnavailableError ? this.error.failure : undefined;
   }
+
+  after(pause: number): this {
+    this.retryAfter = pause;
+    return this;
+  }
 }
 
 interface Known {
@@ -27,6 +35,15 @@ interface Known {
   readonly retriable: boolean;
   readonly text: string;
 }
+
+/** No password where one is needed, a wrong one, or a user that does not exist or is disabled. */
+const CREDENTIALS = /NOAUTH|WRONGPASS/;
+const REFUSED_CREDENTIALS =
+  'Redis refuses the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
+
+/** Outside a script; inside one from 7.2 on, and in Valkey; inside one up to 7.0. */
+export const NO_RIGHT =
+  /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
 /**
  * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a
@@ -65,9 +82,15 @@ const KNOWN: readonly Known[] = [
     true,
     'the cluster does not serve this slot at the moment',
   ),
-  known(/BUSY/, 'busy', 'none', true, 'Redis is busy with a script of somebody else'),
-  known(/NOAUTH|WRONGPASS/, 'not-permitted', 'none', false, 'Redis did not accept the credentials'),
-  known(/NOPERM/, 'not-permitted', 'unknown', false, 'the Redis user lacks a right that the lock needs'),
+  known(/BUSY/, 'busy', 'none', true, 'Redis is busy with another script'),
+  known(CREDENTIALS, 'wrong-credentials', 'none', false, REFUSED_CREDENTIALS),
+  known(
+    NO_RIGHT,
+    'not-permitted',
+    'unknown',
+    false,
+    'the Redis user lacks a right that the lock needs (ACL)',
+  ),
   known(
     /isn't writeable|Cluster isn't ready|enableOfflineQueue/,
     'unreachable',
@@ -118,6 +141,17 @@ export function toCommandFailure(cause: unknown): CommandFailure {
     'unknown',
     true,
     new LockStoreUnavailableError('unreachable', text, plain(cause)),
+  );
+}
+
+/** Why a connection cannot be made, if it is for the credentials. They may be rotated, so repeating makes sense. */
+export function refusedCredentials(cause: unknown): CommandFailure | undefined {
+  if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
+  const text = `The lock store could not serve: ${REFUSED_CREDENTIALS}. The lock was not taken.`;
+  return new CommandFailure(
+    'none',
+    true,
+    new LockStoreUnavailableError('wrong-credentials', text, plain(cause)),
   );
 }
 

@@ -21,6 +21,8 @@ export interface Needs {
 
 /** The oldest Redis whose commands the scripts use. */
 const OLDEST = [6, 2] as const;
+/** The digest of no script, to see whether scripts may be called by digest. */
+const NO_SCRIPT = '0'.repeat(40);
 /** A host whose clock differs from that of Redis by more than this (ms) is told at start. */
 const CLOCK_TOLERANCE = 2_000;
 
@@ -37,9 +39,12 @@ export async function reportOnServer(
   onWarning: (message: string) => void,
 ): Promise<void> {
   if (!connection.ready) {
+    const [what, advice] = connection.refused
+      ? ['Redis refuses the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
+      : [`Redis did not answer within ${limit} ms`, 'Check the address and the network'];
     onWarning(
-      `Redis did not answer within ${limit} ms at start. The application starts all the same; until Redis can be ` +
-        'reached, every request for a lock fails with STORE_UNAVAILABLE. Check the address, the credentials and the network.',
+      `${what} at start. The application starts all the same; until there is a connection, every request for a lock fails ` +
+        `with STORE_UNAVAILABLE. ${advice}.`,
     );
     return;
   }
@@ -86,6 +91,7 @@ async function tryRights(
   });
   await Promise.all([
     connection.client.eval('return 1', 1, key).catch(note),
+    connection.client.evalsha(NO_SCRIPT, 1, key).catch(note),
     tried.catch((error: unknown) => note(toCommandFailure(error).error.cause)),
   ]);
 }
@@ -108,8 +114,8 @@ function noteRefusal(missing: Set<string>, error: unknown, keys: string): void {
 
 /** The part of an ACL rule that a script's command wanted. */
 function rightFor(command: string, message: string, keys: string, channels: string): string {
-  if (message.includes('keys')) return `~${keys}`;
-  if (message.includes('channel')) return `&${channels}`;
+  if (/access .*\bkeys?\b/.test(message)) return `~${keys}`;
+  if (/(access|publish) .*\bchannel\b/.test(message)) return `&${channels}`;
   const [name = '', subcommand] = command.toLowerCase().split(' ');
   return name === 'pubsub' ? `+${name}|${subcommand?.toLowerCase()}` : `+${name}`;
 }

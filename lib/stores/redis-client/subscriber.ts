@@ -1,5 +1,5 @@
 import { closeClient, type Closable } from './close-client.js';
-import { readRunId } from './run-id.js';
+import { readRunId } from './introduction.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;

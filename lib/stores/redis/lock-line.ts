@@ -1,5 +1,6 @@
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { WatchEntry, Watched } from '../../core/watchdog.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
 import type { ClientContext } from './client-context.js';
 import { GrantOfLine, type LineOfGrant } from './grant-of-line.js';
 import type { HeldRun } from './held-run.js';
@@ -13,7 +14,7 @@ import type { Waiter } from './waiter.js';
 /** Neighbours in line look after an ended lease one after the other: ms between them, and for how many. */
 const WAKE_SPREAD = 5;
 const WAKE_PLACES = 20;
-/** Pause before a failed heartbeat is tried again, ms. */
+/** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
 const RETRY_PAUSE = 100;
 
 /**
@@ -189,16 +190,16 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.wakeAt = Infinity;
     this.owed = false;
     const { run } = this.grant;
-    const spoken = (confirmed: boolean): void => {
+    const spoken = (confirmed: boolean, pause = RETRY_PAUSE): void => {
       if (!confirmed) {
         run?.current?.lease.doubt();
-        this.nextBeat = performance.now() + RETRY_PAUSE;
+        this.nextBeat = Math.min(this.nextBeat, performance.now() + pause);
       }
       this.beating = false;
       this.end();
     };
     this.begin();
-    this.speak().then(spoken, () => spoken(false));
+    this.speak().then(spoken, (error: unknown) => spoken(false, toCommandFailure(error).retryAfter));
     // A lease that runs out meanwhile is lost then, not when the answer fails to come.
     this.arrange();
   }

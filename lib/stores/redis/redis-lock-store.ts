@@ -133,6 +133,7 @@ export class RedisLockStore implements LockStore {
     // Told at once, so that nobody takes this client's silence for a death, nor its coming back for a standing (R6).
     this.subscriber.onDown = () => this.lookAtAll();
     this.connection.onConnected = () => this.onConnected();
+    this.connection.onServerTime = (address, ...time) => this.clocks.of(address).observe(...time);
     // Another server may answer next, with another clock.
     this.connection.onClosed = (address) => this.clocks.forget(address);
   }

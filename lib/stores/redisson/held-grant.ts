@@ -2,13 +2,11 @@ import { Lease } from '../../core/lease.js';
 import type { Grant } from '../../core/lock-store.js';
 import type { Watched } from '../../core/watchdog.js';
 import { safetyMargin } from '../redis-client/safety-margin.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
 import type { ClientContext } from './client-context.js';
 import type { Answer } from './line-commands.js';
 import type { LineKeys } from './line-keys.js';
 import type { Waiter } from './waiter.js';
-
-/** Pause before a renewal that failed is tried again, ms. */
-const RETRY_PAUSE = 100;
 
 /**
  * A grant that this client has: renewed by the watchdog until it is released or lost.
@@ -109,9 +107,9 @@ export class HeldGrant implements Watched, Grant {
       else if (status === 'GONE') {
         this.lease.lose('Redis no longer has this grant (it was released by force, or the data was lost)');
       } else this.nextRenewal = 0; // too late by Redis time, which is known better now
-    } catch {
+    } catch (error) {
       this.lease.doubt();
-      this.nextRenewal = performance.now() + RETRY_PAUSE;
+      this.nextRenewal = Math.min(this.nextRenewal, performance.now() + toCommandFailure(error).retryAfter);
     }
     this.renewing = false;
     this.schedule();

@@ -68,6 +68,7 @@ export class RedissonLockStore implements LockStore {
     const clocks = new ServerClocks(() => undefined);
     this.connection = new CommandConnection(commands, options.commandTimeout);
     this.connection.onConnected = () => this.lookAtAll();
+    this.connection.onServerTime = (address, ...time) => clocks.of(address).observe(...time);
     // Another server may answer next, with another clock.
     this.connection.onClosed = (address) => clocks.forget(address);
     this.subscriber = new Subscriber(subscriptions.client);

@@ -109,6 +109,10 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return this.send('info', [section]);
   }
 
+  time(): Promise<unknown> {
+    return this.send('time', []);
+  }
+
   async subscribe(...channels: string[]): Promise<unknown> {
     const reply = await this.send('subscribe', channels);
     for (const channel of channels) this.channels.add(channel);

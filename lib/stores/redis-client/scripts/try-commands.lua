@@ -12,8 +12,10 @@ for _, command in ipairs(ARGV) do
   end
   local reply = redis.pcall(unpack(words))
   local message = type(reply) == 'table' and reply.err
-  -- "can't run this command", "can't access at least one of the keys", "can't publish to the channel", "Unknown command"
-  if message and (string.find(message, "can't", 1, true) and not string.find(message, 'READONLY', 1, true)
+  -- Up to 7.0: "can't run this command", "can't access at least one of the keys", "can't publish to the channel"; from 7.2
+  -- on, and in Valkey: "ACL failure in script: …"; all: "Unknown command".
+  if message and (string.find(message, 'ACL failure', 1, true)
+    or string.find(message, "can't", 1, true) and not string.find(message, 'READONLY', 1, true)
     or string.find(message, 'NOPERM', 1, true) or string.find(message, 'nknown', 1, true)) then
     refused[#refused + 1] = command
     refused[#refused + 1] = message

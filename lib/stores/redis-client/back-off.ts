@@ -1,0 +1,28 @@
+import type { CommandFailure } from './server-failure.js';
+
+/** Bounds of the pause before a command is repeated, ms. */
+const SHORTEST = 100;
+const LONGEST = 1_000;
+/** Of the time for which nothing has been answered, the part that a pause takes. */
+const SHARE = 1 / 4;
+
+/**
+ * How long the locks of a client wait before they repeat what failed: together, so that a thousand of them do not keep a
+ * process busy, and a server that comes back is not met by all of them ten times a second.
+ */
+export class BackOff {
+  private since: number | undefined;
+
+  /** A command was answered. */
+  end(): void {
+    this.since = undefined;
+  }
+
+  /** Adds the pause to a failure. Without a connection there is nothing to repeat: every lock asks when there is one again. */
+  after(failure: CommandFailure, connected: boolean): CommandFailure {
+    const time = performance.now();
+    this.since ??= time;
+    const pause = Math.min(Math.max(SHORTEST, (time - this.since) * SHARE), LONGEST);
+    return failure.after(connected ? pause : Infinity);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Cluster, Redis } from 'ioredis';
+
+/**
+ * What a server tells of itself when a connection to it is ready: its run id, and its time. Never rejects.
+ *
+ * @param onTime is called with the server's time (ms), and when it was asked and answered on the monotonic clock
+ * @returns the run id; undefined where that is not told (no permission, a Cluster with many servers)
+ */
+export async function introduce(
+  client: Redis | Cluster,
+  onTime: (sentAt: number, receivedAt: number, serverTime: number) => void,
+): Promise<string | undefined> {
+  if (client.isCluster) return undefined;
+  const sentAt = performance.now();
+  const [id] = await Promise.all([
+    readRunId(client),
+    client.time().then(
+      ([seconds, micros]) =>
+        onTime(sentAt, performance.now(), Number(seconds) * 1_000 + Number(micros) / 1_000),
+      () => undefined,
+    ),
+  ]);
+  return id;
+}
+
+/** As much of a client as it takes to ask; one that goes to any node of a Cluster has no `info`. */
+interface Asked {
+  readonly isCluster: boolean;
+  info?(section: string): Promise<string>;
+}
+
+/** The run id of the server, or undefined where that is not told. Never rejects. */
+export async function readRunId(client: Asked): Promise<string | undefined> {
+  if (client.isCluster) return undefined;
+  try {
+    return /run_id:(\w+)/.exec((await client.info?.('server')) ?? '')?.[1];
+  } catch {
+    return undefined;
+  }
+}

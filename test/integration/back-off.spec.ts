@@ -1,0 +1,32 @@
+import { jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix } from '../support/redis.js';
+import { pause } from '../support/waiting.js';
+
+const LOCKS = 50;
+const LEASE = 30_000;
+const OUTAGE = 1_500;
+
+test('while Redis is away, the locks that are held try their heartbeats no more often than usual', async () => {
+  const server = await startRedisServer();
+  const times = { lease: LEASE, livenessWindow: LEASE, commandTimeout: 1_000 };
+  const clients = new InProcessClients(uniquePrefix(), times);
+  const spies: { mock: { calls: unknown[] } }[] = [];
+  const client = await clients.start(() => {
+    const redis = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true });
+    spies.push(jest.spyOn(redis, 'evalsha'), jest.spyOn(redis, 'eval'));
+    return redis;
+  });
+  const sent = (): number => spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  try {
+    for (let i = 0; i < LOCKS; i += 1) await client.engine.acquire(`lock-${i}`);
+    const before = sent();
+    await server.kill();
+    await pause(OUTAGE);
+    // One for each lock when the subscriber's connection broke, and one when that of the commands did.
+    expect(sent() - before).toBeLessThanOrEqual(2 * LOCKS);
+  } finally {
+    await clients.close();
+  }
+});

@@ -1,0 +1,43 @@
+import { Redis } from 'ioredis';
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+
+describe('a server that refuses the credentials', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let clients: InProcessClients;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url);
+    await admin.config('SET', 'requirepass', 'right-one');
+    clients = new InProcessClients(uniquePrefix());
+  });
+  afterAll(async () => {
+    await clients.close();
+    admin.disconnect();
+    await server.stop();
+  });
+
+  test.each([
+    ['a wrong password', ':s3cret-wrong@'],
+    ['an unknown user', 'stranger:s3cret-wrong@'],
+    ['no password', ''],
+  ])('for %s: start and requests say so, without the password', async (_, credentials) => {
+    const client = await clients.start(server.url.replace('redis://', `redis://${credentials}`));
+    expect(client.warnings.join()).toMatch(/refuses the credentials/);
+    const refused = await client.engine.acquire('a').catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      failure: 'wrong-credentials',
+      details: expect.stringMatching(/refuses the credentials.*check user name and password/) as unknown,
+    });
+    expect(JSON.stringify([refused, client.warnings]) + String(refused)).not.toContain('s3cret');
+  });
+
+  test('until they are right: then requests are served', async () => {
+    const client = await clients.start(server.url.replace('redis://', 'redis://:late-one@'));
+    const early = client.engine.acquire('b');
+    await admin.config('SET', 'requirepass', 'late-one');
+    await (await early).release();
+  });
+});

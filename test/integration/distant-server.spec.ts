@@ -1,0 +1,27 @@
+import { InProcessClients } from '../support/in-process-client.js';
+import { startRedisServer, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+const COMMAND_TIMEOUT = 1_000;
+/** Each way, ms: a round trip takes more than a third of the command timeout. */
+const DELAY = 200;
+
+test('the first request of a client is served where a round trip takes more than a third of commandTimeout', async () => {
+  const server = await startRedisServer();
+  const proxy = await TcpProxy.start(server.url);
+  const times = { lease: 30_000, livenessWindow: 30_000, commandTimeout: COMMAND_TIMEOUT };
+  const clients = new InProcessClients(uniquePrefix(), times);
+  try {
+    proxy.disturb({ delay: DELAY });
+    const { engine } = await clients.start(proxy.url);
+    const start = performance.now();
+    const lock = await engine.acquire('a');
+    // By one command, which carries the script's text and a deadline that the server can judge.
+    expect(performance.now() - start).toBeLessThan(COMMAND_TIMEOUT);
+    await lock.release();
+  } finally {
+    await clients.close();
+    await proxy.close();
+    await server.stop();
+  }
+});

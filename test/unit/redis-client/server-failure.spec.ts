@@ -1,0 +1,34 @@
+import { toCommandFailure } from '../../../lib/stores/redis-client/server-failure.js';
+
+describe('a reply that refuses a right', () => {
+  const script = 'script: 37df4df413367c4b19e0d18a348b4e33caf764e6, on @user_script:1.';
+  test.each([
+    [
+      '6.2',
+      "ERR Error running script: @user_script: 1: The user executing the script can't run this command",
+    ],
+    ['7.0', `ERR The user executing the script can't run this command or subcommand ${script}`],
+    [
+      '7.0',
+      `ERR The user executing the script can't access at least one of the keys mentioned in the command arguments ${script}`,
+    ],
+    [
+      '7.0',
+      `ERR The user executing the script can't publish to the channel mentioned in the command ${script}`,
+    ],
+    ['8.2', `ERR ACL failure in script: User u has no permissions to run the 'zadd' command ${script}`],
+    ['8.2', `ERR ACL failure in script: No permissions to access a key ${script}`],
+    [
+      'Valkey 9.1',
+      'ERR ACL failure in script: No permissions to access a channel script: on @user_script:1.',
+    ],
+    ['all', "NOPERM User u has no permissions to run the 'evalsha' command"],
+  ])('of %s is not-permitted, and may have had an effect: %s', (_, message) => {
+    const { failure, effect, retriable } = toCommandFailure(new Error(message));
+    expect({ failure, effect, retriable }).toEqual({
+      failure: 'not-permitted',
+      effect: 'unknown',
+      retriable: false,
+    });
+  });
+});
