@@ -284,14 +284,14 @@ describe('the scripts of the native protocol', () => {
       await subscriber.unsubscribe(one.channel, two.channel);
       await holder.release(grant.first, grant.sequence);
       await subscriber.subscribe(two.channel);
-      two.hears = `${await runId()} 1`;
+      two.hears = `${await runId()} 0`;
       const waits = await two.heartbeat();
       expect(waits.run).toBe('');
       // It is told when asking again makes sense.
       expect(waits.wake).toBeGreaterThan(0);
       expect(waits.wake).toBeLessThanOrEqual(TIMES.grace + 1); // rounded up to a whole ms
       await subscriber.subscribe(one.channel);
-      one.hears = `${await runId()} 1`;
+      one.hears = `${await runId()} 0`;
       expect((await one.heartbeat()).run).toBe('1');
     });
 

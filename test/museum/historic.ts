@@ -189,8 +189,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'held-run.ts',
-        'this.margin = safetyMargin(this.leaseTime ?? lease);',
-        'this.margin = -safetyMargin(this.leaseTime ?? lease);',
+        'return safetyMargin(this.leaseTime ?? this.lease, left);',
+        'return -safetyMargin(this.leaseTime ?? this.lease, left);',
       ),
     ],
     proof: simulation('partition', 'cut', 'stall'),

@@ -353,7 +353,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a killed waiter costs no window',
     what: 'what is known of the clients keeps the time to live of the emptied line',
-    mutations: [inRecords("  redis.call('PEXPIRE', clients, ttl)\n", '')],
+    mutations: [inScript('acquire', "      redis.call('PEXPIRE', clients, ttl)\n", '')],
     proof: test(
       'integration/key-lifetimes.spec.ts',
       'whoever waits where the line has just been empty keeps the clients',

@@ -82,7 +82,7 @@ export class ScriptClient {
     const mode = waiting ? 'waiting' : 'idle';
     const own = oldest === undefined ? ['', ''] : [oldest, `${this.id}:${oldest}`];
     const renewal = [first, 'rolling', this.times.lease, 'by hand'];
-    return this.say(scripts.heartbeat, this.id, [deadline, ...renewal, mode, ...own, '', this.terms]);
+    return this.say(scripts.heartbeat, this.id, [deadline, ...renewal, mode, ...own, '', this.terms, 0]);
   }
 
   leave(sequence: number, waiting = false): Promise<Reply> {

@@ -5,6 +5,14 @@ import type { Finished } from './line-commands.js';
 import { safetyMargin } from '../redis-client/safety-margin.js';
 import type { Waiter } from './waiter.js';
 
+/**
+ * A section that lasts longer than this (ms) after a handoff renews its first lease and tells Redis who is inside; shorter ones,
+ * as on a lock that many want, cost no command of their own.
+ */
+const FIRST_REPORT = 100;
+/** A first lease with less left than this is renewed at once: an event loop may be blocked for so long (ms). */
+const SHORT_LEASE = 3_000;
+
 const NOBODY: readonly Waiter[] = [];
 
 /** One request's time inside. */
@@ -33,23 +41,32 @@ export class HeldRun {
   /** Set when Redis has confirmed the whole of a fixed lease. */
   confirmed: boolean;
 
-  private readonly margin: number;
+  private margin: number;
   private next = 0;
+  /** How many turns Redis knows of: whose label and token it shows, and how many wait behind it. */
+  private reported: number;
+  private enteredAt = 0;
   private since: Instant;
   private left: number;
 
   constructor(
     grant: PresentGrant,
     private readonly members: readonly (Waiter | undefined)[],
-    lease: number,
+    private readonly lease: number,
   ) {
     this.first = grant.first;
     this.run = grant.run;
     this.leaseTime = members[0]?.leaseTime;
     this.confirmed = this.leaseTime !== undefined && grant.left >= this.leaseTime;
-    this.margin = safetyMargin(this.leaseTime ?? lease);
+    this.margin = this.marginOf(grant.left);
     this.since = grant.since;
     this.left = grant.left - this.margin;
+    // Only who was never in line has its label there from the start.
+    this.reported = grant.run.length === 1 && members[0]?.ticket === 0 ? 1 : 0;
+  }
+
+  private marginOf(left: number): number {
+    return safetyMargin(this.leaseTime ?? this.lease, left);
   }
 
   /** What the release script is told of it. */
@@ -89,6 +106,7 @@ export class HeldRun {
       if (!waiter || waiter.settled) continue;
       const lease = new Lease(waiter.request.key, this.since, this.left);
       this.current = new Turn(waiter, lease, this.first + index);
+      this.enteredAt = performance.now();
       return this.current;
     }
     return undefined;
@@ -126,16 +144,40 @@ export class HeldRun {
 
   /** A renewal of this very grant, sent at `since`, left so much (M1, M2). */
   renewed(since: Instant, left: number): void {
-    if (left - this.margin - elapsedSince(since) >= this.remaining()) {
+    const margin = this.marginOf(left);
+    if (left - margin - elapsedSince(since) >= this.remaining()) {
       this.since = since;
-      this.left = left - this.margin;
+      this.margin = margin;
+      this.left = left - margin;
     }
     this.confirmed = true;
-    this.current?.lease.renew(since, left - this.margin);
+    this.current?.lease.renew(since, left - margin);
   }
 
-  /** Whether a heartbeat should still renew it: a fixed lease only until its full length is confirmed. */
+  /** How many of the run had their turn before the one that is inside. */
+  get served(): number {
+    return Math.max(0, this.next - 1);
+  }
+
+  /** Redis does not know yet who is inside, or has given a first lease only. */
+  private get unreported(): boolean {
+    return this.current !== undefined && this.reported < this.next;
+  }
+
+  /** When a heartbeat should tell Redis who is inside (monotonic ms); Infinity: it knows. */
+  get reportDue(): number {
+    if (!this.unreported || !this.current?.lease.renewable) return Infinity;
+    const short = this.remaining() < Math.min(SHORT_LEASE, (this.leaseTime ?? this.lease) / 2);
+    return short ? this.enteredAt : this.enteredAt + FIRST_REPORT;
+  }
+
+  /** A heartbeat says who is inside. */
+  report(): void {
+    this.reported = this.next;
+  }
+
+  /** Whether a heartbeat should still renew it: a fixed lease only until its full length is confirmed, and its label is known. */
   get wantsRenewal(): boolean {
-    return this.leaseTime === undefined || !this.confirmed;
+    return this.leaseTime === undefined || !this.confirmed || this.unreported;
   }
 }

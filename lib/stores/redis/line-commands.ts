@@ -47,6 +47,8 @@ export interface Renewal {
   readonly run: readonly number[];
   readonly leaseTime: number | undefined;
   readonly label: string;
+  /** How many of them had their turn before the present one. */
+  readonly served: number;
 }
 
 /** Whoever said a command: one of these is called, once. Neither must throw. */
@@ -149,6 +151,7 @@ export class LineCommands {
       waiting?.oldest ? this.memberOf(waiting.oldest) : '',
       ping ? 'ping' : '',
       this.terms.at(sentAt.monotonic),
+      renewal.served,
     ];
     if (via) {
       const order = ++this.order;

@@ -137,8 +137,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
     this.schedule();
   }
 
-  renew({ first, run, leaseTime, label }: HeldRun, via: ScriptRunner): Promise<Answer> {
-    return this.heartbeat({ first, run, leaseTime, label }, false, via);
+  renew({ first, run, leaseTime, label, served }: HeldRun, via: ScriptRunner): Promise<Answer> {
+    return this.heartbeat({ first, run, leaseTime, label, served }, false, via);
   }
 
   schedule(): void {
@@ -161,7 +161,7 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       // The first lease is by the settings of whoever passed the lock on, which may be shorter than this client's.
       if (run?.wantsRenewal && run.current?.lease.renewable)
         this.nextBeat = Math.min(this.nextBeat, time + left / 2);
-      due = Math.min(due, this.nextBeat);
+      due = Math.min(due, this.nextBeat, run?.reportDue ?? Infinity);
     }
     // Looking at the lease then is what makes it lost (R12).
     due = Math.min(due, time + left);
@@ -178,7 +178,8 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
   onDue(): void {
     const lost = this.grant.run?.current?.lease.state === 'lost';
     const time = performance.now();
-    if (!lost && !this.beating && (time >= this.nextBeat || time >= this.wakeAt)) this.beat();
+    const due = Math.min(this.nextBeat, this.wakeAt, this.grant.run?.reportDue ?? Infinity);
+    if (!lost && !this.beating && time >= due) this.beat();
     else this.arrange();
   }
 
@@ -214,7 +215,9 @@ export class LockLine implements Watched, LineOfRequests, LineOfGrant {
       run: renewing?.run ?? late?.run ?? [],
       leaseTime: renewing ? renewing.leaseTime : this.requests.get(late?.run[0] ?? 0)?.leaseTime,
       label: run?.label ?? '',
+      served: run?.served ?? 0,
     };
+    renewing?.report();
     const ping = subscriptionCheck.wantsPing();
     const say = (via?: ScriptRunner): Promise<Answer> => this.heartbeat(renewal, ping, via);
     const hear = (answer: Answer, counts: boolean): void => {

@@ -15,6 +15,7 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
     number,
     string[],
     string,
+    number,
   ];
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
@@ -34,6 +35,11 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
     waiters,
     queueLength,
   };
+}
+
+/** The first token of the present grant, by which it is ended; undefined where nothing holds the lock. */
+export function presentGrantOf(reply: unknown): number | undefined {
+  return (reply as number[])[9] || undefined;
 }
 
 /** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid, window. */

@@ -18,7 +18,7 @@ import type { ClientContext } from './client-context.js';
 import { LineCommands, type LineKeys } from './line-commands.js';
 import { LockLine } from './lock-line.js';
 import { LockLines, type LinePlace } from './lock-lines.js';
-import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { MOST_WAITERS_SHOWN, presentGrantOf, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
 import { PrimaryMarker } from './primary-marker.js';
@@ -171,10 +171,11 @@ export class RedisLockStore implements LockStore {
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
-    const reply = await this.say(() =>
-      this.context.commands.inspect(this.keysOf(encodeName(key)), MOST_WAITERS_SHOWN),
-    );
-    return toSnapshot(key, reply);
+    return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
+  }
+
+  private look(key: string, waiters: number): Promise<unknown> {
+    return this.say(() => this.context.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
   async forceRelease(key: string): Promise<boolean> {
@@ -192,7 +193,7 @@ export class RedisLockStore implements LockStore {
   /** Undefined: nothing holds the lock; 0: no script can read who does. */
   private async presentToken(key: string): Promise<number | undefined> {
     try {
-      return (await this.inspect(key)).holder?.token;
+      return presentGrantOf(await this.look(key, 0));
     } catch (error) {
       if (error instanceof LockProtocolError) return 0;
       throw error;

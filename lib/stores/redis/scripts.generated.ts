@@ -3,7 +3,7 @@
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '2662131c108e18a404c9c1d7dfefd38a55730f86',
+  sha1: '00dfc659bd9619f12c4ec532689cd6064270e182',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -68,6 +68,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -203,7 +212,7 @@ end
 return now >= grantableAt
 end
 end
-local function take()
+local take = free and function()
 local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
 if not whole(duration) or not whole(ARGV[4]) then
 return protocolError('arguments of the command')
@@ -235,19 +244,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -302,20 +303,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -332,8 +320,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -341,7 +336,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()
@@ -366,7 +361,9 @@ end
 crowd()
 redis.call('ZADD', queue, text, member)
 if waiting == 0 then
-beginLine()
+local ttl = int(WINDOW + RETENTION)
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
 end
 if ticket > last then
 redis.call('HSET', hash, 'ticket', text)
@@ -377,10 +374,11 @@ end
 end
 end
 local function queued()
-local _, commas = string.gsub(run, ',', '')
-return answer('QUEUED', ticket, (newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0) + commas)
+local before = newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0
+return answer('QUEUED', ticket, before + unserved())
 end
-local crowded = newcomer and maxQueue >= 0 and waiting >= maxQueue
+local inRun = not free and maxQueue >= 0 and unserved() or 0
+local crowded = newcomer and maxQueue >= 0 and waiting + inRun >= maxQueue
 if mode == 'wait' and not free and not crowded then
 join()
 return queued()
@@ -658,8 +656,8 @@ end
 if crowded then
 prune()
 waiting = redis.call('ZCARD', queue)
-if waiting >= maxQueue then
-return answer('FULL', waiting)
+if waiting + inRun >= maxQueue then
+return answer('FULL', waiting + inRun)
 end
 end
 if free then
@@ -678,7 +676,7 @@ return queued()`,
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '900060a0fe20345067f97327bedf17a52e331e40',
+  sha1: '868d698de63220f9b8f5186b79477babe5d6d096',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -727,6 +725,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -826,19 +833,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -893,20 +892,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -923,8 +909,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -932,7 +925,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()
@@ -1257,7 +1250,7 @@ return answer(status)`,
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '9e5e701cd147fa45871f08aca14f93a56cda0294',
+  sha1: '1bc9fa49dda11c1b51b1ae2f0d7a2e62fb844f75',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1305,6 +1298,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -1391,7 +1393,7 @@ end
 if not whole(ARGV[5]) then
 return protocolError('arguments of the command')
 end
-local terms, guard = ARGV[11], ARGV[12]
+local terms, guard = ARGV[11], ARGV[13]
 local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
 string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
 if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
@@ -1410,19 +1412,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -1477,20 +1471,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -1507,8 +1488,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -1516,7 +1504,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()
@@ -1839,6 +1827,9 @@ if ends >= leaseEnd then
 from, lease, leaseEnd = start, ARGV[5], ends
 end
 label = ARGV[6]
+if string.find(run, ',', 1, true) then
+redis.call('HSET', hash, 'turn', first .. ' ' .. ARGV[12])
+end
 write(WINDOW + RETENTION)
 else
 settle()
@@ -1857,7 +1848,7 @@ return answer(status, heardBy or -1)`,
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '1614b830104b059eacca9fa97e214e4ea9670a2d',
+  sha1: '6dcd7e3ab2ad6877642273500fb7f087db97ed1f',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -1905,6 +1896,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -1985,27 +1985,50 @@ return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd 
 end
 return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
 end
-local members = redis.call('ZRANGE', queue, 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local waiters = {}
+local records = {}
+local function show(member, ticket)
+local name = string.match(member, '^[^:]+') or ''
+if not records[name] then
+records[name] = { redis.call('ZSCORE', clients, name) or '0', redis.call('HGET', hash, 'c:' .. name) or '' }
+end
+waiters[#waiters + 1] = member
+waiters[#waiters + 1] = ticket
+waiters[#waiters + 1] = records[name][1]
+waiters[#waiters + 1] = records[name][2]
+end
+local busy = held() and leaseEnd > now
+local most, length, served = tonumber(ARGV[2]), redis.call('ZCARD', queue), 0
+if busy then
+local behind
+behind, served = unserved()
+length = length + behind
+local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+local place = -served
+for ticket, member in string.gmatch(named == first and places or '', '(%d+) (%S+)') do
+if place > 0 and place <= most then
+show(member, ticket)
+waiters[#waiters - 1] = now
+end
+place = place + 1
+end
+end
+local left = most - #waiters / 4
+local members = left > 0 and redis.call('ZRANGE', queue, 0, left - 1, 'WITHSCORES') or {}
 for i = 1, #members, 2 do
-local name = string.match(members[i], '^[^:]+')
-waiters[#waiters + 1] = members[i]
-waiters[#waiters + 1] = members[i + 1]
-waiters[#waiters + 1] = redis.call('ZSCORE', clients, name) or '0'
-waiters[#waiters + 1] = redis.call('HGET', hash, 'c:' .. name) or ''
+show(members[i], members[i + 1])
 end
-local length = redis.call('ZCARD', queue)
-if held() and leaseEnd > now then
+if busy then
 local known = redis.call('HGET', hash, 'c:' .. holder) or ''
-return { now, holder, label, tonumber(first), heldFor(), leaseEnd - now, length, waiters, known }
+return { now, holder, label, first + served, heldFor(), leaseEnd - now, length, waiters, known, tonumber(first) }
 end
-return { now, '', '', 0, 0, 0, length, waiters, '' }`,
+return { now, '', '', 0, 0, 0, length, waiters, '', 0 }`,
 } as const;
 
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '2e3f72cfc266ea0430b7cf95d639e6cd76896440',
+  sha1: 'a987025af29364c0c400187570f5a6a9a227c56e',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2053,6 +2076,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -2156,19 +2188,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -2223,20 +2247,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -2253,8 +2264,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -2262,7 +2280,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()
@@ -2582,7 +2600,9 @@ end
 end
 local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
 if waiting == 0 and added > 0 then
-beginLine()
+local ttl = int(WINDOW + RETENTION)
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
 end
 redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
 local seen = tonumber(ARGV[5])
@@ -2590,17 +2610,17 @@ if seen > token then
 token = seen
 write(RETENTION)
 end
-local _, commas = string.gsub(run, ',', '')
+local before = waiting + unserved()
 if free then
 settle()
 end
-return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)`,
+return answer(added == count and 'QUEUED' or 'KNOWN', ticket, before)`,
 } as const;
 
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'e9f93da72d4422c8bdee22fd629b0139d47bcc81',
+  sha1: '77cc8c1530ea614eb5c513126b6036e9dcc0a5fe',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -2648,6 +2668,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -2747,19 +2776,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -2814,20 +2835,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -2844,8 +2852,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -2853,7 +2868,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()
@@ -3157,6 +3172,7 @@ local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
 return owner and string.match(owner, '^%S+') or ''
 end
 local rank = redis.call('ZRANK', queue, ARGV[2])
+local before = unserved()
 wrote = true
 redis.call('ZREM', queue, ARGV[2])
 if ARGV[3] == 'waiting' then
@@ -3166,7 +3182,7 @@ settle()
 if redis.call('ZCARD', queue) == 0 then
 keep(clients, REST)
 end
-return answer('LEFT', whoHolds(), heldFor(), rank or -1)`,
+return answer('LEFT', whoHolds(), heldFor(), rank and rank + before or -1)`,
 } as const;
 
 export const primary = {
@@ -3226,7 +3242,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`,
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'd82cc5a59ed4e2a067591f592ae148cda4775425',
+  sha1: '252443b844b504fa781cb358a84efdae31871987',
   lua: `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
@@ -3306,6 +3322,15 @@ return string.format('%.0f', number)
 end
 local function held()
 return holder ~= ''
+end
+local function unserved()
+local _, others = string.gsub(run, ',', '')
+if others == 0 then
+return 0, 0
+end
+local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+local served = named == first and math.min(tonumber(turns), others) or 0
+return others - served, served
 end
 local function heldFor()
 return held() and now - math.floor(since / 1000) or 0
@@ -3415,19 +3440,11 @@ if type(size) == 'number' and size > 0 then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local function lineLifetime()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
 local function keepLine()
-local ttl = lineLifetime()
+local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
 keep(queue, ttl)
 keep(clients, ttl)
-end
-local function beginLine()
-local ttl = lineLifetime()
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
 end
 local function crowd()
 if form == F or form == H then
@@ -3482,20 +3499,7 @@ end
 end
 return now <= graceUntil
 end
-local function sweepOrphans()
-local size = redis.pcall('HLEN', hash)
-if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-return
-end
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-for i = 1, found[2] and #found[2] or 0, 2 do
-local name = string.sub(found[2][i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-local function speak(begins, whole)
+local function speak(begins, wholly)
 local since = now - tonumber(heardForMs)
 local deadline = redis.call('ZSCORE', clients, client)
 callerSpoke = true
@@ -3512,8 +3516,15 @@ for _, name in ipairs(stale) do
 redis.call('HDEL', hash, 'c:' .. name)
 redis.call('ZREM', clients, name)
 end
-if begins then
-sweepOrphans()
+local size = begins and redis.pcall('HLEN', hash)
+if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 3)
+if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, 'c:' .. name)
+end
+end
 end
 note(client, generation, HEARD, since, 0, OWNER)
 redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -3521,7 +3532,7 @@ elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRA
 note(client, generation, HEARD, since, 0, OWNER)
 end
 local left = known and deadline - now or 0
-if whole or left < FRESH * WINDOW or left > WINDOW then
+if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
 if not begins then
 keepLine()

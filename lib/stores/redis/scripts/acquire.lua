@@ -58,7 +58,7 @@ local raised = seen > token
 token = math.max(token, seen)
 
 --- include: primary
-local function take()
+local take = free and function()
   local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
   if not whole(duration) or not whole(ARGV[4]) then
     return protocolError('arguments of the command')
@@ -97,7 +97,10 @@ local function join()
     crowd()
     redis.call('ZADD', queue, text, member)
     if waiting == 0 then
-      beginLine()
+      local ttl = int(WINDOW + RETENTION)
+      redis.call('PEXPIRE', queue, ttl)
+      -- They were left to expire with the line before.
+      redis.call('PEXPIRE', clients, ttl)
     end
     if ticket > last then
       redis.call('HSET', hash, 'ticket', text)
@@ -109,12 +112,13 @@ local function join()
 end
 
 local function queued()
-  local _, commas = string.gsub(run, ',', '')
-  return answer('QUEUED', ticket, (newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0) + commas)
+  local before = newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0
+  return answer('QUEUED', ticket, before + unserved())
 end
 
 -- The usual case of a lock that is held: one more in line. The rest is for those who look at others.
-local crowded = newcomer and maxQueue >= 0 and waiting >= maxQueue
+local inRun = not free and maxQueue >= 0 and unserved() or 0
+local crowded = newcomer and maxQueue >= 0 and waiting + inRun >= maxQueue
 if mode == 'wait' and not free and not crowded then
   join()
   return queued()
@@ -136,8 +140,8 @@ end
 if crowded then
   prune()
   waiting = redis.call('ZCARD', queue)
-  if waiting >= maxQueue then
-    return answer('FULL', waiting)
+  if waiting + inRun >= maxQueue then
+    return answer('FULL', waiting + inRun)
   end
 end
 

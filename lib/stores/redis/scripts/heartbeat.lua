@@ -5,7 +5,7 @@
 --       [4] 'rolling': the lease ends [5] ms from now; 'fixed': it ends [5] ms after the grant; never earlier than before
 --       [6] label of the holder  [7] 'waiting' or 'idle'  [8] sequence of the request that waits longest, or ''
 --       [9] its member  [10] 'ping' to send a message to oneself, or ''  [11] terms
---       [12] guard
+--       [12] how many requests of the grant had their turn before the present one  [13] guard
 -- Returns the text 'RENEWED time left a' to one who does not wait, left being ms of its lease, else answer(status, a):
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one (its lease left is in the answer)
@@ -19,7 +19,7 @@ end
 if not whole(ARGV[5]) then
   return protocolError('arguments of the command')
 end
-local terms, guard = ARGV[11], ARGV[12]
+local terms, guard = ARGV[11], ARGV[13]
 --- include: line
 -- R3: a first write that is allowed when memory is full; R4: as long as anything is left to keep.
 wrote = true
@@ -45,6 +45,9 @@ if held() and holder == client and first == ARGV[3] and leaseEnd > now then
     from, lease, leaseEnd = start, ARGV[5], ends
   end
   label = ARGV[6]
+  if string.find(run, ',', 1, true) then
+    redis.call('HSET', hash, 'turn', first .. ' ' .. ARGV[12])
+  end
   write(WINDOW + RETENTION)
 else
   settle()

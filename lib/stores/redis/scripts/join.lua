@@ -35,7 +35,10 @@ for i = 0, count - 1 do
 end
 local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
 if waiting == 0 and added > 0 then
-  beginLine()
+  local ttl = int(WINDOW + RETENTION)
+  redis.call('PEXPIRE', queue, ttl)
+  -- They were left to expire with the line before.
+  redis.call('PEXPIRE', clients, ttl)
 end
 redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
 
@@ -44,8 +47,8 @@ if seen > token then
   token = seen
   write(RETENTION)
 end
-local _, commas = string.gsub(run, ',', '')
+local before = waiting + unserved()
 if free then
   settle()
 end
-return answer(added == count and 'QUEUED' or 'KNOWN', ticket, waiting + commas)
+return answer(added == count and 'QUEUED' or 'KNOWN', ticket, before)

@@ -8,6 +8,7 @@
 local terms, guard = ARGV[4], ARGV[5]
 --- include: line
 local rank = redis.call('ZRANK', queue, ARGV[2])
+local before = unserved()
 wrote = true
 redis.call('ZREM', queue, ARGV[2])
 if ARGV[3] == 'waiting' then
@@ -17,4 +18,4 @@ settle()
 if redis.call('ZCARD', queue) == 0 then
   keep(clients, REST)
 end
-return answer('LEFT', whoHolds(), heldFor(), rank or -1)
+return answer('LEFT', whoHolds(), heldFor(), rank and rank + before or -1)

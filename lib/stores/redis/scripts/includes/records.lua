@@ -21,7 +21,8 @@ local ORPHANS = 64
 -- Fields of the hash that are not records.
 local FIELDS = 5
 
--- A deadline that has more than this share of the window left is not set again.
+-- A deadline that has more than this share of the window left is not set again, unless the window is longer than what the keys of
+-- a line are kept for in any case.
 local FRESH = 0.9
 
 local callerSpoke, callerWasInTouch = false, false
@@ -35,22 +36,11 @@ local function keep(key, ttl)
 end
 
 -- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
-local function lineLifetime()
-  local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
-  return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-end
-
 local function keepLine()
-  local ttl = lineLifetime()
+  local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+  local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
   keep(queue, ttl)
   keep(clients, ttl)
-end
-
--- The first is in line: what was left of the clients is not to expire any more.
-local function beginLine()
-  local ttl = lineLifetime()
-  redis.call('PEXPIRE', queue, ttl)
-  redis.call('PEXPIRE', clients, ttl)
 end
 
 -- Before somebody gets in line: the grant says it, so that from then on all commands look at the queue.
@@ -120,24 +110,9 @@ local function inGrace()
   return now <= graceUntil
 end
 
--- Removes records of clients that the set no longer has, some in each call, from a random place on.
-local function sweepOrphans()
-  local size = redis.pcall('HLEN', hash)
-  if type(size) ~= 'number' or size <= FIELDS + redis.call('ZCARD', clients) then
-    return
-  end
-  local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)
-  for i = 1, found[2] and #found[2] or 0, 2 do
-    local name = string.sub(found[2][i], 3)
-    if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-      redis.call('HDEL', hash, 'c:' .. name)
-    end
-  end
-end
-
--- R5: marks the caller alive. `begins`: the line was empty, and the caller calls beginLine when it no longer is; `whole`: for
--- a whole window from now, where a fresh deadline would do.
-local function speak(begins, whole)
+-- R5: marks the caller alive. `begins`: the line was empty, and the caller sets the times to live of its keys when it no longer
+-- is; `wholly`: for a whole window from now, where a fresh deadline would do.
+local function speak(begins, wholly)
   local since = now - tonumber(heardForMs)
   local deadline = redis.call('ZSCORE', clients, client)
   callerSpoke = true
@@ -154,8 +129,16 @@ local function speak(begins, whole)
       redis.call('HDEL', hash, 'c:' .. name)
       redis.call('ZREM', clients, name)
     end
-    if begins then
-      sweepOrphans()
+    local size = begins and redis.pcall('HLEN', hash)
+    if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
+      -- From a random place on: records of clients that the set no longer has.
+      local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
+      for i = 1, #found, 2 do
+        local name = string.sub(found[i], 3)
+        if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
+          redis.call('HDEL', hash, 'c:' .. name)
+        end
+      end
     end
     note(client, generation, HEARD, since, 0, OWNER)
     redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
@@ -163,7 +146,7 @@ local function speak(begins, whole)
     note(client, generation, HEARD, since, 0, OWNER)
   end
   local left = known and deadline - now or 0
-  if whole or left < FRESH * WINDOW or left > WINDOW then
+  if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
     redis.call('ZADD', clients, now + WINDOW, client)
     if not begins then
       keepLine()

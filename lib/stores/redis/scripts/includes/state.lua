@@ -55,6 +55,18 @@ local function held()
   return holder ~= ''
 end
 
+-- How many requests of the present grant still wait for their turn, as far as its client has said; how many had it before the
+-- one that has it now.
+local function unserved()
+  local _, others = string.gsub(run, ',', '')
+  if others == 0 then
+    return 0, 0
+  end
+  local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
+  local served = named == first and math.min(tonumber(turns), others) or 0
+  return others - served, served
+end
+
 -- For how many ms the present holder has had it.
 local function heldFor()
   return held() and now - math.floor(since / 1000) or 0

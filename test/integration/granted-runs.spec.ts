@@ -1,0 +1,147 @@
+import { LockQueueFullError } from '../../lib/core/errors.js';
+import type { FairLock } from '../../lib/core/fair-lock.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, eventually } from '../support/waiting.js';
+
+/** Within this (ms) a holder from the line tells Redis who it is: 100 ms, and what a loaded machine adds. */
+const REPORTED = 2_000;
+
+describe('requests of one client that are granted together', () => {
+  let prefix: string;
+  let clients: InProcessClients;
+  let many: InProcessClient;
+  let other: InProcessClient;
+
+  beforeEach(async () => {
+    prefix = uniquePrefix();
+    clients = new InProcessClients(prefix, { lease: 30_000, livenessWindow: 10_000, commandTimeout: 1_000 });
+    [many, other] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
+  });
+  afterEach(() => clients.close());
+
+  /** So many requests of one client, in line behind a holder that has just released; the first has its turn. */
+  const granted = async (count: number): Promise<{ turns: Promise<FairLock>[]; first: FairLock }> => {
+    const holder = await other.engine.acquire('lock');
+    const turns: Promise<FairLock>[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const queued = deferred<void>();
+      turns.push(many.engine.acquire('lock', { label: `turn-${i}`, onQueued: () => queued.resolve() }));
+      await queued.promise;
+    }
+    await holder.release();
+    return { turns, first: await turns[0]! };
+  };
+
+  const giveBack = async (turns: readonly Promise<FairLock>[]): Promise<void> => {
+    for (const turn of turns) await (await turn).release();
+  };
+
+  test('are in line for inspect as long as they have had no turn', async () => {
+    const { turns, first } = await granted(20);
+    const { queueLength, waiters } = await other.store.inspect('lock');
+    expect(queueLength).toBe(19);
+    expect(waiters).toHaveLength(19);
+    expect(waiters.every(({ live }) => live)).toBe(true);
+    await first.release();
+    const second = await turns[1];
+    await eventually(
+      async () => (await other.store.inspect('lock')).queueLength === 18,
+      REPORTED,
+      'the second turn to be known',
+    );
+    await second?.release();
+    await giveBack(turns.slice(2));
+    expect((await other.store.inspect('lock')).queueLength).toBe(0);
+  });
+
+  test('are shown as holders with their own label and token', async () => {
+    const { turns } = await granted(3);
+    for (const [i, turn] of turns.entries()) {
+      const lock = await turn;
+      await eventually(
+        async () => {
+          const { holder } = await other.store.inspect('lock');
+          return holder?.token === lock.token && (holder?.who ?? '').endsWith(`/turn-${i}`);
+        },
+        REPORTED,
+        `the label and the token of turn ${i}`,
+      );
+      await lock.release();
+    }
+  });
+
+  test('count for maxQueue, and for how many are ahead', async () => {
+    const { turns } = await granted(20);
+    await expect(other.engine.acquire('lock', { maxQueue: 19 })).rejects.toThrow(LockQueueFullError);
+    const ahead = deferred<number>();
+    const last = other.engine.acquire('lock', { maxQueue: 20, onQueued: (place) => ahead.resolve(place) });
+    expect(await ahead.promise).toBe(19);
+    await giveBack([...turns, last]);
+  });
+
+  test('can be taken away by force at any turn', async () => {
+    const { turns, first } = await granted(3);
+    await first.release();
+    const second = await turns[1]!;
+    await eventually(
+      async () => (await other.store.inspect('lock')).holder?.token === second.token,
+      REPORTED,
+      'the second turn to be known',
+    );
+    expect(await other.store.forceRelease('lock')).toBe(true);
+    await eventually(() => second.state === 'lost', REPORTED, 'the second turn to be lost');
+    await (await turns[2]!).release();
+  });
+});
+
+describe('the first lease after a handoff', () => {
+  const handoff = async (
+    lease: number,
+    livenessWindow: number,
+    section: (lock: FairLock) => Promise<void>,
+  ): Promise<void> => {
+    const clients = new InProcessClients(uniquePrefix(), { lease, livenessWindow, commandTimeout: 1_000 });
+    try {
+      const [one, two] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
+      const holder = await one.engine.acquire('lock');
+      const queued = deferred<void>();
+      const next = two.engine.acquire('lock', { onQueued: () => queued.resolve() });
+      await queued.promise;
+      await holder.release();
+      const lock = await next;
+      await section(lock);
+      await lock.release();
+    } finally {
+      await clients.close();
+    }
+  };
+
+  test.each([30_000, 90_000, 24 * 3_600_000])(
+    'lasts for livenessWindow less a tenth of itself, whatever the watchdogTimeout (%i ms)',
+    (lease) =>
+      handoff(lease, 10_000, async (lock) => {
+        expect(lock.remaining()).toBeGreaterThan(8_500);
+        expect(lock.remaining()).toBeLessThanOrEqual(9_000);
+        await eventually(() => lock.remaining() > 0.8 * lease, REPORTED, 'the whole lease');
+      }),
+  );
+
+  test('is long enough for an event loop that is blocked right after it', () =>
+    handoff(90_000, 10_000, async (lock) => {
+      const end = performance.now() + 1_500;
+      while (performance.now() < end);
+      await new Promise(setImmediate);
+      expect(lock.state).toBe('held');
+    }));
+
+  test('is made whole at once where it is short, so that a blocked event loop does not lose the lock', () =>
+    handoff(90_000, 1_000, async (lock) => {
+      // A server near by answers within this, ms.
+      await eventually(() => lock.remaining() > 2_000, 200, 'the whole lease');
+      const end = performance.now() + 1_500;
+      while (performance.now() < end);
+      await new Promise(setImmediate);
+      expect(lock.state).toBe('held');
+    }));
+});
