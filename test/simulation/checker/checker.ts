@@ -6,7 +6,7 @@ import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import { Excuses } from './excuses.js';
 import { NO_GRANT, type LockState, type RequestRecord, type Tally, type Violation } from './history.js';
-import { presentGrant } from './present-grant.js';
+import { presentGrant, recordedClients } from './present-grant.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
@@ -27,6 +27,7 @@ export class Checker {
   };
   private readonly locks = new Map<string, LockState>();
   private requests = 0;
+  private acquires = 0;
 
   constructor(
     private readonly world: World,
@@ -117,7 +118,7 @@ export class Checker {
   /** The answer to a release that began at `startedAt`. */
   released(record: RequestRecord, startedAt: number): void {
     const took = this.world.now - startedAt;
-    const { commandTimeout } = this.plan;
+    const { commandTimeout } = this.excuses;
     if (took > commandTimeout + 50 && record.client.lastMute < startedAt) {
       this.violate('closing', `${name(record)} took ${took.toFixed(0)} ms to give back`);
     }
@@ -125,12 +126,17 @@ export class Checker {
 
   rejected(record: RequestRecord, error: unknown): void {
     const { now } = this.world;
+    const { planned } = record;
     const code = codeOf(error);
     record.rejectedAt = now;
     record.error = code;
     this.lock(record.lock).waiting.delete(record);
     this.world.trace(() => `${name(record)} is refused: ${code}`);
     if (!KNOWN_ERRORS.has(code)) this.violate('errors', `${name(record)} was refused with ${String(error)}`);
+    const wasIdle = this.lock(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
+    if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyHeardDeaths()) {
+      this.violate('busy', `${name(record)} found ${record.lock} busy, which no living process uses`);
+    }
     if (code === 'STORE_UNAVAILABLE' && this.plan.faults.length === 0) {
       this.violate(
         'false-alarm',
@@ -142,7 +148,7 @@ export class Checker {
   /** The server's data are those of an earlier time: what is granted in them is no new grant. */
   dataRestored(): void {
     for (const lock of this.locks.values()) {
-      const grant = presentGrant(this.server.redis, `fairlock:{${lock.name}}`);
+      const grant = presentGrant(this.server.redis, lock.name);
       lock.restoredToken = grant === 'free' ? undefined : grant?.first;
     }
   }
@@ -151,7 +157,7 @@ export class Checker {
   clockSetBack(): void {
     const keys = new Set(this.server.redis.presentKeys());
     for (const lock of this.locks.values()) {
-      if (keys.has(`fairlock:{${lock.name}}`)) continue;
+      if (keys.has(lock.name)) continue;
       lock.highestToken = 0;
       lock.serverGrant = NO_GRANT;
     }
@@ -175,13 +181,17 @@ export class Checker {
     for (const lock of this.locks.values()) {
       if (lock.holds.size > 1) this.checkExclusion(lock);
       this.noteNeed(lock);
+      const inUse = [...lock.waiting].some(({ planned }) => planned.waitTime > 0);
+      if (inUse || lock.holds.size > 0 || lock.heldByDeadUntil > now) lock.lastUse = now;
     }
   }
 
   /** After each script on the server. */
-  afterScript(key: string, args: readonly string[], reply: unknown): void {
+  afterScript(script: string, key: string, args: readonly string[], reply: unknown): void {
     const { server, excuses, world } = this;
     const lock = this.lockOfKey(key);
+    const expired = Array.isArray(reply) && reply[0] === 'EXPIRED';
+    if (script === 'acquire' && !expired) this.acquires += 1;
     for (const client of this.clients) client.observe(world.now);
     const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1];
     // Only the grant that was named may be taken away.
@@ -191,7 +201,9 @@ export class Checker {
     for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline())) {
       this.violate(invariant, text);
     }
-    if (lock) this.checkServerGrant(lock, key);
+    if (!lock) return;
+    this.checkServerGrant(lock, key);
+    this.checkRecords(lock);
   }
 
   /** Still waiting although everything was healed long ago. */
@@ -206,6 +218,12 @@ export class Checker {
   /** Also where no grant came at all. */
   checkGaps(): void {
     for (const lock of this.locks.values()) this.checkGap(lock);
+  }
+
+  /** Where nothing fails and no lease ends by itself, a request asks once. */
+  checkJoins(): void {
+    if (!this.excuses.isSteady() || this.acquires <= this.requests) return;
+    this.violate('repeated', `${this.acquires} commands to join a line for ${this.requests} requests`);
   }
 
   // ---- the invariants --------------------------------------------------------------------------------------------------
@@ -229,7 +247,10 @@ export class Checker {
     const { now } = this.world;
     const grant = presentGrant(this.server.redis, key);
     if (grant === undefined) return;
+    lock.heldByDeadUntil = 0;
     if (grant !== 'free') {
+      lock.lastUse = now;
+      if (!this.clientOf(grant.owner)?.process.alive) lock.heldByDeadUntil = now + grant.left + 1;
       const before = lock.serverGrant.firstToken;
       if (
         grant.first < before &&
@@ -254,6 +275,26 @@ export class Checker {
     }
   }
 
+  /** What is kept of a process that is gone goes when something is noted of another, also while the lock is in use. */
+  private checkRecords(lock: LockState): void {
+    const { now } = this.world;
+    const before = lock.recorded;
+    lock.recorded = recordedClients(this.server.redis, lock.name);
+    if (this.plan.smallLimits || lock.recorded.every((id) => before.includes(id))) return;
+    for (const id of lock.recorded) {
+      const { diedAt } = this.clientOf(id)?.process ?? {};
+      if (diedAt === undefined || now - diedAt < this.excuses.longestRecord()) continue;
+      this.violate(
+        'leak',
+        `${lock.name} keeps a record of a client that ended ${(now - diedAt).toFixed(0)} ms ago`,
+      );
+    }
+  }
+
+  private clientOf(id: string): SimClient | undefined {
+    return this.clients.find(({ ids }) => ids.has(id));
+  }
+
   private checkOrder(lock: LockState, record: RequestRecord): void {
     const { now } = this.world;
     for (const other of lock.waiting) {
@@ -268,6 +309,7 @@ export class Checker {
     for (const record of lock.waiting)
       needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
+    needed &&= lock.heldByDeadUntil <= this.world.now;
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
   }
@@ -298,6 +340,9 @@ export class Checker {
         serverGrant: NO_GRANT,
         restoredToken: undefined,
         neededSince: undefined,
+        heldByDeadUntil: 0,
+        lastUse: 0,
+        recorded: [],
       };
       this.locks.set(nameOfLock, lock);
     }
@@ -305,7 +350,7 @@ export class Checker {
   }
 
   private lockOfKey(key: string): LockState | undefined {
-    return this.locks.get(/\{(.*)\}/.exec(key)?.[1] ?? '');
+    return this.locks.get(key);
   }
 }
 

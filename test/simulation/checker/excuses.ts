@@ -3,28 +3,35 @@ import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
 
+/** For how long a record is kept of a client that was not heard of (RETENTION of state.lua), ms. */
+const RETENTION = 60_000;
+
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
 export class Excuses {
   private readonly breaks: ServerBreak[] = [];
   private disturbedUntil = 0;
   private steppedBack = 0;
-  private readonly lease: number;
-  private readonly window: number;
+  /** The longest lease that is renewed. */
+  readonly longestRenewed: number;
+  readonly longestWindow: number;
+  /** The longest time that a command may take. */
+  readonly commandTimeout: number;
   private readonly shortestWindow: number;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
   /** The longest time for which the server may honour a grant without hearing from its client. */
-  private readonly longestLease: number;
+  readonly longestLease: number;
 
   constructor(private readonly plan: Plan) {
     const times = plan.clients.map((client) => client.times ?? plan);
-    this.lease = Math.max(...times.map(({ lease }) => lease));
-    this.window = Math.max(...times.map(({ window }) => window));
+    this.longestRenewed = Math.max(...times.map(({ lease }) => lease));
+    this.longestWindow = Math.max(...times.map(({ window }) => window));
+    this.commandTimeout = Math.max(...times.map(({ commandTimeout }) => commandTimeout));
     this.shortestWindow = Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
-    this.longestLease = Math.max(this.lease, ...fixed);
+    this.longestLease = Math.max(this.longestRenewed, ...fixed);
   }
 
   /** A fault that lasts until `until`. */
@@ -45,7 +52,8 @@ export class Excuses {
     const { lastMute } = older.client;
     return this.breaks.some(({ kind, at, lock }) => {
       if (kind === 'clock-back' || kind === 'line-lost' || (lock ?? older.lock) !== older.lock) return false;
-      if (at < (older.passedAt ?? now) - this.longestLease || now > at + this.longestLease) return false;
+      const lease = older.planned.leaseTime ?? this.longestRenewed;
+      if (at < (older.passedAt ?? now) - this.longestLease || now > at + lease + 1) return false;
       if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
     });
@@ -59,8 +67,8 @@ export class Excuses {
 
   /** The holder could not renew, or was robbed. */
   mayLose(record: RequestRecord, now: number): boolean {
-    const { commandTimeout } = this.plan;
-    const { lease } = this;
+    const { commandTimeout } = this;
+    const lease = this.longestRenewed;
     const { lastMute, lastWallStep } = record.client;
     if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
       return true;
@@ -93,7 +101,7 @@ export class Excuses {
       ({ kind, at, by }) =>
         kind === 'clock-forward' &&
         by + this.heartbeat > window &&
-        by < this.window &&
+        by < this.longestWindow &&
         at <= passedAt &&
         passedAt <= at + recovery,
     );
@@ -113,12 +121,12 @@ export class Excuses {
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */
   longestDeadline(): number {
-    return this.window + 1 + this.steppedBack;
+    return this.longestWindow + 1 + this.steppedBack;
   }
 
   /** A command that gets no answer, and another that does. */
   private recovery(): number {
-    return this.plan.commandTimeout + 100 + 10 * this.plan.latency;
+    return this.commandTimeout + 100 + 10 * this.plan.latency;
   }
 
   /** Since when nothing has been wrong with the server, the network or a client. */
@@ -130,16 +138,52 @@ export class Excuses {
     );
   }
 
+  /** For how long a record of a client that ended may be kept while others use the lock, ms. */
+  longestRecord(): number {
+    return RETENTION + 2 * this.longestWindow + this.heartbeat + 1_000 + this.steppedBack;
+  }
+
+  /** How long a command may be under way in good weather, ms. */
+  longestSettling(): number {
+    return 20 + 5 * this.plan.latency;
+  }
+
+  /** Nothing fails, and every hold is shorter than its lease. */
+  isSteady(): boolean {
+    const { faults, denied, flows } = this.plan;
+    const requests = flows.flatMap((flow) => flow.requests);
+    const endsInTime = requests.every(
+      ({ lapses, leaseTime = Infinity, hold }) => !lapses && leaseTime / 2 > hold + this.recovery(),
+    );
+    return faults.length === 0 && denied.length === 0 && endsInTime;
+  }
+
+  /** Nothing fails but processes, which end in a way that the server learns at once. */
+  onlyHeardDeaths(): boolean {
+    const { faults, denied } = this.plan;
+    return denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
+  }
+
   /** For how long a lock may stay free in quiet times while somebody waits. */
   longestGap(): number {
-    const { commandTimeout, latency, denied } = this.plan;
+    const { latency, denied } = this.plan;
     const scheduling = 30 + 5 * latency;
     // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
     const margin = Math.max(100, this.longestLease / 10) + 100;
+    if (this.kinds.size > 0 && this.onlyHeardDeaths()) {
+      // A dead waiter costs the grace; the process that looks after that may be the next one to end.
+      return margin + scheduling + this.plan.faults.length * (GRACE + 60 + this.heartbeat);
+    }
     const quiet = this.kinds.size === 0 || (this.kinds.size === 1 && this.kinds.has('mute'));
     if (quiet) return margin + scheduling + (this.kinds.size + denied.length > 0 ? this.heartbeat : 0);
     return (
-      this.longestLease + this.window + this.heartbeat + commandTimeout + scheduling + 500 + this.steppedBack
+      this.longestLease +
+      this.longestWindow +
+      this.heartbeat +
+      this.commandTimeout +
+      scheduling +
+      500 +
+      this.steppedBack
     );
   }
 }

@@ -75,6 +75,12 @@ export interface LockState {
   highestToken: number;
   /** The last grant that was seen on the server, and since when. */
   serverGrant: ServerGrant;
+  /** Until when the server honours a grant of a process that is gone; 0: it does not. */
+  heldByDeadUntil: number;
+  /** The last time at which a living process held it or waited for it, or the server honoured a grant of anyone. */
+  lastUse: number;
+  /** The clients of which the server kept a record after the last script. */
+  recorded: readonly string[];
   /** Came back with old data. */
   restoredToken: number | undefined;
   /** Since when somebody waits and nobody holds; undefined: not so. */

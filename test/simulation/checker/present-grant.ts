@@ -2,14 +2,20 @@ import type { MiniRedis } from '../mini-redis/mini-redis.js';
 
 /** The one place where the checker looks at how the store keeps its data (scripts/includes/now.lua says how). */
 
+export interface PresentGrant {
+  /** The id by which its holder's store calls itself. */
+  readonly owner: string;
+  readonly first: number;
+  readonly last: number;
+  /** Of its lease, ms. */
+  readonly left: number;
+}
+
 /**
  * The grant that the server honours, read from the lock's hash. The checker sees the server giving a lock up before a
  * second holder does.
  */
-export function presentGrant(
-  redis: MiniRedis,
-  key: string,
-): { first: number; last: number; left: number } | 'free' | undefined {
+export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'free' | undefined {
   const [grant, time] = [redis.execute('HGET', [key, 'grant']), redis.execute('TIME', []) as string[]];
   if (typeof grant !== 'string' || /^[FV]/.test(grant)) return 'free';
   const byClock = /^[HW][^:]+:(\d+) (\d+) \S+ (\d+)/.exec(grant);
@@ -19,6 +25,7 @@ export function presentGrant(
     : (found ?? []);
   if (first === '') return undefined;
   return {
+    owner: /^.([^:]+)/.exec(grant)?.[1] ?? '',
     first: Number(first),
     last: Number(first) + run.split(',').length - 1,
     left: Math.floor(Number(from) / 1000) + Number(lease) - serverMs(time),
@@ -30,6 +37,26 @@ export function furthestDeadline(redis: MiniRedis, key: string): number | undefi
   const found = redis.execute('ZREVRANGE', [`${key}:clients`, '0', '0', 'WITHSCORES']) as string[];
   const time = redis.execute('TIME', []) as string[];
   return found[1] === undefined ? undefined : Number(found[1]) - serverMs(time);
+}
+
+/** Whether the keys of the lock live as long as what is in them: which of them does not, and for how many ms it would have to. */
+export function expiresTooEarly(redis: MiniRedis, key: string): string | undefined {
+  const left = (of: string): number => Number(redis.execute('PTTL', [of]));
+  const grant = presentGrant(redis, key);
+  if (grant !== undefined && grant !== 'free' && grant.left > 0 && left(key) < grant.left) {
+    return `${key} expires in ${left(key)} ms, its lease ends in ${grant.left} ms`;
+  }
+  const deadline = furthestDeadline(redis, key) ?? 0;
+  if (deadline <= 0 || left(`${key}:queue`) < 0) return undefined;
+  const line = [`${key}:queue`, `${key}:clients`].find((of) => left(of) < deadline);
+  return line && `${line} expires in ${left(line)} ms, a client in line has ${deadline} ms to be heard again`;
+}
+
+/** The clients of which the lock's hash keeps a record. */
+export function recordedClients(redis: MiniRedis, key: string): string[] {
+  const hash = redis.keys.get(key)?.content;
+  if (!(hash instanceof Map)) return [];
+  return [...hash.keys()].filter((field) => field.startsWith('c:')).map((field) => field.slice(2));
 }
 
 function serverMs(time: readonly string[]): number {

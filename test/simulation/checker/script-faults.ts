@@ -1,6 +1,6 @@
 import type { MiniRedis } from '../mini-redis/mini-redis.js';
 import { RedisError } from '../mini-redis/reply.js';
-import { furthestDeadline } from './present-grant.js';
+import { expiresTooEarly, furthestDeadline } from './present-grant.js';
 
 /** What a server may answer to a script that is right. */
 const REFUSALS = /^(OOM|NOPERM)/;
@@ -22,5 +22,7 @@ export function faultsOfScript(
   if (furthest !== undefined && furthest > longestDeadline) {
     found.push({ invariant: 'drift', text: `a liveness deadline of ${key} is ${furthest} ms ahead` });
   }
+  const early = expiresTooEarly(redis, key);
+  if (early !== undefined) found.push({ invariant: 'expiry', text: early });
   return found;
 }

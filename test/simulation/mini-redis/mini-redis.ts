@@ -52,8 +52,8 @@ export class MiniRedis {
   memoryFull = false;
   /** Commands that its user has no right to. */
   denied: readonly string[] = [];
-  /** Called after each script with the first of its keys, and its arguments. */
-  onScript: ((key: string, args: readonly string[], reply: Reply) => void) | undefined;
+  /** Called after each script with its digest, the first of its keys, and its arguments. */
+  onScript: ((sha: string, key: string, args: readonly string[], reply: Reply) => void) | undefined;
 
   /** Called after each command from outside. */
   onExecuted: ((executed: Executed) => void) | undefined;
@@ -98,13 +98,14 @@ export class MiniRedis {
     switch (name.toUpperCase()) {
       case 'EVAL': {
         const [source = '', ...rest] = args;
-        this.scripts.set(createHash('sha1').update(source).digest('hex'), source);
-        return this.runScript(source, rest);
+        const sha = createHash('sha1').update(source).digest('hex');
+        this.scripts.set(sha, source);
+        return this.runScript(sha, source, rest);
       }
       case 'EVALSHA': {
         const [sha = '', ...rest] = args;
         const source = this.scripts.get(sha.toLowerCase());
-        return source === undefined ? NO_SCRIPT : this.runScript(source, rest);
+        return source === undefined ? NO_SCRIPT : this.runScript(sha, source, rest);
       }
       default:
         if (this.denied.includes(name.toUpperCase())) return noRight(name);
@@ -150,7 +151,7 @@ export class MiniRedis {
     return this.keys.keys();
   }
 
-  private runScript(source: string, [count = '0', ...rest]: string[]): Reply {
+  private runScript(sha: string, source: string, [count = '0', ...rest]: string[]): Reply {
     const keys = rest.slice(0, Number(count));
     let wrote = false;
     const scriptArgs = rest.slice(Number(count));
@@ -163,7 +164,7 @@ export class MiniRedis {
       if (command?.writes) wrote = true;
       return runCommand(this.context, name, args);
     });
-    this.onScript?.(keys[0] ?? '', scriptArgs, reply);
+    this.onScript?.(sha, keys[0] ?? '', scriptArgs, reply);
     return reply;
   }
 

@@ -1,8 +1,9 @@
+import { wholeNumber } from '../../../lib/core/option-domains.js';
 import type { Grant } from '../../../lib/core/lock-store.js';
 import type { RequestRecord } from '../checker/history.js';
 import type { PlannedRequest } from './plan.js';
 import type { SimClient } from './sim-client.js';
-import { lockName, type Simulation } from './simulation.js';
+import type { Simulation } from './simulation.js';
 
 /** A caller's own life: asks, holds, gives back, one request after the other. */
 export async function runFlow(
@@ -24,8 +25,12 @@ async function makeRequest(
   planned: PlannedRequest,
 ): Promise<void> {
   const { checker } = simulation;
-  const { lock, waitTime, leaseTime, abortAfter, maxQueue = Infinity } = planned;
-  const record = checker.sent(client, lockName(lock), planned);
+  const { abortAfter, maxQueue = Infinity } = planned;
+  const name = simulation.nameOf(planned.lock);
+  // As the engine makes them of what a call says.
+  const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
+  const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
+  const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime });
   const controller = new AbortController();
   const { setTimeout, clearTimeout } = client.process.globals;
   const abort =
@@ -38,7 +43,7 @@ async function makeRequest(
   let grant: Grant;
   try {
     grant = await client.store.acquire({
-      key: lockName(lock),
+      key: name,
       waitTime,
       ...(leaseTime !== undefined && { leaseTime }),
       maxQueue,

@@ -14,13 +14,12 @@ export interface FaultTargets {
   readonly commandTimeout: number;
   client(index: number): SimClient | undefined;
   clients(): readonly SimClient[];
-  /** Name of a lock. */
-  lock(index: number): string;
+  nameOf(lock: number): string;
   /** The data as they were about `age` ms ago. */
   dataOf(age: number): ReturnType<SimServer['redis']['keys']['snapshot']>;
   kill(client: SimClient, serverHears: boolean): void;
   shutDown(client: SimClient): void;
-  forceRelease(client: SimClient, lock: string): void;
+  forceRelease(client: SimClient, name: string): void;
 }
 
 /** Makes the fault happen now. Returns what ends it, for what lasts. */
@@ -28,7 +27,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
   const { world, server, random, checker } = targets;
   const { excuses } = checker;
   const client = targets.client(fault.client);
-  const lock = targets.lock(fault.lock);
+  const name = targets.nameOf(fault.lock);
   const broke = (kind: Parameters<typeof excuses.serverBroke>[0]['kind'], of?: string, by = 0): void =>
     excuses.serverBroke({ kind, at: world.now, lock: of, by });
 
@@ -113,9 +112,10 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       broke('data-lost');
       return undefined;
     case 'evict': {
-      if (server.down) return undefined;
+      if (server.down || !client) return undefined;
+      const lock = client.keyOf(name);
       const suffix = ['', ':queue', ':clients'][fault.amount] ?? '';
-      server.redis.execute('DEL', [`fairlock:{${lock}}${suffix}`]);
+      server.redis.execute('DEL', [`${lock}${suffix}`]);
       broke(suffix === '' ? 'data-lost' : 'line-lost', lock);
       return undefined;
     }
@@ -136,7 +136,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return undefined;
     case 'force-release':
       if (client?.process.alive && !client.process.paused && !client.closed)
-        targets.forceRelease(client, lock);
+        targets.forceRelease(client, name);
       return undefined;
   }
 }

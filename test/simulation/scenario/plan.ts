@@ -1,5 +1,19 @@
 import { Random } from '../world/random.js';
+import { OPTION_DOMAINS } from '../../../lib/core/option-domains.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
+import {
+  drawLeaseTime,
+  drawLongLeaseTime,
+  drawMaxQueue,
+  drawNames,
+  drawPrefixes,
+  drawScale,
+  drawTimes,
+  SHORT_LEASES,
+  withFraction,
+  type PlannedTimes,
+  type TimeScale,
+} from './option-values.js';
 
 /** One attempt to lock, as a flow makes it. Times in ms. */
 export interface PlannedRequest {
@@ -30,19 +44,21 @@ export interface PlannedClient {
   readonly rate: number;
   /** The user's own ioredis client with its default options, which queue and repeat commands. */
   readonly defaultOptions: boolean;
+  /** Which of the plan's prefixes it locks under. */
+  readonly prefix: number;
   /** Other times than the rest has, as while a new version is rolled out. */
-  readonly times?: { readonly lease: number; readonly window: number };
+  readonly times?: PlannedTimes;
 }
 
 /** Everything that a seed decides. Plain data: it can be printed, cut down and run again. */
-export interface Plan {
+export interface Plan extends PlannedTimes {
   readonly seed: number;
   /** Of latencies and all that is drawn while the plan runs. */
   readonly weatherSeed: number;
-  readonly lease: number;
-  readonly window: number;
-  readonly commandTimeout: number;
-  readonly locks: number;
+  /** Key prefixes: one for each registration on the server. */
+  readonly prefixes: readonly string[];
+  /** Names of the locks. */
+  readonly names: readonly string[];
   /** The scripts look at a few entries at a time and give short runs, so that the limits are reached. */
   readonly smallLimits: boolean;
   /** Commands that the server does not permit to the lock. */
@@ -62,31 +78,45 @@ export interface PlanLimits {
 }
 
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
-const QUIET = 0.06;
+const QUIET = 0.1;
+
+/** By how much everything else is longer in half of the plans with long holds, so that requests come throughout. */
+const LONG = 10;
 
 export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const random = new Random(seed);
   const clients = random.int(2, 4);
-  const locks = random.chance(0.6) ? 1 : 2;
-  const safety = random.int(6_000, 25_000);
-  const lease = random.chance(0.7) ? 3_000 : random.int(1_000, 5_000);
-  const window = random.chance(0.7) ? 2_000 : random.int(800, 5_000);
-  const commandTimeout = random.chance(0.7) ? 1_000 : random.int(300, 1_500);
+  const names = drawNames(random, random.chance(0.6) ? 1 : 2);
+  const prefixes = drawPrefixes(random);
+  const scale = drawScale(random);
+  const times = drawTimes(random, scale);
+  const longHolds = scale === 'minutes' || random.chance(0.06);
+  const long = longHolds && random.chance(0.5) ? LONG : 1;
+  const safety = long * random.int(6_000, 25_000);
+  const latency = scale === 'tiny' ? random.pick([0.5, 2]) : random.pick([0.5, 2, 5, 30]);
   const kinds = drawKinds(random, limits);
+  const room: FlowRoom = {
+    clients,
+    locks: names.length,
+    safety,
+    longHolds,
+    long,
+    latency,
+    lease: times.lease,
+  };
   return {
     seed,
     weatherSeed: seed,
-    lease,
-    window,
-    commandTimeout,
-    locks,
+    ...times,
+    prefixes,
+    names,
     smallLimits: random.chance(0.3),
     denied: random.chance(0.1) ? [random.pick(['INFO', 'PUBSUB', 'PUBLISH'])] : [],
-    latency: random.pick([0.5, 2, 5, 30]),
+    latency,
     safety,
-    clients: Array.from({ length: clients }, () => drawClient(random, safety)),
-    flows: drawFlows(random, clients, locks, safety, lease),
-    faults: drawFaults(random, kinds, { clients, locks, safety, lease, window, commandTimeout }),
+    clients: Array.from({ length: clients }, () => drawClient(random, safety, scale, prefixes.length)),
+    flows: drawFlows(random, room),
+    faults: drawFaults(random, kinds, { clients, locks: names.length, safety, ...times }),
   };
 }
 
@@ -104,59 +134,101 @@ function drawKinds(random: Random, { only, without = [] }: PlanLimits): FaultKin
   return wanted.filter((kind) => !without.includes(kind));
 }
 
-function drawClient(random: Random, safety: number): PlannedClient {
+function drawClient(random: Random, safety: number, scale: TimeScale, prefixes: number): PlannedClient {
   return {
     boot: random.chance(0.8) ? random.between(0, 50) : random.between(0, safety / 2),
     monotonicStart: random.between(0, 1e7),
     wallError: random.chance(0.5) ? 0 : random.between(-3.6e6, 3.6e6),
     rate: 1 + random.between(-5e-5, 5e-5),
     defaultOptions: random.chance(0.15),
-    ...(random.chance(0.07) && {
-      times: { lease: random.int(1_000, 5_000), window: random.int(800, 5_000) },
-    }),
+    prefix: prefixes === 1 ? 0 : random.int(0, prefixes - 1),
+    ...(random.chance(0.07) && { times: drawTimes(random, scale) }),
   };
 }
 
-function drawFlows(
-  random: Random,
-  clients: number,
-  locks: number,
-  safety: number,
-  lease: number,
-): PlannedFlow[] {
+interface FlowRoom {
+  readonly clients: number;
+  readonly locks: number;
+  readonly safety: number;
+  /** Whether some hold is longer than all that the store keeps by itself. */
+  readonly longHolds: boolean;
+  /** By how much everything is longer than usual. */
+  readonly long: number;
+  readonly latency: number;
+  readonly lease: number;
+}
+
+function drawFlows(random: Random, room: FlowRoom): PlannedFlow[] {
   const flows: PlannedFlow[] = [];
-  const longest = random.pick([5, 50, 300, 1_500]);
-  const busy = random.pick([20, 200, 2_000]);
-  for (let client = 0; client < clients; client++) {
+  const habits: Habits = {
+    hold: room.long * random.pick([5, 50, 300, 1_500]),
+    think: room.long * random.pick([20, 200, 2_000]),
+    bounded: room.longHolds ? 0.3 : random.pick([0.05, 0.05, 0.3]),
+    tiny: random.chance(0.04) && room.latency < 1 ? 0.1 : 0,
+    // One request at most for a lock: others wait for it.
+    long: room.longHolds ? room.locks : 0,
+    impatient: random.chance(room.longHolds ? 0.5 : 0.1),
+  };
+  for (let client = 0; client < room.clients; client++) {
     for (let i = random.int(1, 4); i > 0; i--) {
       const requests: PlannedRequest[] = [];
       const count = random.int(1, 12);
-      for (let j = 0; j < count; j++) requests.push(drawRequest(random, locks, longest, busy, safety, lease));
+      for (let j = 0; j < count; j++) requests.push(drawRequest(random, room, habits));
       flows.push({ client, requests });
     }
   }
   return flows;
 }
 
-function drawRequest(
-  random: Random,
-  locks: number,
-  longest: number,
-  busy: number,
-  safety: number,
-  lease: number,
-): PlannedRequest {
+/** What the requests of a plan have in common. */
+interface Habits {
+  /** Longest usual hold and longest pause before a request, ms. */
+  readonly hold: number;
+  readonly think: number;
+  /** The share of requests with a finite maxQueue. */
+  readonly bounded: number;
+  /** No request waits for long, so that a held lock is often without waiters. */
+  readonly impatient: boolean;
+  /** The share of requests with a fixed lease of about a round trip. */
+  readonly tiny: number;
+  /** How many more requests hold for longer than the store keeps anything by itself. */
+  long: number;
+}
+
+function drawRequest(random: Random, room: FlowRoom, habits: Habits): PlannedRequest {
+  const { locks, safety, lease } = room;
   const kind = random.next();
-  const leaseTime = random.chance(0.12) ? random.int(200, 2 * lease) : undefined;
+  const isLong = habits.long > 0 && random.chance(0.3);
+  const tiny = random.chance(habits.tiny) ? random.pick(SHORT_LEASES) : undefined;
+  const leaseTime =
+    tiny ??
+    (isLong && (lease < 60_000 || random.chance(0.5))
+      ? drawLongLeaseTime(random)
+      : random.chance(0.12)
+        ? drawLeaseTime(random, lease)
+        : undefined);
+  if (isLong) habits.long -= 1;
   return {
     lock: random.int(0, locks - 1),
-    think: random.chance(0.3) ? 0 : random.between(0, busy),
-    waitTime: kind < 0.1 ? 0 : kind < 0.3 ? random.between(1, 2_000) : kind < 0.5 ? safety : Infinity,
+    think: random.chance(0.3) ? 0 : random.between(0, habits.think),
+    waitTime: drawWaitTime(random, habits.impatient ? kind * 0.3 : kind, safety),
     ...(kind >= 0.3 && random.chance(0.15) && { abortAfter: random.between(0, 2_000) }),
     ...(leaseTime !== undefined && { leaseTime }),
     ...(random.chance(0.03) && { lapses: true }),
-    ...(random.chance(0.05) && { maxQueue: random.int(0, 3) }),
+    ...(random.chance(habits.bounded) && { maxQueue: drawMaxQueue(random) }),
     ...(random.chance(0.08) && { burst: random.int(2, 6) }),
-    hold: random.chance(0.1) ? random.between(0, 2 * lease) : random.between(0, longest),
+    hold: isLong
+      ? random.between(61_000, Math.min(leaseTime ?? 200_000, 200_000))
+      : random.chance(0.1)
+        ? random.between(0, 2 * Math.min(lease, 5_000))
+        : random.between(0, habits.hold),
   };
+}
+
+function drawWaitTime(random: Random, kind: number, safety: number): number {
+  if (kind < 0.1) return 0;
+  if (kind < 0.12) return random.pick([0.3, 1, 10]);
+  if (kind < 0.3) return withFraction(random, random.int(1, 2_000));
+  if (kind < 0.5) return safety;
+  return kind < 0.52 ? OPTION_DOMAINS.waitTime.most : Infinity;
 }

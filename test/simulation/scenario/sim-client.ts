@@ -31,6 +31,8 @@ export class SimClient {
   readonly weather: Record<Role, RoleWeather>;
   readonly redis = new Map<Role, SimRedis>();
   readonly warnings: string[] = [];
+  /** Random texts that it drew: one of them is the id by which its store calls itself. */
+  readonly ids = new Set<string>();
   /** The last time at which its wall clock was set. */
   lastWallStep = -Infinity;
   closed = false;
@@ -49,8 +51,8 @@ export class SimClient {
     private readonly server: SimServer,
     random: Random,
     loaded: LoadedClient,
-    plan: Plan,
-    terms: PlannedClient,
+    private readonly plan: Plan,
+    readonly terms: PlannedClient,
   ) {
     this.unreachableSince = world.now;
     this.lastUnheard = world.now;
@@ -60,19 +62,30 @@ export class SimClient {
       commands: { up: good(), down: good(), refused: false },
       subscriber: { up: good(), down: good(), refused: false },
     };
-    loaded.runIn(this.process, (bytes) => random.hex(bytes));
-    const options = terms.defaultOptions ? defaultOptions() : ownOptions(random);
+    loaded.runIn(this.process, (bytes) => {
+      const id = random.hex(bytes);
+      this.ids.add(id);
+      return id;
+    });
+    const clientOptions = terms.defaultOptions ? defaultOptions() : ownOptions(random);
+    const { lease, window, commandTimeout } = terms.times ?? plan;
+    const options = loaded.resolveOptions({
+      keyPrefix: plan.prefixes[terms.prefix],
+      watchdogTimeout: lease,
+      livenessWindow: window,
+      commandTimeout,
+    });
     this.store = new loaded.RedisLockStore({
       redis: (role) => {
         if (role === 'replication') throw new Error('not simulated');
-        const client = new SimRedis(role, this.process, server, this.weather[role], random, options);
+        const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
         this.redis.set(role, client);
         return client as never;
       },
-      keyPrefix: 'fairlock',
-      lease: terms.times?.lease ?? plan.lease,
-      livenessWindow: terms.times?.window ?? plan.window,
-      commandTimeout: plan.commandTimeout,
+      keyPrefix: options.keyPrefix,
+      lease: options.watchdogTimeout,
+      livenessWindow: options.livenessWindow,
+      commandTimeout: options.commandTimeout,
       onWarning: (message) => this.warnings.push(message),
     });
   }
@@ -132,6 +145,15 @@ export class SimClient {
   private inBadWeather(role: Role): boolean {
     const { up, down } = this.weather[role];
     return up.blocked || down.blocked || up.high > SLOW || down.high > SLOW;
+  }
+
+  /** The key of its lock of this name. */
+  keyOf(name: string): string {
+    return `${this.prefix}:{${this.store.encode(name)}}`;
+  }
+
+  private get prefix(): string {
+    return this.plan.prefixes[this.terms.prefix] ?? '';
   }
 
   lanes(role: Role | 'both' = 'both', direction: 'up' | 'down' | 'both' = 'both'): Weather[] {

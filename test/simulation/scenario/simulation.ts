@@ -49,7 +49,8 @@ export class Simulation {
     this.server.redis.denied = plan.denied;
     this.checker = new Checker(this.world, this.server, plan, this.living);
     this.world.afterEach = () => this.checker.afterEach();
-    this.server.redis.onScript = (key, args, reply) => this.checker.afterScript(key, args, reply);
+    this.server.redis.onScript = (sha, key, args, reply) =>
+      this.checker.afterScript(slots[0]?.scripts.get(sha) ?? '', key, args, reply);
   }
 
   async run(): Promise<Outcome> {
@@ -81,8 +82,9 @@ export class Simulation {
     this.heal();
     this.busy = false;
     this.askOnceMore();
-    await world.run(plan.safety + PATIENCE, () => this.unfinished === 0);
+    await world.run(plan.safety + this.patience(), () => this.unfinished === 0);
     checker.checkGaps();
+    checker.checkJoins();
     for (const { id, client } of checker.unserved()) {
       checker.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
     }
@@ -99,7 +101,8 @@ export class Simulation {
       (sum, { kind, amount }) => sum + (kind === 'server-step' ? Math.abs(amount) : 0),
       0,
     );
-    await world.run(world.now + RETENTION + 30_000 + stepped);
+    const { longestLease, longestWindow } = checker.excuses;
+    await world.run(world.now + RETENTION + longestLease + longestWindow + 30_000 + stepped);
     const commands = server.executed;
     await world.run(world.now + 10_000);
     if (server.executed > commands) {
@@ -117,10 +120,10 @@ export class Simulation {
   }
 
   private async closeAll(): Promise<void> {
-    const { world, checker, plan } = this;
+    const { world, checker } = this;
     const open = this.living.filter(({ process, closed }) => process.alive && !closed);
     for (const client of open) this.shutDown(client);
-    await world.run(world.now + 3 * plan.commandTimeout + 3_000);
+    await world.run(world.now + 3 * checker.excuses.commandTimeout + 3_000);
     if (this.unfinished > 0) checker.violate('closing', `${this.unfinished} clients did not close in time`);
     const timer = world.pendingTimer();
     if (timer !== undefined) checker.violate('leak', `a timer is left after closing: ${timer}`);
@@ -168,6 +171,18 @@ export class Simulation {
     this.checker.excuses.disturbed(this.world.now);
   }
 
+  /** PATIENCE, and all that may hold the locks by itself: leases and windows of minutes, fixed leases that nobody gives back. */
+  private patience(): number {
+    const { longestWindow, longestRenewed } = this.checker.excuses;
+    const requests = this.plan.flows.flatMap((flow) => flow.requests);
+    const holds = requests.map(
+      ({ leaseTime, hold, lapses, burst = 1 }) =>
+        burst * Math.max(hold, leaseTime ?? (lapses ? longestRenewed : 0)),
+    );
+    const deaths = this.plan.faults.length + this.plan.clients.length;
+    return PATIENCE + holds.reduce((sum, ms) => sum + ms, 0) + deaths * (longestRenewed + 2 * longestWindow);
+  }
+
   private takeSnapshots(): void {
     this.snapshots.push({ at: this.world.now, data: this.server.redis.keys.snapshot() });
     if (this.world.now < this.plan.safety) this.world.schedule(SNAPSHOT_PERIOD, () => this.takeSnapshots());
@@ -177,7 +192,7 @@ export class Simulation {
   private askOnceMore(): void {
     for (const client of this.living) {
       if (!client.process.alive || client.closed) continue;
-      for (let lock = 0; lock < this.plan.locks; lock++) {
+      for (let lock = 0; lock < this.plan.names.length; lock++) {
         this.busy = true;
         this.track(client, runFlow(this, client, [{ lock, think: 0, waitTime: Infinity, hold: 5 }]));
         this.busy = false;
@@ -197,7 +212,7 @@ export class Simulation {
   }
 
   private shutDown(client: SimClient): void {
-    const { world, plan, checker } = this;
+    const { world, checker } = this;
     client.closed = true;
     const started = world.now;
     this.track(
@@ -205,24 +220,27 @@ export class Simulation {
       client.store.close().then(() => {
         const took = world.now - started;
         world.trace(() => `${client.process.name} has closed`);
-        if (took > 2 * plan.commandTimeout + 500 && client.lastMute < started) {
+        if (took > 2 * checker.excuses.commandTimeout + 500 && client.lastMute < started) {
           checker.violate('closing', `${client.process.name} took ${took.toFixed(0)} ms to close`);
         }
       }),
     );
   }
 
+  nameOf(lock: number): string {
+    return this.plan.names[lock] ?? '';
+  }
+
   private get targets(): FaultTargets {
-    const { world, server, random, checker, plan } = this;
+    const { world, server, random, checker } = this;
     return {
-      commandTimeout: plan.commandTimeout,
+      commandTimeout: checker.excuses.commandTimeout,
       world,
       server,
       random,
       checker,
       client: (index) => this.living.find((client) => client.index === index),
       clients: () => this.living,
-      lock: lockName,
       dataOf: (age) => {
         const old = this.snapshots.filter(({ at }) => at <= world.now - age).pop();
         return age > 0 && old ? old.data : server.redis.keys.snapshot();
@@ -234,6 +252,7 @@ export class Simulation {
         for (const end of client.onDeath) end();
       },
       shutDown: (client) => this.shutDown(client),
+      nameOf: (lock) => this.nameOf(lock),
       forceRelease: (client, lock) => {
         this.track(
           client,
@@ -245,8 +264,4 @@ export class Simulation {
       },
     };
   }
-}
-
-export function lockName(index: number): string {
-  return `lock-${index}`;
 }

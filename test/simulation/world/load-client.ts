@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { resolveOptions } from '../../../lib/nest/fair-lock.option-resolution.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import type { SimProcess } from './sim-process.js';
 
@@ -17,6 +18,7 @@ export interface Mutation {
 /** The shipped client, loaded with a simulated process in place of Node's clocks and timers. */
 export interface LoadedClient {
   readonly RedisLockStore: typeof RedisLockStore;
+  readonly resolveOptions: typeof resolveOptions;
   /** SHA-1 of each script, for readable traces. */
   readonly scripts: ReadonlyMap<string, string>;
   /** Which process the code runs in from now on. */
@@ -38,6 +40,7 @@ type Wrapped = (
 
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
 const STORE = 'stores/redis/redis-lock-store.ts';
+const OPTIONS = 'nest/fair-lock.option-resolution.ts';
 const SCRIPTS = 'stores/redis/scripts.generated.ts';
 
 const nodeRequire = createRequire(import.meta.url);
@@ -75,6 +78,7 @@ export class ClientLoader {
       Date: { now: () => current().globals.Date.now() },
       process: {
         pid: 1,
+        env: {},
         nextTick: (task: () => void, ...args: unknown[]) => current().globals.process.nextTick(task, ...args),
       },
     };
@@ -99,6 +103,7 @@ export class ClientLoader {
       return exports;
     };
     const store = load(join(this.lib, STORE));
+    const options = load(join(this.lib, OPTIONS));
     const scripts = load(join(this.lib, SCRIPTS)) as Record<
       string,
       { name: string; sha1: string; lua: string }
@@ -109,6 +114,7 @@ export class ClientLoader {
     }
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
+      resolveOptions: options['resolveOptions'] as typeof resolveOptions,
       scripts: new Map(Object.values(scripts).map(({ name, sha1 }) => [sha1, name])),
       runIn: (other, random) => {
         process = other;

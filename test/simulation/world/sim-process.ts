@@ -41,6 +41,7 @@ export class SimTimer {
 /** A simulated process: its clocks, its timers, and whether it runs at all. */
 export class SimProcess {
   alive = true;
+  diedAt: number | undefined;
   paused = false;
   private readonly backlog: Happening[] = [];
   private wallStep = 0;
@@ -112,6 +113,7 @@ export class SimProcess {
   /** Never speaks again. */
   kill(): void {
     this.alive = false;
+    this.diedAt = this.world.now;
     this.backlog.length = 0;
   }
 
