@@ -32,6 +32,10 @@ const againstPeers =
     return ratios.length > 0 ? pick(...ratios) : undefined;
   };
 
+/** One subject by another, round by round. */
+const between = (own, other, name) => (subjects) => paired(subjects[own], subjects[other], name);
+const ratio = (value, of) => value && of && value.median / of.median;
+
 /** How the server's time by handoff grows from one size of the line to another, round by round. */
 const growth = (from, to) => (subjects) => {
   const small = subjects[OURS]?.[`serverUs${from}`];
@@ -41,6 +45,59 @@ const growth = (from, to) => (subjects) => {
 
 /** @type {readonly { scenario: string, text: string, value: (subjects: object) => number | undefined, atMost?: number, atLeast?: number, aim?: boolean }[]} */
 export const TARGETS = [
+  ...[
+    { node: 20, suffix: '', unlocked: 1.35, locked: 1.5 },
+    { node: 24, suffix: 'Node24', unlocked: 1.05, locked: 1.25 },
+  ].flatMap(({ node, suffix, unlocked, locked }) => [
+    {
+      scenario: 'route-unlocked',
+      text: `Node ${node}: a route that locks nothing: CPU a request by that without the module`,
+      value: between('module, no lock', 'no module', `cpuUs${suffix}`),
+      atMost: unlocked,
+    },
+    {
+      scenario: 'route-unlocked',
+      text: `Node ${node}: the same with requestScope: false`,
+      value: between('module, requestScope: false', 'no module', `cpuUs${suffix}`),
+      atMost: suffix ? 1.05 : 1.1,
+    },
+    {
+      scenario: 'route',
+      text: `Node ${node}: a locked route, free keys: CPU a request by raw`,
+      value: between(OURS, 'raw', `cpuUs${suffix}`),
+      atMost: locked,
+    },
+    {
+      scenario: 'route',
+      text: `Node ${node}: a locked route, free keys: requests/s by raw`,
+      value: between(OURS, 'raw', `perSecond${suffix}`),
+      atLeast: 0.8,
+    },
+    ...['murlock', 'redlock'].map((peer) => ({
+      scenario: 'route',
+      text: `Node ${node}: a locked route, free keys: requests/s by ${peer}`,
+      value: between(OURS, peer, `perSecond${suffix}`),
+      atLeast: 1,
+    })),
+    {
+      scenario: 'route-hot',
+      text: `Node ${node}: a locked route, one hot key: requests/s by the best other`,
+      value: againstPeers(`perSecond${suffix}`, Math.min, ['raw', 'redis-semaphore', 'murlock', 'redlock']),
+      atLeast: 1,
+    },
+    {
+      scenario: 'route-hot',
+      text: `Node ${node}: a locked route, one hot key: p99 by p50`,
+      value: (subjects) => ratio(subjects[OURS]?.[`p99Ms${suffix}`], subjects[OURS]?.[`p50Ms${suffix}`]),
+      atMost: 3,
+    },
+  ]),
+  {
+    scenario: 'cold-start',
+    text: 'the first 200 calls of a process by raw',
+    value: byRaw('firstMs'),
+    atMost: 2,
+  },
   {
     scenario: 'uncontended',
     text: "one at a time: cycle less raw's cycle, µs",

@@ -1,4 +1,5 @@
 import anatomy from './anatomy.mjs';
+import coldStart from './cold-start.mjs';
 import deadWaiters from './dead-waiters.mjs';
 import decorator from './decorator.mjs';
 import drain from './drain.mjs';
@@ -7,6 +8,7 @@ import idle from './idle.mjs';
 import memory from './memory.mjs';
 import pingPong from './ping-pong.mjs';
 import renewals from './renewals.mjs';
+import routes from './route.mjs';
 import serverTime from './server-time.mjs';
 import starvation from './starvation.mjs';
 import uncontended from './uncontended.mjs';
@@ -26,6 +28,8 @@ import uncontended from './uncontended.mjs';
 
 /** @type {readonly Scenario[]} */
 export const SCENARIOS = [
+  ...routes,
+  coldStart,
   uncontended,
   anatomy,
   serverTime,

@@ -1,0 +1,84 @@
+/** Applications with one route, each a process of its own, and the process that makes the load. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { interleaved, summary } from './rounds.mjs';
+
+const APP = fileURLToPath(new URL('../workers/route-app.mjs', import.meta.url));
+const LOAD = fileURLToPath(new URL('../workers/route-load.mjs', import.meta.url));
+const CONNECTIONS = 50;
+
+/**
+ * Requests a second, latency, and CPU of the application a request, by subject.
+ *
+ * @param {import('../environment/lab.mjs').Lab} lab
+ * @param {Record<string, string>} locks subject → how its route locks
+ * @param {number} keys how many different ones
+ * @param {readonly { suffix: string, execPath: string }[]} nodes
+ */
+export async function measureRoutes(lab, locks, keys, nodes) {
+  const measured = Object.fromEntries(Object.keys(locks).map((subject) => [subject, {}]));
+  for (const { suffix, execPath } of nodes) {
+    const results = await onNode(lab, locks, keys, execPath);
+    for (const [subject, rounds] of results) {
+      for (const [name, measure] of Object.entries(summary(rounds)))
+        measured[subject][name + suffix] = measure;
+    }
+  }
+  return measured;
+}
+
+async function onNode(lab, locks, keys, execPath) {
+  const load = await start(LOAD, [], process.execPath);
+  const apps = new Map();
+  try {
+    for (const [subject, lock] of Object.entries(locks)) {
+      const app = await start(APP, [JSON.stringify({ lock, url: lab.url })], execPath);
+      apps.set(subject, app);
+      // Until what runs for each request is compiled.
+      await run(load, app, keys, { requests: lab.quick ? 5_000 : 40_000 });
+    }
+    const rounds = lab.quick ? 3 : 7;
+    const time = { ms: lab.quick ? 700 : 2_000 };
+    return await interleaved(
+      rounds,
+      [...apps.keys()],
+      (subject) => run(load, apps.get(subject), keys, time),
+      lab.onRound,
+    );
+  } finally {
+    await Promise.all([load, ...apps.values()].map((process) => process.end()));
+  }
+}
+
+async function run(load, app, keys, much) {
+  const before = await app.ask({});
+  const found = await load.ask({ port: app.port, connections: CONNECTIONS, keys, ...much });
+  const after = await app.ask({});
+  const userUs = (after.user - before.user) / found.requests;
+  const systemUs = (after.system - before.system) / found.requests;
+  const { perSecond, p50Ms, p99Ms } = found;
+  return { perSecond, cpuUs: userUs + systemUs, userUs, systemUs, p50Ms, p99Ms };
+}
+
+/** A process that says something when it is ready, and answers messages one by one. */
+async function start(file, args, execPath) {
+  const child = fork(file, args, { execPath, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const exited = once(child, 'exit').then(() => {
+    throw new Error(`${file} ended.`);
+  });
+  exited.catch(() => undefined);
+  const heard = async () => (await Promise.race([once(child, 'message'), exited]))[0];
+  const { port } = await heard();
+  return {
+    port,
+    async ask(message) {
+      child.send(message);
+      return heard();
+    },
+    async end() {
+      child.kill('SIGKILL');
+      await exited.catch(() => undefined);
+    },
+  };
+}

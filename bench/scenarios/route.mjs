@@ -1,0 +1,55 @@
+import { measureRoutes } from '../measure/routes.mjs';
+import { nodes } from '../environment/nodes.mjs';
+
+const COLUMNS = [
+  ['perSecond', 'requests/s'],
+  ['cpuUs', 'CPU a request, µs'],
+  ['userUs', 'user'],
+  ['systemUs', 'system'],
+  ['p50Ms', 'p50, ms'],
+  ['p99Ms', 'p99, ms'],
+];
+const columns = [...COLUMNS, ...COLUMNS.map(([name, head]) => [`${name}Node24`, `Node 24: ${head}`])];
+
+const HOW =
+  '50 connections to one Fastify route of a Nest application, load made by a process of its own; CPU is that of the application. ' +
+  'On the Node of this run, and on Node 24.';
+
+const UNLOCKED = { 'no module': 'none', 'module, no lock': 'module' };
+const LOCKED = { raw: 'raw', 'fair-lock': 'fair-lock' };
+const PEERS = { 'redis-semaphore': 'redis-semaphore', murlock: 'murlock', redlock: 'redlock' };
+
+const scenario = (name, title, how, locks, keys, more) => ({
+  name,
+  title,
+  how: `${how} ${HOW}`,
+  columns,
+  run: (lab) => measureRoutes(lab, locks(lab), keys, nodes(lab)),
+  ...more,
+});
+
+/** @type {readonly import('./index.mjs').Scenario[]} */
+export default [
+  scenario(
+    'route-unlocked',
+    'A route that locks nothing',
+    'What importing the module costs it.',
+    () => ({ ...UNLOCKED, 'module, requestScope: false': 'module-unscoped' }),
+    1_000,
+  ),
+  scenario(
+    'route',
+    'A locked route, 1,000 free keys',
+    'Ours by @FairLocked, the others by their client in the handler.',
+    (lab) => ({ ...UNLOCKED, ...LOCKED, ...(!lab.quick && PEERS) }),
+    1_000,
+  ),
+  scenario(
+    'route-hot',
+    'A locked route, one hot key',
+    'Ours by @FairLocked, the others by their client in the handler; raw, which cannot wait, tries every 10 ms.',
+    () => ({ ...LOCKED, ...PEERS }),
+    1,
+    { slow: true },
+  ),
+];
