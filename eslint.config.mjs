@@ -9,6 +9,18 @@ const STORE_CHOOSERS = [
   'lib/index.ts',
 ];
 
+/** A file has one idea; these are still to be divided. */
+const MAX_LINES = 250;
+const LONGER_FILES = [
+  'lib/core/errors.ts',
+  'lib/stores/redis/grant-of-line.ts',
+  'lib/stores/redis/line-commands.ts',
+  'lib/stores/redis/lock-line.ts',
+  'lib/stores/redis/redis-lock-store.ts',
+  'lib/stores/redis/requests-in-line.ts',
+  'lib/stores/redisson/requests-in-line.ts',
+];
+
 const NEST = {
   regex: '^(@nestjs/|rxjs|reflect-metadata)',
   message: 'Only lib/nest know Nest.',
@@ -90,7 +102,6 @@ export default tseslint.config(
     },
     rules: {
       'no-console': 'error',
-      'import-x/no-cycle': ['error', { ignoreExternal: true }],
       'import-x/no-restricted-paths': [
         'error',
         {
@@ -124,6 +135,11 @@ export default tseslint.config(
         },
       ],
     },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    ignores: LONGER_FILES,
+    rules: { 'max-lines': ['error', { max: MAX_LINES }] },
   },
   {
     files: ['lib/core/**', 'lib/stores/memory/**'],
