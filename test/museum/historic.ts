@@ -208,7 +208,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
       {
         file: 'stores/redis-client/command-connection.ts',
-        from: 'reject(commandTimeout(this.timeout));\n        this.suspect(sentAt);',
+        from: 'reject(this.backOff.after(commandTimeout(this.timeout), this.ready));\n        this.suspect(sentAt);',
         to: '',
       },
     ],
