@@ -67,9 +67,10 @@ async function installByDnf() {
   await dnf('redis').catch(() => dnf('valkey'));
 }
 
+/** A folder that comes first on the PATH wins, whichever of the programs it has. */
 function firstOnPath(names) {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
 }
 
 function firstNameOnPath(names) {

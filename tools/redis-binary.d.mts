@@ -1,0 +1,2 @@
+export function presentBinary(name: string): string | undefined;
+export function redisServerBinary(): Promise<string>;
