@@ -1,12 +1,13 @@
 import { jest } from '@jest/globals';
 import { type Redis } from 'ioredis';
-import { type Answer, type LineCommands } from '../../lib/stores/redisson/line-commands.js';
+import { type LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
+import { type AcquireReply, type LeaveReply } from '../../lib/stores/redisson/commands/reply.js';
 import { type LineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { renew } from '../../lib/stores/redisson/scripts.generated.js';
 import { type RawLock } from '../support/redisson.js';
 import { RedissonWire, type WireRequest } from '../support/redisson-wire.js';
 import { eventually } from '../support/waiting.js';
 
-/** As `RedissonWire` calls its lock. */
 const NAME = 'fairLock';
 const LEASE = 30_000;
 const WAIT = 300_000;
@@ -15,34 +16,34 @@ const NOON = Date.UTC(2030, 0, 1, 12);
 
 /** A command takes less than this, so that a TTL that it reads was so much longer a moment before, ms. */
 const RTT = 250;
-/** What is left of a lease or a wait; how much does not matter. */
+/** What is left of a lease or a wait, or a time; how much does not matter. */
 const LEFT: unknown = expect.any(Number);
 
 /** What the scripts leave in Redis, byte by byte, with the clients' clocks held still. */
 describe('the wire format of Redisson', () => {
   let wire: RedissonWire;
   let redis: Redis;
-  let commands: LineCommands;
+  let commands: LockCommands;
   let keys: LineKeys;
 
   beforeAll(async () => {
-    wire = await RedissonWire.open(3, { wait: WAIT, leaseTime: LEASE });
+    wire = await RedissonWire.open(NAME, 3, { wait: WAIT, leaseTime: LEASE });
     ({ redis, commands, keys } = wire);
   });
   afterAll(() => wire.close());
   beforeEach(() => wire.reset(NOON));
   afterEach(() => void jest.restoreAllMocks());
 
-  const ask = (id: string, options?: WireRequest): Promise<Answer> => wire.ask(id, options);
-  const leave = (id: string): Promise<Answer> => wire.leave(id);
+  const ask = (id: string, options?: WireRequest): Promise<AcquireReply> => wire.ask(id, options);
+  const leave = (id: string): Promise<LeaveReply> => wire.leave(id);
   const state = (): Promise<RawLock> => wire.state();
   const deadlineOf = async (id: string): Promise<number> => Number((await state()).deadlines[id]);
 
-  /** Listens to every channel of Redisson's; the result tells what was published. */
+  /** Listens to every channel of the lock; the result tells what was published. */
   async function listen(): Promise<() => Promise<string[]>> {
     const messages: string[] = [];
     const listener = redis.duplicate();
-    await listener.psubscribe('redisson*', 'end');
+    await listener.psubscribe(`*${NAME}*`, 'end');
     listener.on('pmessage', (_, channel: string, message: string) => messages.push(`${channel} ${message}`));
     return async () => {
       await redis.publish('end', '');
@@ -54,13 +55,13 @@ describe('the wire format of Redisson', () => {
 
   /** The lock held by t1, with t2, t3, … in line. */
   async function line(...waiters: string[]): Promise<void> {
-    expect(await ask('t1')).toMatchObject({ status: 'HELD' });
-    for (const waiter of waiters) expect(await ask(waiter)).toMatchObject({ status: 'WAITS' });
+    expect(await ask('t1')).toMatchObject({ status: 'granted' });
+    for (const waiter of waiters) expect(await ask(waiter)).toMatchObject({ status: 'queued' });
   }
 
   describe('the walk-through', () => {
     test('t1 takes the lock: a hash with its hold count, which lives for a lease', async () => {
-      expect(await ask('t1')).toMatchObject({ status: 'HELD', details: [LEASE, 0] });
+      expect(await ask('t1')).toMatchObject({ status: 'granted', left: LEASE, waiting: 0 });
       expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
       expect(await redis.keys('*')).toEqual([NAME]);
       const left = await redis.pttl(NAME);
@@ -94,9 +95,9 @@ describe('the wire format of Redisson', () => {
       const [third, fourth] = [await deadlineOf('t3'), await deadlineOf('t4')];
       const published = await listen();
 
-      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'RELEASED', details: ['t2'] });
+      expect(await wire.release('t1')).toMatchObject({ status: 'released', woken: 't2' });
       expect(await state()).toMatchObject({ lock: {}, queue: ['t2', 't3', 't4'] });
-      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      expect(await ask('t2')).toMatchObject({ status: 'granted' });
       expect(await state()).toEqual({
         lock: { t2: '1' },
         queue: ['t3', 't4'],
@@ -110,12 +111,18 @@ describe('the wire format of Redisson', () => {
       wire.clientTime = (await deadlineOf('t3')) + 1;
       const left = await redis.pttl(NAME);
       expect(await ask('t3')).toMatchObject({
-        status: 'WAITS',
-        details: [0, 'new', 't1', LEFT, expect.any(String)],
+        status: 'queued',
+        ahead: 0,
+        entered: true,
+        holder: 't1',
+        left: LEFT,
       });
       expect(await ask('t2')).toMatchObject({
-        status: 'WAITS',
-        details: [1, 'new', 't1', LEFT, expect.any(String)],
+        status: 'queued',
+        ahead: 1,
+        entered: true,
+        holder: 't1',
+        left: LEFT,
       });
       const { queue, deadlines } = await state();
       expect(queue).toEqual(['t3', 't2']);
@@ -146,20 +153,20 @@ describe('the wire format of Redisson', () => {
   });
 
   test('a try takes a free lock, and never queues for a busy one', async () => {
-    expect(await ask('t1', { tries: true })).toMatchObject({ status: 'HELD' });
-    expect(await ask('t2', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t1'] });
+    expect(await ask('t1', { tries: true })).toMatchObject({ status: 'granted' });
+    expect(await ask('t2', { tries: true })).toMatchObject({ status: 'busy', blocker: 't1' });
     expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
     await ask('t2');
-    await commands.release(keys, 't1');
+    await wire.release('t1');
     // Free, but it is the turn of t2.
-    expect(await ask('t3', { tries: true })).toMatchObject({ status: 'BUSY', details: ['t2'] });
+    expect(await ask('t3', { tries: true })).toMatchObject({ status: 'busy', blocker: 't2' });
   });
 
   test('a head that is served later than its deadline allows for moves the deadlines of the others on, so that the next has its whole wait', async () => {
     await line('t2', 't3', 't4');
     const second = await deadlineOf('t2');
     wire.clientTime = second - 10_000; // its turn was to come 290 s before
-    await commands.release(keys, 't1');
+    await wire.release('t1');
     await ask('t2');
     expect(await state()).toEqual({
       lock: { t2: '1' },
@@ -182,7 +189,7 @@ describe('the wire format of Redisson', () => {
   test('a waiter that leaves takes its wait time from those behind it only', async () => {
     await line('t2', 't3', 't4', 't5');
     const before = (await state()).deadlines;
-    expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', 1] });
+    expect(await leave('t3')).toMatchObject({ status: 'left', woken: undefined, holder: 't1', ahead: 1 });
     const after = {
       lock: { t1: '1' },
       queue: ['t2', 't4', 't5'],
@@ -193,7 +200,12 @@ describe('the wire format of Redisson', () => {
       },
     };
     expect(await state()).toEqual(after);
-    expect(await leave('t3')).toMatchObject({ status: 'LEFT', details: ['', 't1', -1] });
+    expect(await leave('t3')).toMatchObject({
+      status: 'left',
+      woken: undefined,
+      holder: 't1',
+      ahead: undefined,
+    });
     expect(await state()).toEqual(after);
   });
 
@@ -203,43 +215,42 @@ describe('the wire format of Redisson', () => {
       await line('t2', 't3');
       await redis.del(NAME); // the lease has ended without a message
       const published = await listen();
-      expect(await ask('t3', { tries })).toMatchObject({ status: tries ? 'BUSY' : 'WAITS' });
+      expect(await ask('t3', { tries })).toMatchObject({ status: tries ? 'busy' : 'queued' });
       expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
-      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      expect(await ask('t2')).toMatchObject({ status: 'granted' });
     },
   );
 
   test('a head that leaves a free lock wakes the next, who would not be told otherwise', async () => {
     await line('t2', 't3');
-    await commands.release(keys, 't1');
+    await wire.release('t1');
     const published = await listen();
-    expect(await leave('t2')).toMatchObject({ details: ['t3', '', 0] });
+    expect(await leave('t2')).toMatchObject({ woken: 't3', holder: undefined, ahead: 0 });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t3 0`]);
-    expect(await ask('t3')).toMatchObject({ status: 'HELD' });
+    expect(await ask('t3')).toMatchObject({ status: 'granted' });
   });
 
   test('force release ends the grant of anyone, and wakes the head', async () => {
     await line('t2');
     const published = await listen();
-    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FORCED', details: ['t2'] });
+    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'forced', woken: 't2' });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
     expect(await state()).toMatchObject({ lock: {}, queue: ['t2'] });
-    expect(await commands.forceRelease(keys, '')).toMatchObject({ status: 'FREE', details: ['t2'] });
-    expect(await ask('t2')).toMatchObject({ status: 'HELD' });
-    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FREE' });
+    expect(await commands.forceRelease(keys, '')).toMatchObject({ status: 'free', woken: 't2' });
+    expect(await ask('t2')).toMatchObject({ status: 'granted' });
+    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'free' });
     expect(await state()).toMatchObject({ lock: { t2: '1' } });
   });
 
   test('a renewal makes the lease whole, of the present holder only, and brings nothing back', async () => {
     await line();
     await redis.pexpire(NAME, 1_000);
-    const soon = (): number => performance.now() + 1_000;
-    expect(await commands.renew(keys, 't2', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await commands.renew(keys, 't2', LEASE)).toMatchObject({ status: 'gone' });
     expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
-    expect(await commands.renew(keys, 't1', LEASE, soon())).toMatchObject({ status: 'RENEWED' });
+    expect(await commands.renew(keys, 't1', LEASE)).toMatchObject({ status: 'renewed' });
     expect(await redis.pttl(NAME)).toBeGreaterThan(LEASE - RTT);
     await redis.del(NAME);
-    expect(await commands.renew(keys, 't1', LEASE, soon())).toMatchObject({ status: 'GONE' });
+    expect(await commands.renew(keys, 't1', LEASE)).toMatchObject({ status: 'gone' });
     expect(await redis.exists(NAME)).toBe(0);
   });
 
@@ -248,30 +259,29 @@ describe('the wire format of Redisson', () => {
       await line();
       await redis.pexpire(NAME, 10_000);
       for (let i = 0; i < 3; i += 1) {
-        const { status, details } = await ask('t1');
-        expect(status).toBe('HELD');
-        expect(details[0]).toBeLessThanOrEqual(10_000);
+        const reply = await ask('t1');
+        expect(reply.status === 'granted' && reply.left).toBeLessThanOrEqual(10_000);
       }
       expect(await redis.hgetall(NAME)).toEqual({ t1: '1' });
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(10_000);
-      await commands.release(keys, 't1');
+      await wire.release('t1');
       expect(await redis.exists(NAME)).toBe(0);
     });
 
     test('a repeated release is a release, and does not touch the next grant', async () => {
       await line('t2');
-      await commands.release(keys, 't1');
-      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'RELEASED' });
+      await wire.release('t1');
+      expect(await wire.release('t1')).toMatchObject({ status: 'released' });
       await ask('t2');
-      expect(await commands.release(keys, 't1')).toMatchObject({ status: 'LOST' });
+      expect(await wire.release('t1')).toMatchObject({ status: 'lost' });
       expect(await state()).toMatchObject({ lock: { t2: '1' } });
     });
 
     test('a queue entry without a deadline does not wedge the lock', async () => {
       await line('t2');
       await redis.lpush(`redisson_lock_queue:{${NAME}}`, 'ghost 1', 'ghost 2');
-      await commands.release(keys, 't1');
-      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      await wire.release('t1');
+      expect(await ask('t2')).toMatchObject({ status: 'granted' });
       expect(await redis.keys('*')).toEqual([NAME]);
     });
 
@@ -281,16 +291,25 @@ describe('the wire format of Redisson', () => {
         await line('t2', 't3');
         await redis.del(`${lost}:{${NAME}}`);
         expect(await ask('t2')).toMatchObject({
-          status: 'WAITS',
-          details: [0, 'new', 't1', LEFT, expect.any(String)],
+          status: 'queued',
+          ahead: 0,
+          entered: true,
+          holder: 't1',
+          left: LEFT,
         });
         expect(await ask('t3')).toMatchObject({
-          status: 'WAITS',
-          details: [1, 'new', 't1', LEFT, expect.any(String)],
+          status: 'queued',
+          ahead: 1,
+          entered: true,
+          holder: 't1',
+          left: LEFT,
         });
         expect(await ask('t3')).toMatchObject({
-          status: 'WAITS',
-          details: [1, 'kept', 't1', LEFT, expect.any(String)],
+          status: 'queued',
+          ahead: 1,
+          entered: false,
+          holder: 't1',
+          left: LEFT,
         });
         const { queue, deadlines } = await state();
         expect(queue).toEqual(['t2', 't3']);
@@ -301,23 +320,36 @@ describe('the wire format of Redisson', () => {
     test('a waiter behind others that lost only its deadline is in line once again when it asks', async () => {
       await line('t2', 't3', 't4');
       await redis.zrem(`redisson_lock_timeout:{${NAME}}`, 't3');
-      expect(await ask('t3')).toMatchObject({ status: 'WAITS', details: [2, 'new', 't1', LEFT, 't2'] });
+      expect(await ask('t3')).toMatchObject({
+        status: 'queued',
+        ahead: 2,
+        entered: true,
+        holder: 't1',
+        left: LEFT,
+        head: 't2',
+      });
       expect((await state()).queue).toEqual(['t2', 't4', 't3']);
     });
 
     test('a grant whose request has given up is given back by leaving', async () => {
       await line('t2');
-      expect(await leave('t1')).toMatchObject({ details: ['t2', '', -1] });
-      expect(await ask('t2')).toMatchObject({ status: 'HELD' });
+      expect(await leave('t1')).toMatchObject({ woken: 't2', holder: undefined, ahead: undefined });
+      expect(await ask('t2')).toMatchObject({ status: 'granted' });
     });
 
     test('after its deadline a command that takes or keeps writes nothing', async () => {
       const past = performance.now() - 10_000;
-      expect(await commands.acquire(keys, wire.request('t1'), past)).toMatchObject({ status: 'EXPIRED' });
+      await expect(commands.acquire(keys, wire.request('t1'), past)).rejects.toMatchObject({
+        error: { failure: 'timeout' },
+      });
       expect(await redis.keys('*')).toEqual([]);
       await line();
       await redis.pexpire(NAME, 1_000);
-      expect(await commands.renew(keys, 't1', LEASE, past)).toMatchObject({ status: 'EXPIRED' });
+      const values = ['t1', NOON, keys.channel, 'PUBLISH', LEASE, 0];
+      expect(await redis.eval(renew.lua, renew.numberOfKeys, ...keys.keys, ...values)).toEqual([
+        'EXPIRED',
+        LEFT,
+      ]);
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
     });
 
@@ -334,8 +366,8 @@ describe('the wire format of Redisson', () => {
 
   test('maxQueue counts everyone in line, and does not count out who is in it', async () => {
     await line('t2');
-    expect(await ask('t3', { maxQueue: 1 })).toMatchObject({ status: 'FULL' });
-    expect(await ask('t2', { maxQueue: 1 })).toMatchObject({ status: 'WAITS' });
+    expect(await ask('t3', { maxQueue: 1 })).toMatchObject({ status: 'full' });
+    expect(await ask('t2', { maxQueue: 1 })).toMatchObject({ status: 'queued' });
     expect((await state()).queue).toEqual(['t2']);
   });
 });

@@ -14,7 +14,7 @@ describe('the places of live waiters in a line that is never empty', () => {
   let wire: RedissonWire;
 
   beforeAll(async () => {
-    wire = await RedissonWire.open(6, { wait: WAIT, leaseTime: LEASE });
+    wire = await RedissonWire.open('places', 6, { wait: WAIT, leaseTime: LEASE });
   });
   afterAll(() => wire.close());
   beforeEach(() => wire.reset(NOON));
@@ -146,16 +146,16 @@ class Line {
   }
 
   private async ask(request: Waiting): Promise<void> {
-    const { status, details } = await this.wire.ask(request.id, {
+    const reply = await this.wire.ask(request.id, {
       wait: request.wait,
       leaseTime: this.lease,
     });
     const joins = this.wire.clientTime === request.until - request.wait;
-    if (status === 'HELD') {
+    if (reply.status === 'granted') {
       this.grants += 1;
       this.holder = request.id;
       this.remove(request);
-    } else if (details[1] === 'new' && !joins) this.drops += 1;
+    } else if (reply.status === 'queued' && reply.entered && !joins) this.drops += 1;
   }
 
   private async giveUp(request: Waiting): Promise<void> {

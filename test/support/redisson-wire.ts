@@ -2,9 +2,12 @@ import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
+import { Retry } from '../../lib/stores/redis-client/retry.js';
 import { ServerClocks } from '../../lib/stores/redis-client/server-clocks.js';
-import { type Answer, LineCommands } from '../../lib/stores/redisson/line-commands.js';
-import { lineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
+import type { AcquireReply, LeaveReply, ReleaseReply } from '../../lib/stores/redisson/commands/reply.js';
+import { type LineKeys, lineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { timing } from '../../lib/stores/redisson/timing.js';
 import { databaseUrl, type RawLock, readLock } from './redisson.js';
 
 /** What a request asks with; everything has a default. */
@@ -17,26 +20,37 @@ export interface WireRequest {
 
 /** The scripts of the redisson store on one lock, with the clock of its clients in the hands of the test. */
 export class RedissonWire {
-  readonly name = 'fairLock';
-  readonly keys = lineKeys(this.name, false);
+  readonly keys: LineKeys;
   /** What the clocks of all clients show, ms. */
   clientTime = 0;
 
   private constructor(
+    readonly name: string,
     readonly redis: Redis,
-    readonly commands: LineCommands,
+    readonly commands: LockCommands,
     private readonly connection: CommandConnection,
     private readonly defaults: Required<WireRequest>,
-  ) {}
+  ) {
+    this.keys = lineKeys(name, false);
+  }
 
-  /** @param database one that no other test file uses at the same time */
-  static async open(database: number, defaults: { wait: number; leaseTime: number }): Promise<RedissonWire> {
+  /**
+   * @param name of the lock; channels are common to all databases, so no other test file may use it
+   * @param database one that no other test file uses at the same time
+   */
+  static async open(
+    name: string,
+    database: number,
+    defaults: { wait: number; leaseTime: number },
+  ): Promise<RedissonWire> {
     const url = databaseUrl(database);
     const connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
     connection.connect();
     await connection.whenReady(5_000);
-    const commands = new LineCommands(connection, new ServerClocks(() => undefined), 'PUBLISH');
-    const wire = new RedissonWire(new Redis(url), commands, connection, {
+    const times = timing(defaults.leaseTime, defaults.wait, 1_000);
+    const clocks = new ServerClocks(() => undefined);
+    const commands = new LockCommands(connection, new Retry(connection), clocks, times, 'PUBLISH');
+    const wire = new RedissonWire(name, new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,
       ...defaults,
@@ -61,16 +75,16 @@ export class RedissonWire {
     return { id, ...this.defaults, ...options };
   }
 
-  ask(id: string, options?: WireRequest): Promise<Answer> {
+  ask(id: string, options?: WireRequest): Promise<AcquireReply> {
     return this.commands.acquire(this.keys, this.request(id, options), performance.now() + 1_000);
   }
 
-  leave(id: string, wait = this.defaults.wait): Promise<Answer> {
+  leave(id: string, wait = this.defaults.wait): Promise<LeaveReply> {
     return this.commands.leave(this.keys, this.request(id, { wait }));
   }
 
-  release(id: string): Promise<Answer> {
-    return this.commands.release(this.keys, id);
+  release(id: string): Promise<ReleaseReply> {
+    return this.commands.release(this.keys, id, this.defaults.leaseTime);
   }
 
   state(): Promise<RawLock> {

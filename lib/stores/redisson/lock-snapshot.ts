@@ -1,4 +1,5 @@
-import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
+import type { LockSnapshot } from '../../core/lock-store.js';
+import type { InspectReply } from './commands/reply.js';
 
 /** How many waiters `inspect` names; the rest is only counted. */
 export const MOST_WAITERS_SHOWN = 1_000;
@@ -6,26 +7,16 @@ export const MOST_WAITERS_SHOWN = 1_000;
 /** Who this client knows under an id of the wire, and since when. */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 
-/** Reads the answer of the inspect script. The wire knows neither labels nor durations: only this client's own are told. */
-export function toSnapshot(
-  key: string,
-  details: readonly (string | number | undefined)[],
-  describe: Describe,
-): LockSnapshot {
-  const [holder, leaseLeft, queueLength, ...entries] = details;
-  const waiters: LockWaiter[] = [];
-  for (let i = 0; i < entries.length; i += 2) {
-    const [who, waitingFor] = known(String(entries[i]), describe);
-    waiters.push({ who, waitingFor, live: Number(entries[i + 1]) > 0 });
-  }
-  const [who, heldFor] = known(String(holder), describe);
-  const left = Number(leaseLeft) < 0 ? Infinity : Number(leaseLeft);
-  return {
-    key,
-    holder: holder === '' ? undefined : { who, token: undefined, heldFor, leaseLeft: left },
-    waiters,
-    queueLength: Number(queueLength),
-  };
+/** What the inspect script shows. The wire knows neither labels nor durations: only this client's own are told. */
+export function toSnapshot(key: string, shown: InspectReply, describe: Describe): LockSnapshot {
+  const waiters = shown.waiters.map(({ id, left }) => {
+    const [who, waitingFor] = known(id, describe);
+    return { who, waitingFor, live: left > 0 };
+  });
+  const { holder, leaseLeft, queueLength } = shown;
+  if (holder === undefined) return { key, holder, waiters, queueLength };
+  const [who, heldFor] = known(holder, describe);
+  return { key, holder: { who, token: undefined, heldFor, leaseLeft }, waiters, queueLength };
 }
 
 function known(id: string, describe: Describe): [who: string, forMs: number | undefined] {

@@ -11,13 +11,13 @@ import { ServerClocks } from '../redis-client/server-clocks.js';
 import { reportOnServer } from '../redis-client/start-up-check.js';
 import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
-import { LineCommands, type Answer } from './line-commands.js';
+import { LockCommands } from './commands/lock-commands.js';
 import { lineKeys, type LineKeys } from './line-keys.js';
-import { LockLine } from './lock-line.js';
+import type { NewRequest } from './line/events.js';
+import { LineDriver } from './line-driver.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { NEEDS } from './needs.js';
 import { timing } from './timing.js';
-import { Waiter } from './waiter.js';
 import { WakeUps } from './wake-ups.js';
 
 export interface RedissonLockStoreOptions {
@@ -35,6 +35,8 @@ export interface RedissonLockStoreOptions {
   readonly onWarning: (message: string) => void;
 }
 
+/** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */
+const LONGEST = 2 ** 40;
 /** How much of a label is kept. */
 const LONGEST_LABEL = 128;
 
@@ -43,12 +45,17 @@ export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;
 
-  private readonly lines = new Map<string, LockLine>();
+  private readonly lines = new Map<string, LineDriver>();
   /** Where each request stands, by its name in Redis: that is what a message tells. */
-  private readonly lineOf = new Map<string, LockLine>();
+  private readonly lineOf = new Map<string, LineDriver>();
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
+  private readonly retry: Retry;
+  private readonly commands: LockCommands;
   private readonly context: ClientContext;
+  /** The uuid by which Redisson knows this client. */
+  private readonly uuid = randomUUID();
+  private readonly where = `${hostname()}/${process.pid}`;
   private readonly onCluster: boolean;
   private threads = 0;
   private connecting = false;
@@ -74,24 +81,24 @@ export class RedissonLockStore implements LockStore {
     this.subscriber = new Subscriber(subscriptions.client);
     this.subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
+    const times = timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout);
+    this.retry = new Retry(this.connection);
+    this.commands = new LockCommands(this.connection, this.retry, clocks, times, publish);
     this.context = {
-      commands: new LineCommands(this.connection, clocks, publish),
+      commands: this.commands,
       wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel) => this.onMessage(channel)),
-      retry: new Retry(this.connection),
       watchdog: new Watchdog(),
-      timing: timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout),
-      uuid: randomUUID(),
-      where: `${hostname()}/${process.pid}`,
+      timing: times,
       onWarning: options.onWarning,
     };
   }
 
   async start(): Promise<void> {
-    const { timing, retry, onWarning } = this.context;
+    const { timing, onWarning } = this.context;
     const { commandTimeout } = timing;
     this.connect();
     await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
-    await reportOnServer(this.connection, this.subscriber, NEEDS, retry, commandTimeout, onWarning);
+    await reportOnServer(this.connection, this.subscriber, NEEDS, this.retry, commandTimeout, onWarning);
   }
 
   encode(key: string): string {
@@ -100,22 +107,17 @@ export class RedissonLockStore implements LockStore {
 
   /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
   async acquire(request: LockRequest): Promise<Grant> {
-    const { key, label, signal } = request;
+    const { key, signal } = request;
     if (this.closed) throw new LockShuttingDownError(key);
     this.connect();
     const keys = this.keysOf(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
-    const { uuid, where, timing, watchdog } = this.context;
     // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
-    const thread = (this.threads += 1);
-    const who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
+    const id = `${this.uuid}:${(this.threads += 1)}`;
     const line = this.line(key, keys);
-    const id = `${uuid}:${thread}`;
-    const waiter = new Waiter(request, watchdog, thread, id, who, timing, line.requests);
     this.lineOf.set(id, line);
     try {
-      line.requests.join(waiter);
-      return await waiter.promise;
+      return await line.acquire(request, this.toLine(request, id));
     } finally {
       this.lineOf.delete(id);
     }
@@ -123,22 +125,20 @@ export class RedissonLockStore implements LockStore {
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
-    const { details } = await this.say(() => this.context.commands.inspect(keys, MOST_WAITERS_SHOWN));
-    return toSnapshot(key, details, (id) => this.lines.get(key)?.describe(id));
+    const shown = await this.answer(() => this.commands.inspect(keys, MOST_WAITERS_SHOWN));
+    return toSnapshot(key, shown, (id) => this.lines.get(key)?.describe(id));
   }
 
   async forceRelease(key: string): Promise<boolean> {
     const keys = this.keysOf(key);
-    const { commands } = this.context;
     // The grant is named, so that a repeated command does not end the next one too.
-    const shown = await this.say(() => commands.inspect(keys, 0));
-    const held = String(shown.details[0]);
-    const { details } = await this.say(() => commands.forceRelease(keys, held));
+    const { holder } = await this.answer(() => this.commands.inspect(keys, 0));
+    const { woken } = await this.answer(() => this.commands.forceRelease(keys, holder));
     const line = this.lines.get(key);
     // The wire has no message to a holder: another client's learns it by its next renewal.
-    line?.forced(held);
-    line?.requests.tell(String(details[0]));
-    return held !== '';
+    if (holder !== undefined) line?.happens({ type: 'forced', id: holder });
+    if (woken !== undefined) line?.happens({ type: 'woken', id: woken });
+    return holder !== undefined;
   }
 
   close(): Promise<void> {
@@ -147,11 +147,11 @@ export class RedissonLockStore implements LockStore {
   }
 
   private async closeAll(): Promise<void> {
-    const { retry, watchdog, timing } = this.context;
+    const { watchdog, timing } = this.context;
     const { commandTimeout } = timing;
     const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
-    await retry.atMost(handedBack, commandTimeout);
-    retry.close();
+    await this.retry.atMost(handedBack, commandTimeout);
+    this.retry.close();
     watchdog.stop();
     this.lines.clear();
     await Promise.all([this.connection.close(commandTimeout), this.subscriber.close(commandTimeout)]);
@@ -165,10 +165,10 @@ export class RedissonLockStore implements LockStore {
     this.subscriber.connect();
   }
 
-  private line(key: string, keys: LineKeys): LockLine {
+  private line(key: string, keys: LineKeys): LineDriver {
     let line = this.lines.get(key);
     if (!line) {
-      line = new LockLine(key, keys, this.context, (idle) => {
+      line = new LineDriver(key, keys, this.context, (idle) => {
         if (this.lines.get(key) === idle) this.lines.delete(key);
       });
       this.lines.set(key, line);
@@ -180,11 +180,25 @@ export class RedissonLockStore implements LockStore {
     return lineKeys(key, this.onCluster);
   }
 
-  private async say(command: () => Promise<Answer>): Promise<Answer> {
-    const { retry, timing } = this.context;
+  private toLine({ waitTime, leaseTime, maxQueue, label }: LockRequest, id: string): NewRequest {
+    const { lease, waitTimeout } = this.context.timing;
+    const tries = waitTime === 0;
+    return {
+      id,
+      wait: tries || waitTime === Infinity ? waitTimeout : whole(waitTime),
+      leaseTime: whole(leaseTime ?? lease),
+      renewed: leaseTime === undefined,
+      tries,
+      maxQueue,
+      who: `${this.where}/${label.slice(0, LONGEST_LABEL)}`,
+    };
+  }
+
+  /** For calls that no request in line waits for. */
+  private async answer<T>(command: () => Promise<T>): Promise<T> {
     this.connect();
     try {
-      return await retry.until(command, performance.now() + timing.commandTimeout);
+      return await command();
     } catch (error) {
       throw toCommandFailure(error).error;
     }
@@ -192,11 +206,16 @@ export class RedissonLockStore implements LockStore {
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; what the message says is always the same. */
   private onMessage(channel: string): void {
-    const id = channel.slice(channel.lastIndexOf(this.context.uuid));
-    this.lineOf.get(id)?.requests.tell(id);
+    const id = channel.slice(channel.lastIndexOf(this.uuid));
+    this.lineOf.get(id)?.happens({ type: 'woken', id });
   }
 
   private lookAtAll(): void {
-    for (const line of this.lines.values()) line.look();
+    for (const line of this.lines.values()) line.happens({ type: 'look' });
   }
+}
+
+/** Redisson counts whole milliseconds. */
+function whole(ms: number): number {
+  return Math.min(Math.max(1, Math.ceil(ms)), LONGEST);
 }

@@ -1,7 +1,9 @@
 import { type CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
+import { Retry } from '../../../lib/stores/redis-client/retry.js';
 import { ServerClocks } from '../../../lib/stores/redis-client/server-clocks.js';
-import { LineCommands } from '../../../lib/stores/redisson/line-commands.js';
+import { LockCommands } from '../../../lib/stores/redisson/commands/lock-commands.js';
 import { lineKeys } from '../../../lib/stores/redisson/line-keys.js';
+import { timing } from '../../../lib/stores/redisson/timing.js';
 
 const HOUR = 3_600_000;
 
@@ -17,17 +19,18 @@ describe('the commands of the redisson store', () => {
         return ['GONE', timeOf(key)];
       },
     } as unknown as CommandConnection;
+    const clocks = new ServerClocks(() => undefined);
+    const times = timing(30_000, 300_000, 500);
     return {
       sent,
       timeOf,
-      commands: new LineCommands(connection, new ServerClocks(() => undefined), 'PUBLISH'),
+      commands: new LockCommands(connection, new Retry(connection), clocks, times, 'PUBLISH'),
     };
   }
 
   test('give each deadline by the clock of the node that keeps the lock', async () => {
     const { sent, timeOf, commands } = cluster();
-    const renew = (name: string) =>
-      commands.renew(lineKeys(name, true), 'request', 1_000, performance.now() + 500);
+    const renew = (name: string) => commands.renew(lineKeys(name, true), 'request', 1_000);
     for (const name of ['a1', 'b1', 'a2', 'b2']) await renew(name);
     const [firstA, firstB, secondA, secondB] = sent;
     // Nothing is known of a node before its first reply, and then a deadline is over at once.

@@ -1,7 +1,7 @@
 -- Shows who holds and who waits. Writes nothing.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
--- ARGV  [1] nobody: ''  [2] client clock  [3] channel  [4] publish  [5] how many waiters to name
+-- ARGV  [1] ''  [2] client clock  [3] channel  [4] publish  [5] how many waiters to name
 -- Returns 'SHOWN', Redis time, the holder or '', ms left of its lease, how many wait, then for each of the first: the
 --         waiter, and ms left to its deadline
 --- include: lock

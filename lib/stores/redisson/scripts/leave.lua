@@ -1,4 +1,4 @@
--- Takes a request out of the line, and ends its grant if it has one that nobody waits for any more (R10). Repeating it
+-- Takes a request out of the line, and ends its grant if it has one that came too late (R10). Repeating it
 -- changes nothing; carries no deadline (R2), and works when memory is full (R3).
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines

@@ -5,7 +5,7 @@
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
 -- Returns status, Redis time, the head that was woken or ''
 --       RELEASED  it is over, now or already
---       LOST      somebody else holds the lock; nothing was touched but dead heads
+--       LOST      the lock has another holder; nothing was touched but dead heads
 --- include: lock
 if holder and not holds() then
   return { 'LOST', time, '' }

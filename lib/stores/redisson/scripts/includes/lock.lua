@@ -56,7 +56,7 @@ local function oneWaitLess(behind, wait, deadline)
   end
 end
 
--- Tells the head of the queue, and nobody else, that it may ask (R4: a message that cannot be sent must not end the script).
+-- Tells only the head of the queue that it may ask (R4: a message that cannot be sent must not end the script).
 local function wake(head)
   if head then
     for command in string.gmatch(ARGV[4], '%a+') do

@@ -1,0 +1,140 @@
+import type { Instant } from '../../../core/clock.js';
+
+/** What is known of every command that was answered. */
+export interface Sent {
+  /** Position of the command among all that this client has sent. */
+  readonly order: number;
+  /** When it was sent. */
+  readonly sentAt: Instant;
+}
+
+export type AcquireReply = Sent & {
+  /** Another copy of the command may still run, until its deadline (R13). */
+  readonly repeated: boolean;
+} & (
+    | {
+        readonly status: 'granted';
+        /** Milliseconds left of the lease, counted from `sentAt` (M1). */
+        readonly left: number;
+        /** How many wait. */
+        readonly waiting: number;
+      }
+    | {
+        readonly status: 'queued';
+        readonly ahead: number;
+        /** It was not in line before this command. */
+        readonly entered: boolean;
+        /** Undefined: the lock is free, and it is the turn of `head`. */
+        readonly holder: string | undefined;
+        readonly head: string;
+        /** Milliseconds left of the holder's lease, or to the head's deadline where the lock is free; Infinity: endless. */
+        readonly left: number;
+      }
+    | {
+        readonly status: 'busy';
+        /** The holder, or the head of the line if it is its turn. */
+        readonly blocker: string;
+      }
+    | { readonly status: 'full' }
+  );
+
+/** `woken`: the head of the line, which was told that it may ask; undefined: none was. */
+export type ReleaseReply = Sent & {
+  readonly status: 'released' | 'lost';
+  readonly woken: string | undefined;
+};
+
+export type LeaveReply = Sent & {
+  readonly status: 'left';
+  readonly woken: string | undefined;
+  readonly holder: string | undefined;
+  /** How many were to be served before; undefined: it was not in line. */
+  readonly ahead: number | undefined;
+};
+
+/** expired: nothing was written, since the deadline had passed by the server's clock (R2). */
+export type RenewReply = Sent & { readonly status: 'renewed' | 'gone' | 'expired' };
+
+/** free: the grant was over already. */
+export type ForceReleaseReply = Sent & {
+  readonly status: 'forced' | 'free';
+  readonly woken: string | undefined;
+};
+
+export type InspectReply = Sent & {
+  readonly holder: string | undefined;
+  /** Milliseconds; Infinity: endless. */
+  readonly leaseLeft: number;
+  readonly queueLength: number;
+  /** The first of the line, with the milliseconds left to their deadlines. */
+  readonly waiters: readonly { readonly id: string; readonly left: number }[];
+};
+
+/** A reply as the scripts write it. */
+export type RawReply = Sent & {
+  readonly status: string;
+  readonly details: readonly (string | number)[];
+};
+
+export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
+  const { order, sentAt, status, details } = reply;
+  const [first, second, holder, left, head] = details;
+  const sent = { order, sentAt, repeated };
+  switch (status) {
+    case 'HELD':
+      return { ...sent, status: 'granted', left: Number(first), waiting: Number(second) };
+    case 'BUSY':
+      return { ...sent, status: 'busy', blocker: String(first) };
+    case 'FULL':
+      return { ...sent, status: 'full' };
+    default:
+      return {
+        ...sent,
+        status: 'queued',
+        ahead: Number(first),
+        entered: second === 'new',
+        holder: named(holder),
+        head: String(head),
+        left: milliseconds(left),
+      };
+  }
+}
+
+export function readLeave({ order, sentAt, details }: RawReply): LeaveReply {
+  const [woken, holder, ahead] = details;
+  const place = Number(ahead);
+  return {
+    order,
+    sentAt,
+    status: 'left',
+    woken: named(woken),
+    holder: named(holder),
+    ahead: place >= 0 ? place : undefined,
+  };
+}
+
+export function readInspect({ order, sentAt, details }: RawReply): InspectReply {
+  const [holder, leaseLeft, queueLength, ...entries] = details;
+  const waiters = [];
+  for (let i = 0; i < entries.length; i += 2) {
+    waiters.push({ id: String(entries[i]), left: Number(entries[i + 1]) });
+  }
+  return {
+    order,
+    sentAt,
+    holder: named(holder),
+    leaseLeft: milliseconds(leaseLeft),
+    queueLength: Number(queueLength),
+    waiters,
+  };
+}
+
+/** A holder or waiter; the scripts write '' for none. */
+export function named(id: string | number | undefined): string | undefined {
+  return id === undefined || id === '' ? undefined : String(id);
+}
+
+/** A time to live: Redis says -1 for a key that has none. */
+function milliseconds(ttl: string | number | undefined): number {
+  return Number(ttl) < 0 ? Infinity : Number(ttl);
+}

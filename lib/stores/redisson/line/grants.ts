@@ -1,0 +1,140 @@
+import { safetyMargin } from '../../redis-client/safety-margin.js';
+import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
+import {
+  elapsed,
+  lookWithin,
+  remind,
+  send,
+  type ActiveGrant,
+  type Line,
+  type PlaceRequest,
+} from './state.js';
+
+/** The request holds the lock; false if the reply took longer than its lease (M1). */
+export function begin(
+  line: Line,
+  { id, who, leaseTime, renewed }: PlaceRequest,
+  reply: Extract<AcquireReply, { readonly status: 'granted' }>,
+): boolean {
+  const margin = safetyMargin(leaseTime);
+  const grant: ActiveGrant = {
+    id,
+    who,
+    grantedAt: line.now.monotonic,
+    leaseTime,
+    margin,
+    since: reply.sentAt,
+    left: reply.left - margin,
+    nextRenewal: renewed ? reply.sentAt.monotonic + line.timing.renewal : Infinity,
+    renewing: false,
+  };
+  const { since, left } = grant;
+  if (elapsed(line, since) >= left) return false;
+  line.grants.set(id, grant);
+  line.effects.push({ type: 'grant', id, leaseTime, since, left });
+  // Nothing announces the end of a lease to those behind.
+  lookWithin(line, leaseTime);
+  return true;
+}
+
+/** Leases that have run out by the local clocks, before Redis gives the lock on (R12). */
+export function lookAtLeases(line: Line): void {
+  for (const grant of line.grants.values()) {
+    if (elapsed(line, grant.since) >= grant.left) {
+      lose(line, grant.id, 'its lease ran out before it could be renewed');
+    }
+  }
+}
+
+export function renewIfDue(line: Line): void {
+  for (const grant of line.grants.values()) {
+    if (grant.renewing || grant.nextRenewal > line.now.monotonic) continue;
+    grant.renewing = true;
+    grant.nextRenewal = line.now.monotonic + line.timing.renewal;
+    const { id, leaseTime } = grant;
+    send(line, { kind: 'renew', id, leaseTime }, { kind: 'renew', grant });
+  }
+}
+
+/** Whether the grants still count may have changed: each asks, rather than wait for the next renewal. */
+export function renewNow(line: Line): void {
+  for (const grant of line.grants.values()) if (grant.nextRenewal < Infinity) grant.nextRenewal = 0;
+  renewIfDue(line);
+}
+
+/** A renewal got no reply: it is tried again, at the latest when it would be due anyway. */
+export function renewalFailed(line: Line, grant: ActiveGrant, retryAfter: number): void {
+  grant.renewing = false;
+  const { id } = grant;
+  if (line.grants.get(id) !== grant) return;
+  grant.nextRenewal = Math.min(grant.nextRenewal, line.now.monotonic + retryAfter);
+  line.effects.push({ type: 'suspect lease', id });
+}
+
+export function applyRenewal(line: Line, grant: ActiveGrant, reply: RenewReply): void {
+  grant.renewing = false;
+  const { id } = grant;
+  if (line.grants.get(id) !== grant) return;
+  if (reply.status === 'renewed') {
+    grant.since = reply.sentAt;
+    grant.left = grant.leaseTime - grant.margin;
+    line.effects.push({ type: 'renew lease', id, since: grant.since, left: grant.left });
+  } else if (reply.status === 'gone') {
+    lose(line, id, 'Redis no longer has this grant (it was released by force, or the data was lost)');
+  } else {
+    // Too late by the server's clock, which is known better now.
+    grant.nextRenewal = line.now.monotonic;
+    renewIfDue(line);
+  }
+}
+
+/** The lease is not to be renewed any more: it runs out. */
+export function stopRenewing(grant: ActiveGrant): void {
+  grant.renewing = false;
+  grant.nextRenewal = Infinity;
+}
+
+/** This client took a grant by force. The reply that tells of it may still be under way. */
+export function forced(line: Line, id: string): void {
+  const request = line.waiting.get(id);
+  if (request) request.forced = true;
+  lose(line, id, 'it was released by force');
+}
+
+/** The lease of a grant is lost, as its holder knows by now. */
+export function leaseLost(line: Line, id: string): void {
+  // No other waiter may have been woken.
+  if (line.grants.delete(id)) lookWithin(line, 0);
+}
+
+/** The grant is over although it was not released. */
+function lose(line: Line, id: string, why: string): void {
+  if (!line.grants.has(id)) return;
+  line.effects.push({ type: 'lose lease', id, why });
+  leaseLost(line, id);
+}
+
+/** A section has ended. A lost grant is given back, too: by the server's clock it may not be over yet. */
+export function endSection(line: Line, id: string, leaseTime: number): void {
+  line.grants.delete(id);
+  line.effects.push({ type: 'end lease', id });
+  send(line, { kind: 'release', id, leaseTime }, { kind: 'release', id });
+  remind(line, { at: line.now.monotonic + line.timing.commandTimeout, what: 'acknowledge', id });
+}
+
+/** What was held is given back: the client closes. */
+export function giveBack(line: Line): void {
+  for (const { id, leaseTime } of [...line.grants.values()]) endSection(line, id, leaseTime);
+}
+
+/** The release was acknowledged; without a reply the end of the lease gives the lock on. */
+export function released(line: Line, id: string, reply: ReleaseReply | undefined): void {
+  acknowledge(line, id);
+  if (!reply) lookWithin(line, 0);
+}
+
+/** The caller need not wait for its release any longer. */
+export function acknowledge(line: Line, id: string): void {
+  line.reminders = line.reminders.filter((reminder) => reminder.what !== 'acknowledge' || reminder.id !== id);
+  line.effects.push({ type: 'released', id });
+}

@@ -1,0 +1,166 @@
+import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
+import type { Effect, Failure, LineEvent, Moment, Reply } from './events.js';
+import * as grants from './grants.js';
+import { leave, left, refuseWithLastWords } from './leaving.js';
+import * as requests from './requests.js';
+import { lookWithin, type Line, type Reminder, type UnderWay } from './state.js';
+
+/**
+ * One lock as this client sees it: its requests in line and its grants. Something happens to the line at a moment; what is
+ * to be done about it is returned, in order.
+ *
+ * A message only says that asking makes sense (R9). The first of this client's requests also asks when the holder's lease
+ * should end and every few seconds, so that the line goes on with every message lost.
+ */
+export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
+  line.now = now;
+  line.effects = [];
+  // A section that has ended gave its lease back at an earlier instant.
+  if (event.type !== 'section ended') grants.lookAtLeases(line);
+  apply(line, event);
+  arrange(line);
+  return line.effects;
+}
+
+function apply(line: Line, event: LineEvent): void {
+  switch (event.type) {
+    case 'requested':
+      return requests.request(line, event.request);
+    case 'cancelled':
+      return requests.cancel(line, event.id, event.why);
+    case 'section ended':
+      return grants.endSection(line, event.id, event.leaseTime);
+    case 'lease lost':
+      return grants.leaseLost(line, event.id);
+    case 'renewing stopped': {
+      const about = end(line, event.command);
+      if (about?.kind === 'renew') grants.stopRenewing(about.grant);
+      return;
+    }
+    case 'reply': {
+      const about = end(line, event.command);
+      if (about) answered(line, about, event.reply);
+      return;
+    }
+    case 'failed': {
+      const about = end(line, event.command);
+      if (about) failed(line, about, event.failure);
+      return;
+    }
+    case 'woken':
+      return requests.ask(line, line.waiting.get(event.id));
+    case 'subscribed':
+      return requests.subscribed(line, event.id);
+    case 'forced':
+      return grants.forced(line, event.id);
+    case 'look':
+      grants.renewNow(line);
+      return requests.askFirst(line);
+    case 'due':
+      return due(line);
+    case 'closing':
+      return close(line);
+  }
+}
+
+function end(line: Line, command: number): UnderWay | undefined {
+  const about = line.underWay.get(command);
+  line.underWay.delete(command);
+  return about;
+}
+
+function answered(line: Line, about: UnderWay, reply: Reply): void {
+  switch (about.kind) {
+    case 'acquire':
+      return requests.applyReply(line, about.request, reply as AcquireReply, about.deadline);
+    case 'leave': {
+      const { woken } = reply as LeaveReply;
+      left(line, about.request, reply as LeaveReply);
+      wake(line, woken);
+      if (about.asks) requests.ask(line, about.request);
+      return;
+    }
+    case 'release':
+      grants.released(line, about.id, reply as ReleaseReply);
+      return wake(line, (reply as ReleaseReply).woken);
+    case 'renew':
+      return grants.applyRenewal(line, about.grant, reply as RenewReply);
+  }
+}
+
+function failed(line: Line, about: UnderWay, failure: Failure): void {
+  switch (about.kind) {
+    case 'acquire':
+      return requests.askingFailed(line, about.request, failure, about.deadline);
+    case 'leave':
+      left(line, about.request, undefined);
+      if (about.asks) requests.ask(line, about.request);
+      return;
+    case 'release':
+      return grants.released(line, about.id, undefined);
+    case 'renew':
+      return grants.renewalFailed(line, about.grant, failure.retryAfter);
+  }
+}
+
+/** A script has woken the head of the line: if it is one of this client, its message need not be waited for. */
+function wake(line: Line, woken: string | undefined): void {
+  if (woken !== undefined) requests.ask(line, line.waiting.get(woken));
+}
+
+function due(line: Line): void {
+  const { monotonic } = line.now;
+  line.wakeUpAt = Infinity;
+  const reached = line.reminders.filter(({ at }) => at <= monotonic);
+  line.reminders = line.reminders.filter(({ at }) => at > monotonic);
+  for (const reminder of reached) remembered(line, reminder);
+  grants.renewIfDue(line);
+  if (line.nextLook > monotonic) return;
+  line.nextLook = Infinity;
+  requests.askFirst(line);
+  lookWithin(line, Infinity);
+}
+
+function remembered(line: Line, reminder: Reminder): void {
+  switch (reminder.what) {
+    case 'ask':
+      return requests.ask(line, reminder.request);
+    case 'leave':
+      if (!line.grants.has(reminder.request.id)) leave(line, reminder.request);
+      return;
+    case 'last words':
+      return refuseWithLastWords(line, reminder.request);
+    case 'acknowledge':
+      return grants.acknowledge(line, reminder.id);
+  }
+}
+
+function close(line: Line): void {
+  line.closing = true;
+  for (const reminder of line.reminders) {
+    if (reminder.what === 'last words') refuseWithLastWords(line, reminder.request);
+  }
+  requests.refuseAll(line, { why: 'closing' });
+  grants.giveBack(line);
+}
+
+/** Sets the wake-up time; forgets the line if nothing is left of it. */
+function arrange(line: Line): void {
+  const at = nextWakeUp(line);
+  if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
+  line.wakeUpAt = at;
+  if (line.underWay.size > 0) return;
+  if (line.closing) line.effects.push({ type: 'closed' });
+  else if (line.waiting.size + line.grants.size + line.reminders.length === 0) {
+    line.effects.push({ type: 'forget' });
+  }
+}
+
+function nextWakeUp(line: Line): number {
+  let at = line.waiting.size > 0 ? line.nextLook : Infinity;
+  for (const reminder of line.reminders) at = Math.min(at, reminder.at);
+  for (const { since, left: leaseLeft, renewing, nextRenewal } of line.grants.values()) {
+    at = Math.min(at, since.monotonic + leaseLeft, renewing ? Infinity : nextRenewal);
+  }
+  return at;
+}
