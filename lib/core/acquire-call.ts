@@ -5,6 +5,7 @@ import { LockConfigurationError } from './errors.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { currentClient, type RequestClient } from './request-scope.js';
+import { printable } from './text.js';
 
 /** One call of an engine: its terms, checked, and who makes it. */
 export class AcquireCall {
@@ -38,7 +39,7 @@ export class AcquireCall {
     this.onLost = options.onLost ?? defaults.onLost;
     this.reentrant = options.reentrant ?? defaults.reentrant;
     this.owner = options.owner;
-    this.label = options.label ?? '';
+    this.label = typeof options.label === 'string' ? printable(options.label) : (options.label ?? '');
     this.signal = options.signal;
     this.onQueued = options.onQueued;
     const { requestScope = true } = options;

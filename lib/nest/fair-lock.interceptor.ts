@@ -45,7 +45,7 @@ export interface FairLockInterceptorOptions extends Pick<
  * validation has had the lock, and the handler's arguments are not known. Where they matter, take `@FairLocked`.
  *
  * @example
- * @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
+ * @UseInterceptors(FairLockInterceptor.for('session:<headers.x-session>'))
  * @UseInterceptors(FairLockInterceptor.for((context) => `tenant:${tenantOf(context)}`, { waitTime: 5_000 }))
  */
 @Injectable()
@@ -53,7 +53,8 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   /**
    * An interceptor for `@UseInterceptors`.
    *
-   * @param key `'cart:<params.id>'` reads the HTTP request; a list of templates locks all; a function of the
+   * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so that `<params.id>` makes
+   *   two keys of `/7` and `/07`, also where a pipe makes both 7; a list of templates locks all; a function of the
    *   ExecutionContext serves every transport
    * @throws LockKeyError at once for a malformed template; at the request where it finds no string, number, bigint or
    *   boolean

@@ -177,4 +177,12 @@ describe('options', () => {
     expect(asked[1]).not.toHaveProperty('leaseTime');
     expect(asked[1]).not.toHaveProperty('onQueued');
   });
+
+  it('reach the store with a label on one line, so that none can forge a line of a log', async () => {
+    const lock = await b.engine.acquire('k', { label: 'Orders\nERROR forged\u2028\u001b[31m' });
+    expect((await b.engine.inspect('k')).holder?.who).toMatch(
+      /\/Orders\\u000aERROR forged\\u2028\\u001b\[31m$/,
+    );
+    await lock.release();
+  });
 });
