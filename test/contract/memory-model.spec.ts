@@ -11,6 +11,7 @@ describeModel(
     waiterLabels: true,
     runs: false,
     knowsOthers: true,
+    fixedLeasesLearn: true,
     refusedNames: undefined,
     sharedLines: undefined,
   },

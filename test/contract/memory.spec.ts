@@ -14,6 +14,7 @@ describeLockStore('memory', () => new MemoryLockStore(), {
   waiterLabels: true,
   runs: false,
   knowsOthers: true,
+  fixedLeasesLearn: true,
   refusedNames: undefined,
   sharedLines: undefined,
 });

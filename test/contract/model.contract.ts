@@ -1,9 +1,10 @@
 import fc from 'fast-check';
+import { valuesOf } from '../support/option-values.js';
 import { within } from '../support/waiting.js';
-import { Bench, type Capabilities, SOON, type StoreFactory } from './store-under-test.js';
+import { type AskOptions, Bench, type Capabilities, SOON, type StoreFactory } from './store-under-test.js';
 import { History } from './history.js';
 import { Reference } from './model.js';
-import { steps, Subject } from './model.steps.js';
+import { patientOptions, steps, Subject } from './model.steps.js';
 
 /** How long a property may take over all its runs, in ms; then it fails with what it has found, its seed at least. */
 const PATIENCE = 60_000;
@@ -91,6 +92,9 @@ interface StormRequest {
   /** Turns after which it aborts; ms that it waits. */
   readonly abortAfter: number | undefined;
   readonly waitTime: number | undefined;
+  readonly maxQueue: number | undefined;
+  /** Of the others that are served. */
+  readonly patient: AskOptions;
   /** Whether its grant is taken by force in the end, by some client. */
   readonly forcedBy: number | undefined;
 }
@@ -105,6 +109,8 @@ function storms(): fc.Arbitrary<StormRequest[]> {
     hold: fc.nat(8),
     abortAfter: seldom(fc.nat(80)),
     waitTime: seldom(fc.nat(20)),
+    maxQueue: seldom(fc.oneof(fc.nat(3), valuesOf('maxQueue'))),
+    patient: patientOptions(),
     forcedBy: seldom(fc.nat(2)),
   });
   return fc.array(request, { minLength: 2, maxLength: 40, size: 'max' });
@@ -126,7 +132,9 @@ async function live(
   // Set before the store's own timer, so that it fires before that: not until then may the request be passed over.
   const overdue = waitTime !== undefined && setTimeout(() => history.stamp(entry, 'gaveUp'), waitTime);
   const ask = bench.ask(request.client, key, {
+    ...request.patient,
     ...(waitTime !== undefined && { waitTime }),
+    ...(request.maxQueue !== undefined && { maxQueue: request.maxQueue }),
     onQueued: () => history.stamp(entry, 'acknowledged'),
   });
   if (request.abortAfter !== undefined) {

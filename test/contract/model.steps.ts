@@ -7,6 +7,8 @@ import {
   LockTimeoutError,
 } from '../../lib/core/errors.js';
 import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
+import { wholeNumber } from '../../lib/core/option-domains.js';
+import { valuesOf } from '../support/option-values.js';
 import { eventually } from '../support/waiting.js';
 import { Ask, type AskOptions, type Bench, SOON } from './store-under-test.js';
 import { type Reference, type ReferenceLock } from './model.js';
@@ -34,6 +36,10 @@ export class Subject {
     const ask = this.asks.get(name ?? '');
     if (!ask) throw new Error(`${name} never asked.`);
     return ask;
+  }
+
+  hasFixedLease(name: string | undefined): boolean {
+    return this.of(name).options.leaseTime !== undefined;
   }
 
   /** Waits until `name` has the lock; its token is the highest so far. */
@@ -95,12 +101,14 @@ interface Scene {
   readonly client: LockStore;
   /** Any number, for a step that has to choose. */
   readonly choice: number;
+  /** What a request says that is to be served. */
+  readonly options: AskOptions;
 }
 
 /** What can happen to a lock. Each step does it to the store and to the reference, and compares what the store answers. */
 const STEPS = {
-  async ask({ lock, subject, client }) {
-    const [name, ask] = subject.ask(client);
+  async ask({ lock, subject, client, options }) {
+    const [name, ask] = subject.ask(client, options);
     const expected = lock.ask(name);
     if (expected === 'granted') await subject.expectGranted(name);
     else if (subject.bench.capabilities.runs) expect(await ask.queued()).toBeGreaterThanOrEqual(expected);
@@ -143,8 +151,14 @@ const STEPS = {
     const held = lock.holder !== undefined;
     expect(await client.forceRelease(subject.key)).toBe(held);
     if (!held) return;
-    const { lease } = subject.present;
+    const { present } = subject;
+    const { lease } = present;
+    const isTold = subject.bench.capabilities.fixedLeasesLearn || !subject.hasFixedLease(lock.holder);
     lock.end();
+    if (!isTold) {
+      await subject.expectGranted(lock.holder);
+      return present.release();
+    }
     await eventually(() => lease.state === 'lost', SOON, 'the holder to be told');
     expect(lease.lostError).toBeInstanceOf(LockLostError);
     await subject.expectGranted(lock.holder);
@@ -186,6 +200,7 @@ class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
     private readonly lockNumber: 0 | 1,
     private readonly clientNumber: number,
     private readonly choice: number,
+    private readonly options: AskOptions,
   ) {}
 
   check(): boolean {
@@ -197,13 +212,22 @@ class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
     if (!subject) throw new Error('A lock without a subject.');
     const lock = model.locks[this.lockNumber];
     const client = subject.bench.client(this.clientNumber);
-    await STEPS[this.name]({ lock, subject, client, choice: this.choice });
+    await STEPS[this.name]({ lock, subject, client, choice: this.choice, options: this.options });
     await subject.expectLike(lock, client);
   }
 
   toString(): string {
-    return `${this.name}(lock ${this.lockNumber}, client ${this.clientNumber}, ${this.choice})`;
+    return `${this.name}(lock ${this.lockNumber}, client ${this.clientNumber}, ${this.choice}, ${JSON.stringify(this.options)})`;
   }
+}
+
+/** Long waits and fixed leases up to the longest that there are; those that could end during the test are left out. */
+export function patientOptions(): fc.Arbitrary<AskOptions> {
+  const long = (option: 'waitTime' | 'leaseTime'): fc.Arbitrary<number> =>
+    valuesOf(option)
+      .filter((ms) => ms > 60_000)
+      .map((ms) => wholeNumber(option, ms) ?? ms);
+  return fc.record({ waitTime: long('waitTime'), leaseTime: long('leaseTime') }, { requiredKeys: [] });
 }
 
 /** Sequences of steps. Asking is more frequent, or there would seldom be a line. */
@@ -215,6 +239,7 @@ export function steps(): fc.Arbitrary<Iterable<fc.AsyncCommand<Reference, readon
       fc.constantFrom(0 as const, 1 as const),
       fc.nat(2),
       fc.nat(100),
+      patientOptions(),
     )
     .map((parts) => new Step(...parts));
   return fc.commands([step], { maxCommands: 40, size: 'max' });

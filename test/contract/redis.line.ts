@@ -12,6 +12,7 @@ export const capabilities: Capabilities = {
   waiterLabels: false,
   runs: true,
   knowsOthers: true,
+  fixedLeasesLearn: true,
   refusedNames: undefined,
   sharedLines: undefined,
 };

@@ -11,6 +11,7 @@ export const capabilities: Capabilities = {
   waiterLabels: true,
   runs: false,
   knowsOthers: false,
+  fixedLeasesLearn: false,
   refusedNames: /\p{Surrogate}/u,
   sharedLines: /^\{[^{]*\}$/,
 };

@@ -25,6 +25,8 @@ export interface Capabilities {
   readonly runs: boolean;
   /** Whether a client can tell who the other clients' holders and waiters are, and since when; otherwise it shows their ids. */
   readonly knowsOthers: boolean;
+  /** Whether a holder with a fixed lease, which sends nothing by itself, learns that another client released it by force. */
+  readonly fixedLeasesLearn: boolean;
   /** Names that the store cannot serve: asking for one is a LockKeyError. */
   readonly refusedNames: RegExp | undefined;
   /** Names whose waiters stand in one line with those of another name, although each of the two is a lock of its own. */
@@ -153,7 +155,7 @@ export class Ask {
   constructor(
     store: LockStore,
     readonly key: string,
-    options: AskOptions,
+    readonly options: AskOptions,
   ) {
     this.grant = store.acquire({
       key,

@@ -66,7 +66,17 @@ export function drawMaxQueue(random: Random): number {
 }
 
 /** Key prefixes of registrations, in the order of their use. The first is the default. */
-const PREFIXES = ['fairlock', 'billing', 'fairlock:client', 'zażółć', 'x*[a-z]?', '%'];
+const PREFIXES = [
+  'fairlock',
+  'billing',
+  'fairlock:client',
+  'a b',
+  'zażółć',
+  'x*[a-z]?',
+  'tab\there',
+  ' lead',
+  '%',
+];
 
 /** Names of locks: any text. */
 const NAMES = ['a b', 'lock-0:queue', 'lock-0:clients', '', '{x}', '*', 'é€', 'line\nbreak', 'n'.repeat(700)];
