@@ -46,8 +46,13 @@ export function expiresTooEarly(redis: MiniRedis, key: string): string | undefin
   if (grant !== undefined && grant !== 'free' && grant.left > 0 && left(key) < grant.left) {
     return `${key} expires in ${left(key)} ms, its lease ends in ${grant.left} ms`;
   }
-  const deadline = furthestDeadline(redis, key) ?? 0;
-  if (deadline <= 0 || left(`${key}:queue`) < 0) return undefined;
+  const members = redis.execute('ZRANGE', [`${key}:queue`, '0', '-1']) as string[];
+  if (members.length === 0) return undefined;
+  const inLine = new Set(members.map((member) => member.split(':', 1)[0] ?? ''));
+  const time = serverMs(redis.execute('TIME', []) as string[]);
+  const scores = [...inLine].map((name) => redis.execute('ZSCORE', [`${key}:clients`, name]));
+  const deadline = Math.max(0, ...scores.map((score) => Number(score ?? 0) - time));
+  if (deadline === 0) return undefined;
   const line = [`${key}:queue`, `${key}:clients`].find((of) => left(of) < deadline);
   return line && `${line} expires in ${left(line)} ms, a client in line has ${deadline} ms to be heard again`;
 }
