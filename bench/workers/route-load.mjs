@@ -3,16 +3,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { percentile } from '../measure/stats.mjs';
 
-process.on('message', async ({ id, port, connections, keys, ms, requests }) => {
+process.on('message', async ({ port, connections, keys, ms }) => {
   const deadline = performance.now() + ms;
   const times = [];
-  let sent = 0;
-  const more = () => (requests === undefined ? performance.now() < deadline : sent < requests);
   const begun = performance.now();
   await Promise.all(Array.from({ length: connections }, (_, n) => connection(n)));
   const seconds = (performance.now() - begun) / 1_000;
   process.send({
-    id,
     requests: times.length,
     perSecond: times.length / seconds,
     p50Ms: percentile(times, 0.5),
@@ -22,8 +19,7 @@ process.on('message', async ({ id, port, connections, keys, ms, requests }) => {
   async function connection(n) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     await once(socket, 'connect');
-    for (let key = n; more(); key += connections) {
-      sent += 1;
+    for (let key = n; performance.now() < deadline; key += connections) {
       const start = performance.now();
       socket.write(`GET /k${key % keys} HTTP/1.1\r\nHost: bench\r\n\r\n`);
       await answer(socket);
