@@ -186,6 +186,46 @@ describe('the watchdog', () => {
     await (await within(first, lease, 'the first')).release();
   });
 
+  test.each([1, 2, 3, 5])(
+    'grants a leaseTime of %i ms or refuses it, each time after a few commands',
+    async (leaseTime) => {
+      const client = await clients.start(proxy.url);
+      let commands = 0;
+      const stop = proxy.listenTo(() => (commands += 1));
+      for (let i = 0; i < 20; i += 1) {
+        const asked = client.engine.acquire('tiny', { leaseTime }).then(
+          (lock) => lock.release().catch(() => undefined),
+          (error: unknown) => expect(error).toMatchObject({ code: 'CONFIGURATION' }),
+        );
+        await within(asked, lease, 'the lock or the refusal');
+      }
+      stop();
+      expect(commands).toBeLessThanOrEqual(20 * 15);
+    },
+  );
+
+  test('refuses a leaseTime that is over before its grants are heard of, after a few commands', async () => {
+    const client = await clients.start(proxy.url);
+    await (await client.engine.acquire('tiny')).release();
+    const heal = proxy.disturb({ delay: 60 }, { direction: 'toClient' });
+    let commands = 0;
+    const stop = proxy.listenTo(() => (commands += 1));
+    try {
+      const asked = client.engine.acquire('tiny', { leaseTime: 50 });
+      const refused = expect(asked).rejects.toMatchObject({
+        code: 'CONFIGURATION',
+        details: expect.stringContaining('A leaseTime of 50 ms is too short for the lock "tiny"') as string,
+      });
+      await within(refused, lease, 'the refusal');
+    } finally {
+      stop();
+      heal();
+    }
+    // Three acquires and a few heartbeats behind each.
+    expect(commands).toBeLessThanOrEqual(15);
+    await (await client.engine.acquire('tiny')).release();
+  });
+
   test('and for one whose grant was taken by force before it was heard of', async () => {
     const client = await clients.start(proxy.url);
     const other = await clients.start(server.url);

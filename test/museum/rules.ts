@@ -268,7 +268,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'they are forgotten with the run',
     mutations: [
       inLine("      redis.call('ZADD', queue, ticket, member)\n", ''),
-      inStore('grant-of-line.ts', 'for (const waiter of unserved) this.line.requests.reask(waiter);', ''),
+      inStore('grant-of-line.ts', '      else this.line.requests.reask(waiter);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
   },

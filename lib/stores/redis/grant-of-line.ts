@@ -1,5 +1,7 @@
+import { LockConfigurationError } from '../../core/errors.js';
 import type { Lease } from '../../core/lease.js';
 import type { Grant } from '../../core/lock-store.js';
+import { quote } from '../../core/text.js';
 import type { ClientContext } from './client-context.js';
 import { HeldRun, type Turn } from './held-run.js';
 import type { Answer, PresentGrant } from './answer.js';
@@ -31,6 +33,17 @@ export interface LineOfGrant {
 }
 
 const ENTERED = Promise.resolve();
+/** So many grants of a request may be over before this process hears of them. */
+const MOST_MISSED = 3;
+
+function leaseTooShort(key: string, leaseTime: number): LockConfigurationError {
+  return new LockConfigurationError(
+    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${MOST_MISSED} times in a row it was over before this process ` +
+      'heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the lease is ' +
+      'renewed for as long as the section runs.',
+    'The lease asked for is too short.',
+  );
+}
 
 /** The grant that this client has at one lock: entering, handing on inside a run, losing, giving back. */
 export class GrantOfLine implements Releaser {
@@ -114,10 +127,22 @@ export class GrantOfLine implements Releaser {
     await this.over(run);
   }
 
-  /** Nobody could enter it in time: who waited in it asks anew. */
+  /** The grant was over before this process could enter it: the requests in it ask anew. */
   private lateIsOver(late: PresentGrant): void {
     this.late = undefined;
-    for (const sequence of late.run) this.line.requests.reask(this.line.requests.get(sequence));
+    for (const sequence of late.run) {
+      const waiter = this.line.requests.get(sequence);
+      if (waiter && !waiter.settled) this.missed(waiter);
+    }
+  }
+
+  /** A fixed lease that is over again and again before its grant is heard of would only be granted in vain for ever. */
+  private missed(waiter: Waiter): void {
+    const { requests } = this.line;
+    waiter.missed += 1;
+    if (waiter.leaseTime !== undefined && waiter.missed >= MOST_MISSED)
+      requests.refuse(waiter, leaseTooShort(waiter.request.key, waiter.leaseTime));
+    else requests.reask(waiter);
   }
 
   private present(grant: PresentGrant): void {
@@ -251,7 +276,11 @@ export class GrantOfLine implements Releaser {
     this.finished = Math.max(this.finished, run.first);
     const unserved = run.unserved();
     const released = this.release(run.finished(unserved));
-    for (const waiter of unserved) this.line.requests.reask(waiter);
+    const tooLate = run.remaining() <= 0;
+    for (const waiter of unserved) {
+      if (tooLate) this.missed(waiter);
+      else this.line.requests.reask(waiter);
+    }
     return released;
   }
 

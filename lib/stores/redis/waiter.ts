@@ -20,6 +20,8 @@ export class Waiter extends PendingRequest implements Asking, Linked<Waiter> {
   need = 0;
   /** The last command that took it out of the line. */
   leftOrder = 0;
+  /** How many of its grants were over before this process heard of them. */
+  missed = 0;
   /** Settled without the lock. */
   gaveUp = false;
   private told = false;
