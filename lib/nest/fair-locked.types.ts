@@ -65,11 +65,14 @@ interface Composed {
 }
 
 /** A key whose text is checked where the decorator is written, also where the method is not known. */
-export type CheckedKey<Key> = Key extends string
-  ? Refused<TextProblem<Key>>
-  : Key extends readonly string[]
-    ? Refused<TextProblem<Key[number]>>
-    : unknown;
+export type CheckedKey<Key> = Refused<
+  Key extends Absent ? never : Key extends string ? TextProblem<Key> : KeysTextProblem<Key>
+>;
+
+type KeysTextProblem<Key> = Key extends readonly string[] ? TextProblem<Key[number]> : never;
+
+/** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
+type Absent = undefined;
 
 /** A property that no method has, named like the problem: so the sentence stands in the compiler's message. */
 type Refused<Problem extends string> = [Problem] extends [never] ? unknown : { [Sentence in Problem]: never };
@@ -86,11 +89,13 @@ type AcceptedBy<F> = F extends (...args: infer Args) => unknown
     : [...Args, ...unknown[]]
   : unknown[];
 
-type KeyProblem<Key, Args extends readonly unknown[]> = Key extends string
-  ? TemplateProblem<Key, Args>
-  : Key extends readonly string[]
-    ? TemplateProblem<Key[number], Args>
-    : never;
+type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
+  ? never
+  : Key extends string
+    ? TemplateProblem<Key, Args>
+    : Key extends readonly string[]
+      ? TemplateProblem<Key[number], Args>
+      : never;
 
 type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted
   ? never

@@ -50,6 +50,7 @@ describe('idle waiters', () => {
     expect(one.length).toBeLessThanOrEqual(PERIODS + 1);
     expect(many.length).toBeLessThanOrEqual(PERIODS + 1);
     expect(many.length).toBeGreaterThanOrEqual(PERIODS - 1);
-    expect(new Set([...one, ...many])).toEqual(new Set(['evalsha']));
+    // The first heartbeat of a connection brings the text of its script.
+    expect(new Set([...one, ...many])).toEqual(new Set(['eval', 'evalsha']));
   });
 });
