@@ -20,6 +20,7 @@ export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 export class Lease {
   private current: Exclude<LeaseState, 'lost'> | LockLostError = 'held';
   private mayRenew = true;
+  private tellRenewingStopped: (() => void) | undefined;
   private interruption: FairLockError | undefined;
   private controller: AbortController | undefined;
   /** All who want to hear of it: a list for each lease costs more than the few calls inside each other. */
@@ -100,6 +101,7 @@ export class Lease {
    */
   stopRenewing(why: string): void {
     this.mayRenew = false;
+    this.tellRenewingStopped?.();
     if (this.left === Infinity) this.lose(why);
     else this.interrupt(new LockLostError(this.key, why));
   }
@@ -121,6 +123,11 @@ export class Lease {
     this.current = 'released';
     this.tell = undefined;
     return true;
+  }
+
+  /** The store that renews it is told when it must not do so any more. The listener must not throw. */
+  onRenewingStopped(listener: () => void): void {
+    this.tellRenewingStopped = listener;
   }
 
   /** Calls `listener` once when the lease is found lost, at once if it has been. Listeners must not throw. */

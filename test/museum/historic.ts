@@ -33,9 +33,9 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a grant is learnt by its message only',
     mutations: [
       inStore(
-        'lock-line.ts',
-        'if (answer.grant) this.grant',
-        "if (answer.grant && answer.status !== 'GONE') this.grant",
+        'line/replies.ts',
+        'if (reply.grant) applyGrant',
+        "if (reply.grant && reply.status !== 'gone') applyGrant",
       ),
     ],
     proof: simulation('mute'),
@@ -108,11 +108,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'watchdog that outlives its release (Redisson 7272, 5115)',
     what: 'a grant that nobody waits for any more is kept and renewed',
     mutations: [
-      inStore(
-        'grant-of-line.ts',
-        'if (!entered) return this.over(run);',
-        'if (!entered) return Promise.resolve();',
-      ),
+      inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
     ],
     proof: simulation('duplicate', 'cut'),
   },
@@ -127,9 +123,9 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'after a failed heartbeat there is no other',
     mutations: [
       inStore(
-        'lock-line.ts',
-        'this.nextBeat = performance.now() + RETRY_PAUSE;',
-        'this.nextBeat = Infinity;',
+        'line/heartbeat.ts',
+        'line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);',
+        'line.nextBeat = Infinity;',
       ),
     ],
     proof: simulation('cut', 'crash'),
@@ -164,7 +160,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a lease counts from the receipt of the answer',
     mutations: [
-      inStore('line-commands.ts', 'reply, this.order, this.sentAt, at,', 'reply, this.order, now(), at,'),
+      inStore(
+        'commands/lock-commands.ts',
+        'readReply(answer, order, sentAt, expected)',
+        'readReply(answer, order, now(), expected)',
+      ),
     ],
     proof: test(
       'integration/watchdog.spec.ts',
@@ -177,7 +177,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'redis-lock-store.ts',
-        'message.left - this.context.commands.clockOf(line.keys).ageAtMost(message.stamp)',
+        'message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp)',
         'message.left',
       ),
     ],
@@ -187,18 +187,18 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'holder that does not know that its lease is over (Curator 604; node-redlock 253)',
     what: 'no margin: the holder believes longer than the server',
     mutations: [
-      inStore(
-        'held-run.ts',
-        'return safetyMargin(this.leaseTime ?? this.lease, left);',
-        'return -safetyMargin(this.leaseTime ?? this.lease, left);',
-      ),
+      inStore('line/run.ts', 'return safetyMargin(run.leaseTime ??', 'return -safetyMargin(run.leaseTime ??'),
     ],
     proof: simulation('partition', 'cut', 'stall'),
   },
   {
     of: 'holder that does not know that its lease is over (node-redlock 253)',
     what: 'a lease is over only when an answer says so',
-    mutations: [{ file: 'core/lease.ts', from: 'if (this.remaining() <= 0) {', to: 'if (false) {' }],
+    // Both the holder's look at its lease and that of its line.
+    mutations: [
+      { file: 'core/lease.ts', from: 'if (this.remaining() <= 0) {', to: 'if (false) {' },
+      inStore('line/grant.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
+    ],
     proof: test('integration/watchdog.spec.ts', 'lets a lease run out that nobody can renew'),
   },
   {
@@ -232,7 +232,9 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'entry of a request that gave up stays in line (Redisson 5019)',
     what: 'who gave up is granted the lock all the same',
-    mutations: [inStore('held-run.ts', 'if (!waiter || waiter.settled) continue;', 'if (!waiter) continue;')],
+    mutations: [
+      inStore('line/run.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+    ],
     proof: simulation('mute', 'delay'),
   },
   {
@@ -255,9 +257,9 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a failed heartbeat rejects instead of being tried again',
     mutations: [
       inStore(
-        'lock-line.ts',
-        'this.nextBeat = performance.now() + RETRY_PAUSE;',
-        "this.nextBeat = performance.now() + RETRY_PAUSE;\n        throw new Error('not caught');",
+        'line/heartbeat.ts',
+        'line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);',
+        "line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);\n  throw new Error('not caught');",
       ),
     ],
     proof: simulation('cut'),

@@ -104,9 +104,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'who waits for a message asks no more',
     mutations: [
       inStore(
-        'lock-line.ts',
-        'if (!this.beating && (waiting || late || run?.wantsRenewal)) {',
-        'if (!this.beating && (late || run?.wantsRenewal)) {',
+        'line/heartbeat.ts',
+        'if (waiting || late || (run && wantsRenewal(run))) {',
+        'if (late || (run && wantsRenewal(run))) {',
       ),
     ],
     proof: simulation('mute'),
@@ -115,11 +115,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'R10 what nobody waits for is handed on',
     what: 'it is kept',
     mutations: [
-      inStore(
-        'grant-of-line.ts',
-        'if (!entered) return this.over(run);',
-        'if (!entered) return Promise.resolve();',
-      ),
+      inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
     ],
     proof: simulation('mute', 'partition'),
   },
@@ -213,7 +209,9 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M4 who leaves takes no grant',
     what: 'a request that gave up takes its turn all the same',
-    mutations: [inStore('held-run.ts', 'if (!waiter || waiter.settled) continue;', 'if (!waiter) continue;')],
+    mutations: [
+      inStore('line/run.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+    ],
     proof: simulation('delay'),
   },
   {
@@ -221,9 +219,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'it does not',
     mutations: [
       inStore(
-        'requests-in-line.ts',
-        'return waiter.ticket > 0 && waiter.generation',
-        'return false && waiter.generation',
+        'line/requests.ts',
+        'return asked.ticket > 0 && asked.generation',
+        'return false && asked.generation',
       ),
     ],
     proof: simulation('cut-subscribers', 'partition', 'pause'),
@@ -241,7 +239,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('lock-line.ts', 'this.requests.reaskAll();', '')],
+    mutations: [inStore('line/line.ts', '  askAgainForAll(line);\n', '')],
     proof: simulation('rollback'),
   },
   {
@@ -268,7 +266,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'they are forgotten with the run',
     mutations: [
       inLine("      redis.call('ZADD', queue, ticket, member)\n", ''),
-      inStore('grant-of-line.ts', '      else this.line.requests.reask(waiter);\n', ''),
+      inStore('line/grant.ts', '    else askAgain(line, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
   },
@@ -277,9 +275,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'it is',
     mutations: [
       inStore(
-        'grant-of-line.ts',
-        'if (grant.first > this.finished) return this.present(grant);',
-        'if (grant.first > 0) return this.present(grant);',
+        'line/grant.ts',
+        'if (grant.first > line.finished) return present(line, grant);',
+        'if (grant.first > 0) return present(line, grant);',
       ),
     ],
     proof: simulation('delay', 'wall-step'),
@@ -320,9 +318,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a grant that was taken before it was heard of is not entered',
     what: 'it is',
-    mutations: [
-      inStore('grant-of-line.ts', '    else this.finished = Math.max(this.finished, first);\n', ''),
-    ],
+    mutations: [inStore('line/grant.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
     proof: test(
       'integration/watchdog.spec.ts',
       'and for one whose grant was taken by force before it was heard of',

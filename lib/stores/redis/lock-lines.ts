@@ -1,53 +1,31 @@
-import type { LockLine } from './lock-line.js';
-
-/** Where a line stands while there is something to do with it. */
-export interface LinePlace {
-  /** The line is idle: neither a request nor a grant nor a command is left. */
-  forget(): void;
-}
+import type { LineDriver } from './line-driver.js';
 
 /** The lines that a client has something to do with, by the encoded name of the lock. */
 export class LockLines {
-  private readonly places = new Map<string, Place>();
+  private readonly lines = new Map<string, LineDriver>();
 
-  /** @param make the line of a name that has none, and is kept until it calls `forget` */
-  constructor(private readonly make: (name: string, place: LinePlace) => LockLine) {}
+  /** @param make the line of a name that has none; it is kept until it calls `forget` */
+  constructor(private readonly make: (name: string, forget: (line: LineDriver) => void) => LineDriver) {}
 
-  find(name: string): LockLine | undefined {
-    return this.places.get(name)?.line;
+  find(name: string): LineDriver | undefined {
+    return this.lines.get(name);
   }
 
-  get(name: string): LockLine {
+  get(name: string): LineDriver {
     const found = this.find(name);
     if (found) return found;
-    const place = new Place(this.places, name);
-    place.line = this.make(name, place);
-    this.places.set(name, place);
-    return place.line;
+    const made = this.make(name, (line) => {
+      if (this.find(name) === line) this.lines.delete(name);
+    });
+    this.lines.set(name, made);
+    return made;
   }
 
-  all(): LockLine[] {
-    const all: LockLine[] = [];
-    for (const { line } of this.places.values()) if (line) all.push(line);
-    return all;
+  all(): LineDriver[] {
+    return [...this.lines.values()];
   }
 
   clear(): void {
-    this.places.clear();
-  }
-}
-
-/** Emptied with care: a Map that is always in motion remembers long what it has forgotten (see `LinkedList`). */
-class Place implements LinePlace {
-  line: LockLine | undefined;
-
-  constructor(
-    private readonly places: Map<string, Place>,
-    private readonly name: string,
-  ) {}
-
-  forget(): void {
-    this.line = undefined;
-    if (this.places.get(this.name) === this) this.places.delete(this.name);
+    this.lines.clear();
   }
 }

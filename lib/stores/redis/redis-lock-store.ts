@@ -1,63 +1,45 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import { LockConfigurationError, LockProtocolError, LockShuttingDownError } from '../../core/errors.js';
-import { quote } from '../../core/text.js';
+import { LockProtocolError, LockShuttingDownError, type LockConfigurationError } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { encodeName } from '../redis-client/key-encoding.js';
 import { reportOnServer } from '../redis-client/start-up-check.js';
-import { openConnection, openSubscription, type RedisSource } from '../redis-client/redis-source.js';
+import { openConnection, openSubscription } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
 import { Subscriber } from '../redis-client/subscriber.js';
-import { ChangedLines } from './changed-lines.js';
 import type { ClientContext } from './client-context.js';
-import { LineCommands, type LineKeys } from './line-commands.js';
-import { LockLine } from './lock-line.js';
-import { LockLines, type LinePlace } from './lock-lines.js';
+import { ClientInfo } from './commands/client-info.js';
+import { LockCommands, type LineKeys } from './commands/lock-commands.js';
+import { LineDriver } from './line-driver.js';
+import { LockLines } from './lock-lines.js';
 import { MOST_WAITERS_SHOWN, presentGrantOf, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { needs } from './needs.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplication, type Replication } from './replication.js';
+import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
-
-export interface RedisLockStoreOptions {
-  readonly redis: RedisSource;
-  /** Before every key and channel; `fairlock` makes `fairlock:{name}`. No braces. */
-  readonly keyPrefix: string;
-  /** Milliseconds for which Redis honours a grant without hearing from its holder. */
-  readonly lease: number;
-  /** Milliseconds for which a waiting client may be silent. */
-  readonly livenessWindow: number;
-  /** Milliseconds within which a command must be answered. */
-  readonly commandTimeout: number;
-  /** How many replicas must have a grant or a renewal before it counts, and how long they may take (ms). */
-  readonly replicas?: { readonly min: number; readonly timeout: number } | undefined;
-  /**
-   * Strict mode: no lease is longer than so many ms, and a server that is new as primary gives none before that time has
-   * passed. Undefined: off. All clients of a key prefix must agree.
-   */
-  readonly maxLease?: number | undefined;
-  /** Hears what an operator should know; never contains credentials. */
-  readonly onWarning: (message: string) => void;
-}
+import { warnOfClockStep } from './clock-warning.js';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
 
-  private readonly lines = new LockLines((name, place) => this.newLine(name, place));
+  private readonly lines = new LockLines((name, forget) => this.newLine(name, forget));
   private readonly timing: Timing;
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
   private readonly replication: Replication | undefined;
   private readonly marker: PrimaryMarker;
+  private readonly retry: Retry;
+  private readonly commands: LockCommands;
   private readonly context: ClientContext;
   private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
@@ -71,20 +53,9 @@ export class RedisLockStore implements LockStore {
     const commands = openConnection(options.redis, 'commands');
     const subscriptions = openSubscription(options.redis);
     this.keyPrefix = commands.keyPrefix;
-    if (/[{}]/.test(this.keyPrefix + options.keyPrefix)) {
-      throw new LockConfigurationError(
-        `The key prefix ${JSON.stringify(this.keyPrefix + options.keyPrefix)} contains a brace. ` +
-          'Braces mark the part of a key that a Redis Cluster hashes, so they would tear the keys of a lock apart: remove them.',
-      );
-    }
-    if (options.maxLease !== undefined && commands.client.isCluster) {
-      throw new LockConfigurationError(
-        'The option strict does not work on a Redis Cluster: each of its masters can be replaced, and a script can look at ' +
-          'the keys of one slot only. Remove the option, or use a primary with replicas (Sentinel).',
-      );
-    }
+    checkOptions(options, this.keyPrefix, commands.client.isCluster);
     this.timing = timing(options.lease, options.livenessWindow, options.commandTimeout);
-    this.clocks = new ServerClocks((step) => this.clockStepped(step));
+    this.clocks = new ServerClocks((step) => warnOfClockStep(step, options));
     this.connection = new CommandConnection(commands, options.commandTimeout);
     this.subscriber = new Subscriber(subscriptions);
     const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat, !commands.client.isCluster);
@@ -100,26 +71,25 @@ export class RedisLockStore implements LockStore {
       options.onWarning,
     );
     this.marker.onRefused = (error) => {
-      for (const line of this.lines.all()) void line.requests.close(error);
+      for (const line of this.lines.all()) line.happens({ type: 'refused', error });
     };
-    const lineCommands = new LineCommands(
+    this.retry = new Retry(this.connection);
+    this.commands = new LockCommands(
       this.clientId,
       this.connection,
-      this.subscriber,
+      this.retry,
       this.clocks,
+      new ClientInfo(this.subscriber, this.connection, this.timing, where),
       this.timing,
-      where,
       this.marker.guard,
     );
     this.replication = options.replicas && openReplication(options, options.replicas);
     this.context = {
-      commands: lineCommands,
+      commands: this.commands,
       replication: this.replication,
-      retry: new Retry(this.connection),
       subscriber: this.subscriber,
       subscriptionCheck: check,
       watchdog: this.watchdog,
-      changedLines: new ChangedLines(),
       timing: this.timing,
       where,
     };
@@ -128,10 +98,8 @@ export class RedisLockStore implements LockStore {
       check.heard();
       this.onMessage(message);
     };
-    // Whatever was missed is found by asking (M6); the answer tells grants and generations.
-    this.subscriber.onUp = () => this.lookAtAll();
-    // Told at once, so that nobody takes this client's silence for a death, nor its coming back for a standing (R6).
-    this.subscriber.onDown = () => this.lookAtAll();
+    // What was missed is found by asking (M6), and the server is told before it takes the silence for a death (R6).
+    this.subscriber.onUp = this.subscriber.onDown = () => this.subscriptionChanged();
     this.connection.onConnected = () => this.onConnected();
     this.connection.onServerTime = (address, ...time) => this.clocks.of(address).observe(...time);
     // Another server may answer next, with another clock.
@@ -145,13 +113,13 @@ export class RedisLockStore implements LockStore {
       this.connection.whenReady(commandTimeout),
       this.subscriber.settled(commandTimeout),
       this.replication?.start(commandTimeout),
-      this.context.retry.atMost(this.marker.settled(), commandTimeout),
+      this.retry.atMost(this.marker.settled(), commandTimeout),
     ]);
     await reportOnServer(
       this.connection,
       this.subscriber,
       needs(this.options.keyPrefix, this.keyPrefix),
-      this.context.retry,
+      this.retry,
       commandTimeout,
       this.options.onWarning,
     );
@@ -167,7 +135,7 @@ export class RedisLockStore implements LockStore {
     const refused = this.refusal(request);
     if (refused) return Promise.reject(refused);
     this.sequence += 1;
-    return this.lines.get(encodeName(request.key)).join(request, this.sequence);
+    return this.lines.get(encodeName(request.key)).acquire(request, this.sequence);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
@@ -175,7 +143,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private look(key: string, waiters: number): Promise<unknown> {
-    return this.say(() => this.context.commands.inspect(this.keysOf(encodeName(key)), waiters));
+    return this.ask(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
   async forceRelease(key: string): Promise<boolean> {
@@ -184,10 +152,10 @@ export class RedisLockStore implements LockStore {
     // The grant is named, so that a repeated command does not end the next one too.
     const first = await this.presentToken(key);
     if (first === undefined) return false;
-    const answer = await this.say(() => this.context.commands.forceRelease(keys, first));
+    const reply = await this.ask(() => this.commands.forceRelease(keys, first));
     // The caller may be the holder itself: its line hears it here rather than by a message.
-    this.lines.find(encodeName(key))?.beatNow();
-    return answer.status === 'FORCED';
+    this.lines.find(encodeName(key))?.happens({ type: 'look' });
+    return reply.status === 'forced';
   }
 
   /** Undefined: nothing holds the lock; 0: no script can read who does. */
@@ -208,8 +176,8 @@ export class RedisLockStore implements LockStore {
   private async closeAll(): Promise<void> {
     const { commandTimeout } = this.timing;
     const handedBack = Promise.all(this.lines.all().map((line) => line.close()));
-    await this.context.retry.atMost(handedBack, commandTimeout);
-    this.context.retry.close();
+    await this.retry.atMost(handedBack, commandTimeout);
+    this.retry.close();
     this.watchdog.stop();
     this.lines.clear();
     await Promise.all([
@@ -219,9 +187,9 @@ export class RedisLockStore implements LockStore {
     ]);
   }
 
-  private newLine(name: string, place: LinePlace): LockLine {
+  private newLine(name: string, forget: (line: LineDriver) => void): LineDriver {
     const keys = this.keysOf(name);
-    return new LockLine(keys, this.context, this.connection.serverOf(keys[0]), place);
+    return new LineDriver(keys, this.context, this.connection.serverOf(keys[0]), forget);
   }
 
   private keysOf(name: string): LineKeys {
@@ -237,10 +205,10 @@ export class RedisLockStore implements LockStore {
     this.replication?.connect();
   }
 
-  private async say<T>(command: () => Promise<T>): Promise<T> {
+  private async ask<T>(command: () => Promise<T>): Promise<T> {
     if (!this.connecting) this.connect();
     try {
-      return await this.context.retry.until(command, performance.now() + this.timing.commandTimeout);
+      return await command();
     } catch (error) {
       throw toCommandFailure(error).error;
     }
@@ -251,47 +219,37 @@ export class RedisLockStore implements LockStore {
     if (!message) return;
     const name = message.hash.slice(`${this.keyPrefix}${this.options.keyPrefix}:{`.length, -1);
     if (message.kind === 'revoked') {
-      this.lines.find(name)?.revoked(message.first);
+      this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
       return;
     }
     // M1: the message may be old; the largest age that it can have is taken off.
     const line = this.lines.get(name);
-    const left = message.left - this.context.commands.clockOf(line.keys).ageAtMost(message.stamp);
-    // R10: where nobody waits any more, the line made for it hands the grant on and is forgotten again.
-    line.notified({ run: message.run, first: message.first, left, since: now() });
+    const left = message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp);
+    // R10: where no request waits any more, the line made for it hands the grant on and is forgotten again.
+    const grant = { run: message.run, first: message.first, left, since: now() };
+    line.happens({ type: 'granted', grant });
   }
 
   /** Why this client must not ask for that. */
   private refusal({ key, leaseTime = 0 }: LockRequest): LockConfigurationError | undefined {
     const { maxLease = Infinity } = this.marker;
-    if (leaseTime > maxLease) {
-      return new LockConfigurationError(
-        `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms), after which a new ` +
-          'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
-        'The leaseTime is longer than maxLease.',
-      );
-    }
+    if (leaseTime > maxLease) return leaseTooLong(key, leaseTime, maxLease);
     return this.marker.refused ?? this.replication?.refused;
   }
 
   private onConnected(): void {
     this.marker.connected();
-    for (const line of this.lines.all()) line.keptBy(this.connection.serverOf(line.keys[0]));
-    this.lookAtAll();
+    for (const line of this.lines.all()) {
+      line.happens({ type: 'server', id: this.connection.serverOf(line.keys[0]) });
+      line.happens({ type: 'look' });
+    }
     // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).
     const [runId, heardBy] = [this.connection.serverRunId, this.subscriber.serverRunId];
     if (runId !== undefined && heardBy !== undefined && runId !== heardBy) this.subscriber.rebuild();
   }
 
-  private lookAtAll(): void {
-    for (const line of this.lines.all()) line.beatNow();
-  }
-
-  private clockStepped(step: number): void {
-    if (Math.abs(step) < this.timing.lease / 10) return;
-    this.options.onWarning(
-      `The clock of Redis stepped by about ${Math.round(step)} ms. Leases are measured by it: a step forward ends them ` +
-        'early (holders are told), a step back makes a crashed holder block for longer. Let NTP slew the clock instead.',
-    );
+  private subscriptionChanged(): void {
+    const { upSince } = this.subscriber;
+    for (const line of this.lines.all()) line.happens({ type: 'subscription', upSince });
   }
 }

@@ -76,7 +76,10 @@ export class Replication {
   }
 
   /** What a request is told whose grant could not be confirmed; `outcome` undefined: there was no answer. */
-  failureOf(key: string, outcome: Replicated<unknown> | undefined): FairLockError {
+  failureOf(
+    key: string,
+    outcome: { readonly replicas: number; readonly refusal: FairLockError | undefined } | undefined,
+  ): FairLockError {
     const { min, timeout } = this.options;
     return outcome?.refusal ?? new LockNotReplicatedError(key, outcome?.replicas, min, timeout);
   }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RedisOptions } from 'ioredis';
-import type { RedisLockStoreOptions } from '../../../lib/stores/redis/redis-lock-store.js';
+import type { RedisLockStoreOptions } from '../../../lib/stores/redis/store-options.js';
 import { within } from '../waiting.js';
 import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
 import type { History } from './history.js';

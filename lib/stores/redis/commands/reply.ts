@@ -1,0 +1,171 @@
+import type { Instant } from '../../../core/clock.js';
+
+/** The client's present grant of a lock, as a reply or a message tells it. */
+export interface PresentGrant {
+  /** Sequence numbers of the run's requests, in order. */
+  readonly run: readonly number[];
+  /** Fencing token of the run's first request; names the grant. */
+  readonly first: number;
+  /** Milliseconds left of the lease, counted from `since` (M1). */
+  readonly left: number;
+  readonly since: Instant;
+}
+
+/** What every reply tells about the lock. */
+export interface LockReply {
+  /** Position of the answered command among all that this client has sent. */
+  readonly order: number;
+  /** When it was sent. */
+  readonly sentAt: Instant;
+  /** The client's generation at this lock (M5); 0: it has none; -1: the script did not look. */
+  readonly generation: number;
+  /** Milliseconds until asking again makes sense; -1: never by itself. */
+  readonly wake: number;
+  /** The lock is free although requests wait: the client has to ask again after `wake`, waiting itself or not (R8). */
+  readonly mustRetry: boolean;
+  readonly grant: PresentGrant | undefined;
+}
+
+/** Who is in the way, for people. */
+export interface Blocker {
+  /** Label of the holder. */
+  readonly holder?: string;
+  /** Milliseconds. */
+  readonly heldFor?: number;
+}
+
+/** A reply to a command that may have been sent several times. */
+export interface Repeatable {
+  /** A copy of the command may still run, until its deadline (R13). */
+  readonly repeated: boolean;
+}
+
+export type AcquireReply = LockReply &
+  Repeatable &
+  (
+    | { readonly status: 'granted' }
+    /** Granted and released before: the answer to a duplicate command, whose request is over (M9). */
+    | { readonly status: 'done' }
+    | { readonly status: 'busy'; readonly blocker: Blocker }
+    | { readonly status: 'full' }
+    | { readonly status: 'queued'; readonly ticket: number; readonly ahead: number }
+  );
+
+export type JoinReply = LockReply &
+  Repeatable & {
+    /** known: some were in line or granted before, so that each has to ask for itself. */
+    readonly status: 'queued' | 'known';
+    /** Ticket of the first; the others follow without a gap. */
+    readonly ticket: number;
+    /** How many will be served before the first. */
+    readonly ahead: number;
+  };
+
+export type ReleaseReply = LockReply & { readonly status: 'released' | 'lost' };
+
+export type HeartbeatReply = LockReply & {
+  /** expired: nothing was written, since the deadline had passed by the server's clock (R2). */
+  readonly status: 'renewed' | 'gone' | 'expired';
+  /** How many connections of the server listen to this client's channel; -1: not known. */
+  readonly listeners: number;
+};
+
+/** `ahead`: how many were to be served before; -1: it was not in line. */
+export type LeaveReply = LockReply & {
+  readonly status: 'left';
+  readonly blocker: Blocker;
+  readonly ahead: number;
+};
+
+export type ForceReleaseReply = LockReply & { readonly status: 'forced' | 'free' };
+
+/** A reply as the scripts write it, read once. */
+export interface RawReply extends LockReply {
+  readonly status: string;
+  /** Time of Redis when the script ran, ms. */
+  readonly serverTime: number;
+  readonly details: readonly [unknown, unknown, unknown];
+}
+
+/** What of a grant is known before the reply, which adds the rest. */
+export interface ExpectedGrant {
+  readonly run: readonly number[];
+  readonly first?: number;
+  /** ms */
+  readonly left?: number;
+}
+
+/** Reads what a script answered to the command of that order. */
+export function readReply(
+  reply: unknown,
+  order: number,
+  sentAt: Instant,
+  expected: ExpectedGrant | undefined,
+): RawReply {
+  return typeof reply === 'string'
+    ? readShort(reply, order, sentAt, expected)
+    : readFull(reply as FullReply, order, sentAt);
+}
+
+type FullReply = [
+  status: string,
+  micros: number,
+  generation: number,
+  wake: number,
+  mustRetry: 0 | 1,
+  run: string,
+  first: number,
+  left: number,
+  ...details: unknown[],
+];
+
+function readFull(reply: FullReply, order: number, sentAt: Instant): RawReply {
+  const [status, micros, generation, wake, mustRetry, run, first, left, a, b, c] = reply;
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: micros / 1_000,
+    generation,
+    wake,
+    mustRetry: mustRetry === 1,
+    grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
+    details: [a, b, c],
+  };
+}
+
+/**
+ * The reply in the usual case of acquire, release and heartbeat: status and time, which is also the token of a new grant;
+ * then for how long the present holder may have the lock, and what a heartbeat adds.
+ */
+function readShort(
+  reply: string,
+  order: number,
+  sentAt: Instant,
+  expected: ExpectedGrant | undefined,
+): RawReply {
+  const [status = '', micros, wake = '-1', detail] = reply.split(' ');
+  const left = Number(wake);
+  const grant = expected && {
+    run: expected.run,
+    first: expected.first ?? Number(micros),
+    left: expected.left ?? left,
+    since: sentAt,
+  };
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: Number(micros) / 1_000,
+    generation: -1,
+    wake: left,
+    mustRetry: false,
+    grant,
+    details: [detail, undefined, undefined],
+  };
+}
+
+/** Who was in the way, as Redis tells it. */
+export function blocker(label: unknown, heldFor: unknown): Blocker {
+  return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
+}

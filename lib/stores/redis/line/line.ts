@@ -1,0 +1,129 @@
+import type { Effect, LineEvent, Moment } from './events.js';
+import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } from './grant.js';
+import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
+import { cancel, leave, refuseWithLastWords } from './leaving.js';
+import { answered, failed, written } from './replies.js';
+import { admitNewcomers, ask, askAgainForAll, refuseAll, request } from './requests.js';
+import type { Line, Reminder } from './state.js';
+
+/**
+ * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
+ * to the line at a moment; what is to be done about it is returned, in order.
+ *
+ * Nothing depends on which replies and messages arrive, in which order, or how often (R9).
+ */
+export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
+  line.now = now;
+  line.effects = [];
+  // A section that has ended gave its lease back at an earlier instant.
+  if (event.type !== 'section ended') lookAtLease(line);
+  apply(line, event);
+  arrange(line);
+  return line.effects;
+}
+
+function apply(line: Line, event: LineEvent): void {
+  switch (event.type) {
+    case 'requested':
+      return request(line, event.request);
+    case 'turn ended':
+      return admitNewcomers(line);
+    case 'cancelled':
+      return cancel(line, event.sequence, event.why);
+    case 'section ended':
+      return endSection(line, event.token, event.kept);
+    case 'lease lost':
+      return leaseLost(line, event.token);
+    case 'renewing stopped':
+      return stopRenewing(line, event.token);
+    case 'reply': {
+      const about = line.underWay.get(event.id);
+      line.underWay.delete(event.id);
+      if (about) answered(line, about, event.reply);
+      return;
+    }
+    case 'failed': {
+      const about = line.underWay.get(event.id);
+      line.underWay.delete(event.id);
+      if (about) failed(line, about, event.failure);
+      return;
+    }
+    case 'written': {
+      const about = line.underWay.get(event.id);
+      if (about) written(line, about, event.reply);
+      return;
+    }
+    case 'granted':
+      return applyMessage(line, event.grant);
+    case 'revoked':
+      return revoke(line, event.first);
+    case 'subscription':
+      line.subscribedSince = event.upSince;
+      return beatNow(line);
+    case 'look':
+      return beatNow(line);
+    case 'server':
+      return keptBy(line, event.id);
+    case 'due':
+      return due(line);
+    case 'refused':
+      return refuseAll(line, { why: 'error', error: event.error });
+    case 'closing':
+      return close(line);
+  }
+}
+
+function stopRenewing(line: Line, token: number): void {
+  if (line.run?.holder?.token === token) line.run.holder.renewable = false;
+}
+
+/** Another server process may not know who waits (M6). */
+function keptBy(line: Line, server: string | undefined): void {
+  if (server === undefined || server === line.server) return;
+  line.server = server;
+  line.markedAliveAt = -Infinity;
+  askAgainForAll(line);
+  beatNow(line);
+}
+
+function due(line: Line): void {
+  const { reminders, now } = line;
+  line.wakeUpAt = Infinity;
+  while (reminders[0] && reminders[0].at <= now.monotonic) remembered(line, reminders.shift()!);
+  beatIfDue(line);
+}
+
+function remembered(line: Line, reminder: Reminder): void {
+  switch (reminder.what) {
+    case 'ask':
+      return ask(line, reminder.request);
+    case 'leave':
+      return leave(line, reminder.request);
+    case 'last words':
+      return refuseWithLastWords(line, reminder.request);
+    case 'acknowledge':
+      line.effects.push({ type: 'released', token: reminder.token });
+  }
+}
+
+function close(line: Line): void {
+  line.closing = true;
+  for (const reminder of line.reminders) {
+    if (reminder.what === 'last words') refuseWithLastWords(line, reminder.request);
+  }
+  refuseAll(line, { why: 'closing' });
+  giveBack(line);
+}
+
+/** Sets the wake-up time; forgets the line if nothing is left of it. */
+function arrange(line: Line): void {
+  const at = nextWakeUp(line);
+  if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
+  line.wakeUpAt = at;
+  if (line.underWay.size > 0 || line.waiting.size > 0) return;
+  if (line.closing && !line.reminders.some(({ what }) => what === 'leave')) {
+    line.effects.push({ type: 'closed' });
+  } else if (at === Infinity) {
+    line.effects.push({ type: 'forget' });
+  }
+}

@@ -1,0 +1,218 @@
+import type {
+  AcquireReply,
+  Blocker,
+  HeartbeatReply,
+  JoinReply,
+  LeaveReply,
+  LockReply,
+} from '../commands/reply.js';
+import type { Failure, Replicated, ReplicatedReply, Reply } from './events.js';
+import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './grant.js';
+import { heartbeatFailed } from './heartbeat.js';
+import { leave, leaveAfterLateCommands, left } from './leaving.js';
+import { markedAlive, queuedBehind } from './liveness.js';
+import { acknowledge, applyGeneration, ask, mustAsk, refuse, tellPlace } from './requests.js';
+import { passOver, renew } from './run.js';
+import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
+
+/** For so long (ms) a try asks again where the lock is free and only requests that cannot be heard are in line. */
+const LONGEST_TRY = 500;
+/** Pause before a request that is in line asks again for a place that is not confirmed, ms. */
+const RETRY_PAUSE = 100;
+
+/** What a reply tells about the lock, whatever the command was. */
+export function applyReply(line: Line, reply: LockReply): void {
+  if (reply.order > line.newest) {
+    line.newest = reply.order;
+    line.mustRetry = reply.mustRetry;
+    line.wakeAt = reply.wake < 0 ? Infinity : line.now.monotonic + reply.wake + 1 + line.wakeSpread;
+    applyGeneration(line, reply.generation);
+  }
+  if (reply.grant) applyGrant(line, reply.grant, reply.order);
+}
+
+/** A command was answered. */
+export function answered(line: Line, about: UnderWay, reply: Reply): void {
+  switch (about.kind) {
+    case 'ask':
+      asked(line, about.requests, reply as AcquireReply | JoinReply);
+      break;
+    case 'release':
+      line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
+      line.releasing -= 1;
+      acknowledged(line, about.acknowledges);
+      applyReply(line, reply);
+      break;
+    case 'leave':
+      applyReply(line, reply);
+      left(line, about.request, reply as LeaveReply);
+      break;
+    case 'heartbeat':
+      heartbeat(line, about, reply as ReplicatedReply);
+      break;
+    case 'confirm':
+      confirmed(line, about.run, reply as ReplicatedReply);
+  }
+}
+
+/** A command failed for good. */
+export function failed(line: Line, about: UnderWay, failure: Failure): void {
+  switch (about.kind) {
+    case 'ask':
+      for (const request of about.requests) request.asking = false;
+      for (const request of about.requests) askingFailed(line, request, failure);
+      for (const request of about.requests) if (mustAsk(line, request)) ask(line, request);
+      break;
+    case 'release':
+      // The lease ends the grant.
+      line.releasing -= 1;
+      acknowledged(line, about.acknowledges);
+      break;
+    case 'leave':
+      // The liveness window puts it out.
+      left(line, about.request, undefined);
+      break;
+    case 'heartbeat':
+      heartbeatFailed(line, about.run, failure.retryAfter);
+      break;
+    case 'confirm':
+      notConfirmed(line, about.run, undefined);
+  }
+}
+
+/** A renewal was answered that replicas need not have yet: it renews nothing here, but tells all that a reply tells. */
+export function written(line: Line, about: UnderWay, reply: HeartbeatReply): void {
+  if (about.kind === 'heartbeat') {
+    applyHeartbeat(line, about, reply, reply.status === 'gone');
+  } else if (about.kind === 'confirm') {
+    if (about.waiting && reply.status !== 'expired') markedAlive(line, reply);
+    applyReply(line, reply);
+  }
+}
+
+// ---- asking for places -----------------------------------------------------------------------------------------------
+
+function asked(line: Line, requests: readonly PlaceRequest[], reply: AcquireReply | JoinReply): void {
+  for (const request of requests) {
+    request.asking = false;
+    // A single command that was answered leaves no copy behind (R13).
+    if (!reply.repeated && request.confirmedBefore) request.outcomeUnknownUntil = 0;
+  }
+  if (reply.status === 'queued') queued(line, requests, reply);
+  for (const request of requests) {
+    if (reply.status === 'busy') busy(line, request, reply);
+    if (reply.status === 'full') refuse(line, request, { why: 'full' });
+  }
+  // Before a caller is told of its place: the reply may bring the grant.
+  applyReply(line, reply);
+  for (const [index, request] of requests.entries()) {
+    if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
+    // To a join that was repeated: each asks for itself.
+    else if (reply.status === 'known') ask(line, request);
+  }
+  for (const request of requests) if (mustAsk(line, request)) ask(line, request);
+}
+
+function queued(
+  line: Line,
+  requests: readonly PlaceRequest[],
+  reply: LockReply & { ticket: number; ahead: number },
+) {
+  markedAlive(line, reply);
+  queuedBehind(line, reply.ahead);
+  for (const [index, request] of requests.entries()) acknowledge(request, reply.ticket + index, reply);
+}
+
+function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ahead: number): void {
+  // It is in line although it has left before this command ran.
+  if (request.state === 'refused' && order > request.leftAfter) leave(line, request);
+  else tellPlace(line, request, ahead);
+}
+
+function busy(
+  line: Line,
+  request: PlaceRequest,
+  { mustRetry, wake, blocker }: LockReply & { readonly blocker: Blocker },
+): void {
+  const { now, settings } = line;
+  // Free, but those in line cannot be heard: whether they are dead is known when the grace is over (R6).
+  const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
+  if (soon) remind(line, { at: now.monotonic + wake + 1, what: 'ask', request });
+  else refuse(line, request, { why: 'busy', blocker });
+}
+
+function askingFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
+  if (request.state !== 'waiting') return;
+  if (request.ticket > 0 && retriable) {
+    // In line already: it survives the outage until its wait time ends.
+    remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'ask', request });
+    return;
+  }
+  refuse(line, request, { why: 'error', error });
+  if (effect === 'unknown') leave(line, request);
+}
+
+// ---- heartbeats ------------------------------------------------------------------------------------------------------
+
+type HeartbeatUnderWay = UnderWay & { readonly kind: 'heartbeat' };
+
+function heartbeat(line: Line, about: HeartbeatUnderWay, reply: ReplicatedReply): void {
+  line.beating = false;
+  const { replicated } = reply;
+  if (!replicated) return applyHeartbeat(line, about, reply, true);
+  // All else was said when it was written.
+  if (reply.status !== 'renewed') return;
+  if (!replicated.enough) heartbeatFailed(line, about.run);
+  else if (about.run) applyRenewal(line, about.run, reply);
+}
+
+/** @param counts whether it renews what is held */
+function applyHeartbeat(line: Line, about: HeartbeatUnderWay, reply: HeartbeatReply, counts: boolean): void {
+  const { run, late } = about;
+  if (reply.status === 'expired') {
+    // The server's clock was set: now it is known, and asking again works (R2).
+    line.nextBeat = line.now.monotonic + 1;
+    applyReply(line, reply);
+    return;
+  }
+  if (about.waiting) markedAlive(line, reply);
+  if (run && counts) applyRenewal(line, run, reply);
+  applyReply(line, reply);
+  if (late) applyLateRenewal(line, late, reply);
+}
+
+// ---- replicas --------------------------------------------------------------------------------------------------------
+
+/** If enough replicas have the grant it is held. If not, its first request is refused, and the others go back in line. */
+function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
+  if (line.confirming !== run) return;
+  const { grant, status, replicated } = reply;
+  if (!replicated?.enough || status !== 'renewed' || !grant) {
+    notConfirmed(line, run, replicated, status === 'gone');
+    return;
+  }
+  line.confirming = undefined;
+  line.run = run;
+  renew(line, run, grant.since, grant.left);
+  handOn(line, run);
+}
+
+function notConfirmed(line: Line, run: Run, replicated: Replicated | undefined, gone = false): void {
+  if (line.confirming !== run) return;
+  line.confirming = undefined;
+  const first = gone ? undefined : passOver(run);
+  if (first) {
+    refuse(line, first, { why: 'not replicated', replicated });
+    leaveAfterLateCommands(line, first);
+  }
+  finish(line, run);
+}
+
+function acknowledged(line: Line, token: number | undefined): void {
+  const index = line.reminders.findIndex(
+    (reminder) => reminder.what === 'acknowledge' && reminder.token === token,
+  );
+  if (index < 0) return;
+  line.reminders.splice(index, 1);
+  line.effects.push({ type: 'released', token: token! });
+}

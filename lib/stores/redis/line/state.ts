@@ -1,0 +1,210 @@
+import type { Instant } from '../../../core/clock.js';
+import type { PresentGrant } from '../commands/reply.js';
+import type { Timing } from '../timing.js';
+import type { Command, Effect, Moment, NewRequest } from './events.js';
+
+/** One request, with what this client knows of its place. */
+export interface PlaceRequest extends NewRequest {
+  /** When it came (monotonic ms). */
+  readonly since: number;
+  state: 'waiting' | 'granted' | 'refused';
+  /** Place in line, given by Redis; 0 before the first acknowledgement. */
+  ticket: number;
+  /** The client's generation under which the request was last acknowledged (M5). */
+  generation: number;
+  /** Whether a command that asks for its place is under way. */
+  asking: boolean;
+  /** Only the reply to a later command than this acknowledges it (M6); -1: it needs no other. */
+  askAfter: number;
+  /** The last command before the one that took it out of the line. */
+  leftAfter: number;
+  /** How many of its grants were over before this client heard of them. */
+  missed: number;
+  placeTold: boolean;
+  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
+  outcomeUnknownUntil: number;
+  /** No copy of an earlier command could run when the present one was sent. */
+  confirmedBefore: boolean;
+  /** The refusal of an ended wait is held back until the server says who was in the way. */
+  lastWords: boolean;
+}
+
+/** The member of a run that holds the lock. */
+export interface Holder {
+  readonly request: PlaceRequest;
+  readonly token: number;
+  renewable: boolean;
+}
+
+/**
+ * A grant as this client lives it: a run of requests, neighbours in line, that hold the lock one after the other, are
+ * renewed as one, and released once at the end (R14).
+ */
+export interface Run {
+  /** Token of the first request; names the grant. */
+  readonly first: number;
+  readonly sequences: readonly number[];
+  /** Undefined: not of this client's making any more. */
+  readonly members: readonly (PlaceRequest | undefined)[];
+  /** Fixed lease of its only request; undefined: the watchdog renews. */
+  readonly leaseTime: number | undefined;
+  /** Taken off the lease on this side (R12); a tenth of what the server has granted last is enough. */
+  margin: number;
+  /** From when `left` counts (M1); margin taken off. */
+  since: Instant;
+  left: number;
+  /** Set when Redis has confirmed the whole of a fixed lease. */
+  confirmed: boolean;
+  /** Index of the next member. */
+  next: number;
+  /** How many turns Redis knows of: whose label and token it shows, and how many wait behind it. */
+  reported: number;
+  /** When the present holder got its turn (monotonic ms). */
+  turnSince: number;
+  holder: Holder | undefined;
+}
+
+/** A command under way, with what its reply is about. */
+export type UnderWay =
+  | { readonly kind: 'ask'; readonly requests: readonly PlaceRequest[] }
+  | { readonly kind: 'release'; readonly acknowledges: number | undefined }
+  | { readonly kind: 'leave'; readonly request: PlaceRequest }
+  /** `waiting`: it marks this client alive in line. */
+  | {
+      readonly kind: 'heartbeat';
+      readonly run: Run | undefined;
+      readonly waiting: boolean;
+      readonly late: PresentGrant | undefined;
+    }
+  | { readonly kind: 'confirm'; readonly run: Run; readonly waiting: boolean };
+
+/** Something to do at a time. */
+export type Reminder = { readonly at: number } & (
+  | { readonly what: 'ask' | 'leave' | 'last words'; readonly request: PlaceRequest }
+  | { readonly what: 'acknowledge'; readonly token: number }
+);
+
+export interface LineSettings {
+  readonly timing: Timing;
+  /** A grant or a renewal counts only when replicas have it (docs/replication.md). */
+  readonly replicated: boolean;
+}
+
+/** One lock as this client sees it. Plain data: only the functions beside this file change it, on an event. */
+export interface Line {
+  readonly settings: LineSettings;
+  /** Of the event that is being handled. */
+  now: Moment;
+  /** What the event has led to so far. */
+  effects: Effect[];
+
+  // ---- the requests (requests.ts, leaving.ts)
+  /** In the order of their sequences. */
+  readonly waiting: Map<number, PlaceRequest>;
+  /** Those of this turn of the event loop, which ask together at its end. */
+  newcomers: PlaceRequest[];
+  /** The client's generation as Redis last told it (M5). */
+  generation: number;
+
+  // ---- the grant (grant.ts)
+  /** The run whose member holds the lock. */
+  run: Run | undefined;
+  /** A grant that not enough replicas are known to have yet: it is not held. */
+  confirming: Run | undefined;
+  /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
+  late: PresentGrant | undefined;
+  /** A grant that was lost while its section still runs, until the server, too, must have ended it (monotonic ms). */
+  lapsing: { readonly run: Run; readonly until: number } | undefined;
+  /** Grants up to this first token are over for this client (M8). */
+  finished: number;
+  /** How many releases are not yet acknowledged, and the last command before the last of them. */
+  releasing: number;
+  releasedAfter: number;
+
+  // ---- the heartbeat (heartbeat.ts)
+  /** The newest command whose reply was applied: an older one tells nothing about the present. */
+  newest: number;
+  /** 0: not needed yet. */
+  nextBeat: number;
+  beating: boolean;
+  /** When the lease of the present holder must have ended, as far as is known. */
+  wakeAt: number;
+  /** ms after that time at which this client asks. */
+  wakeSpread: number;
+  /** The lock is free although requests wait: this client has to ask at `wakeAt` (R8). */
+  mustRetry: boolean;
+  /** When the last command was sent that marked this client alive in line. */
+  markedAliveAt: number;
+  subscribedSince: number | undefined;
+  /** Which server process keeps the lock, as far as it is known. */
+  server: string | undefined;
+
+  // ---- what is under way
+  readonly underWay: Map<number, UnderWay>;
+  lastId: number;
+  /** In the order of time. */
+  readonly reminders: Reminder[];
+  /** The wake-up time that was asked for last. */
+  wakeUpAt: number;
+  closing: boolean;
+}
+
+/** Neighbours in line look after an ended lease one after the other: ms between them, and for how many. */
+export const WAKE_SPREAD = 5;
+export const WAKE_PLACES = 20;
+
+export function newLine(
+  settings: LineSettings,
+  server: string | undefined,
+  subscribedSince: number | undefined,
+): Line {
+  return {
+    settings,
+    now: { monotonic: 0, wall: 0, order: 0 },
+    effects: [],
+    waiting: new Map(),
+    newcomers: [],
+    generation: 0,
+    run: undefined,
+    confirming: undefined,
+    late: undefined,
+    lapsing: undefined,
+    finished: 0,
+    releasing: 0,
+    releasedAfter: 0,
+    newest: 0,
+    nextBeat: 0,
+    beating: false,
+    wakeAt: Infinity,
+    wakeSpread: WAKE_PLACES * WAKE_SPREAD,
+    mustRetry: false,
+    markedAliveAt: -Infinity,
+    subscribedSince,
+    server,
+    underWay: new Map(),
+    lastId: 0,
+    reminders: [],
+    wakeUpAt: Infinity,
+    closing: false,
+  };
+}
+
+/** Sends a command and remembers what its reply is about. Returns its id. */
+export function send(line: Line, command: Command, about: UnderWay): number {
+  const id = (line.lastId += 1);
+  line.underWay.set(id, about);
+  line.effects.push({ type: 'send', id, command });
+  return id;
+}
+
+export function remind(line: Line, reminder: Reminder): void {
+  const { reminders } = line;
+  let index = reminders.length;
+  while (index > 0 && reminders[index - 1]!.at > reminder.at) index -= 1;
+  reminders.splice(index, 0, reminder);
+}
+
+/** Milliseconds since `start`, by whichever local clock says more (R12). */
+export function elapsed(line: Line, start: Instant): number {
+  return Math.max(line.now.monotonic - start.monotonic, line.now.wall - start.wall);
+}

@@ -1,0 +1,62 @@
+import { LockConfigurationError } from '../../core/errors.js';
+import { quote } from '../../core/text.js';
+import type { RedisSource } from '../redis-client/redis-source.js';
+
+export interface RedisLockStoreOptions {
+  readonly redis: RedisSource;
+  /** Before every key and channel; `fairlock` makes `fairlock:{name}`. No braces. */
+  readonly keyPrefix: string;
+  /** Milliseconds for which Redis honours a grant without hearing from its holder. */
+  readonly lease: number;
+  /** Milliseconds for which a waiting client may be silent. */
+  readonly livenessWindow: number;
+  /** Milliseconds within which a command must be answered. */
+  readonly commandTimeout: number;
+  /** How many replicas must have a grant or a renewal before it counts, and how long they may take (ms). */
+  readonly replicas?: { readonly min: number; readonly timeout: number } | undefined;
+  /**
+   * Strict mode: no lease is longer than so many ms, and a server that is new as primary gives none before that time has
+   * passed. Undefined: off. All clients of a key prefix must agree.
+   */
+  readonly maxLease?: number | undefined;
+  /** Hears what an operator should know; never contains credentials. */
+  readonly onWarning: (message: string) => void;
+}
+
+/**
+ * @param clientPrefix the user's ioredis key prefix
+ * @throws LockConfigurationError for what cannot work with this client
+ */
+export function checkOptions(options: RedisLockStoreOptions, clientPrefix: string, isCluster: boolean): void {
+  const prefix = clientPrefix + options.keyPrefix;
+  if (/[{}]/.test(prefix)) {
+    throw new LockConfigurationError(
+      `The key prefix ${JSON.stringify(prefix)} contains a brace. ` +
+        'Braces mark the part of a key that a Redis Cluster hashes, so they would tear the keys of a lock apart: remove them.',
+    );
+  }
+  if (options.maxLease !== undefined && isCluster) {
+    throw new LockConfigurationError(
+      'The option strict does not work on a Redis Cluster: each of its masters can be replaced, and a script can look at ' +
+        'the keys of one slot only. Remove the option, or use a primary with replicas (Sentinel).',
+    );
+  }
+}
+
+/** Strict mode: no lease outlives the wait of a new primary. */
+export function leaseTooLong(key: string, leaseTime: number, maxLease: number): LockConfigurationError {
+  return new LockConfigurationError(
+    `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms), after which a new ` +
+      'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
+  );
+}
+
+/** @param missed how many grants in a row were over too early */
+export function leaseTooShort(key: string, leaseTime: number, missed: number): LockConfigurationError {
+  return new LockConfigurationError(
+    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${missed} times in a row it was over before this process ` +
+      'heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the lease is ' +
+      'renewed for as long as the section runs.',
+    'The lease asked for is too short.',
+  );
+}

@@ -1,0 +1,277 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { COMMAND_TIMEOUT, HEARTBEAT, LEASE, LEAST_MARGIN, LineUnderTest, MARGIN } from './line-under-test.js';
+
+let line: LineUnderTest;
+
+beforeEach(() => {
+  line = new LineUnderTest();
+});
+
+describe('learning of a grant', () => {
+  test('R9: message and reply tell of the same grant; it is entered once', () => {
+    line.queue(10);
+    line.message(500, 1);
+    line.message(500, 1);
+    line.passes(HEARTBEAT);
+    line.reply(line.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.granted).toEqual([500]);
+  });
+
+  test('R9: a grant whose message was lost is found by the heartbeat', () => {
+    line.queue(10);
+    line.passes(HEARTBEAT);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
+    expect(line.granted).toEqual([500]);
+  });
+
+  test('R10: a grant that no request waits for is released at once', () => {
+    line.message(500, 99);
+    expect(line.granted).toEqual([]);
+    expect(line.last('release').command.grant).toEqual({ first: 500, head: 99, unserved: [] });
+  });
+
+  test('M1: the lease counts from the sending of the command that was answered', () => {
+    const sent = line.request();
+    line.passes(400);
+    line.reply(sent, { status: 'granted', grant: [500, 1] });
+    expect(line.effectsOf('grant')).toMatchObject([{ since: { monotonic: 1_000 }, left: LEASE - MARGIN }]);
+  });
+
+  test('M1: what leaves nothing beyond the margin is not entered but asked for', () => {
+    line.queue(10);
+    line.happens({
+      type: 'granted',
+      grant: { first: 500, run: [1], left: LEAST_MARGIN, since: { monotonic: line.now, wall: line.now } },
+    });
+    expect(line.granted).toEqual([]);
+    line.passes(0);
+    const { renewal } = line.last('heartbeat').command.args;
+    expect(renewal).toMatchObject({ first: 500, run: [1] });
+    line.reply(line.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.granted).toEqual([500]);
+  });
+
+  test('M1: if it is over by then, the request asks anew', () => {
+    line.queue(10);
+    line.happens({
+      type: 'granted',
+      grant: { first: 500, run: [1], left: 0, since: { monotonic: line.now, wall: line.now } },
+    });
+    line.passes(0);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
+    expect(line.granted).toEqual([]);
+    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
+  });
+
+  test('a fixed lease that is over three times before its grant is heard of is refused as too short', () => {
+    line.queue(10, { leaseTime: 5 });
+    for (const first of [500, 600, 700]) {
+      expect(line.refused).toEqual({});
+      const since = { monotonic: line.now - 10, wall: line.now - 10 };
+      line.happens({ type: 'granted', grant: { first, run: [1], left: 5, since } });
+      line.passes(0);
+      line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
+      if (first < 700) line.reply(line.last('acquire'), { status: 'queued', ticket: 10, ahead: 0 });
+    }
+    expect(line.refused).toEqual({ 1: 'lease too short' });
+    expect(line.granted).toEqual([]);
+  });
+
+  test('a grant that was taken by force before its reply came is never entered', () => {
+    const sent = line.request();
+    line.happens({ type: 'revoked', first: 500 });
+    line.reply(sent, { status: 'granted', grant: [500, 1] });
+    expect(line.granted).toEqual([]);
+  });
+});
+
+describe('a run', () => {
+  beforeEach(() => {
+    line.queue(10, {}, {}, {});
+    line.message(500, 1, 2, 3);
+  });
+
+  test('R14: its members hold the lock one after the other, without a command between them', () => {
+    const before = line.sent.length;
+    expect(line.granted).toEqual([500]);
+    line.release(500);
+    expect(line.granted).toEqual([500, 501]);
+    expect(line.effectsOf('released')).toMatchObject([{ token: 500 }]);
+    expect(line.sent).toHaveLength(before);
+  });
+
+  test('R14: it is renewed as one, whichever member holds', () => {
+    line.release(500);
+    line.passes(HEARTBEAT);
+    expect(line.last('heartbeat').command.args.renewal).toMatchObject({
+      first: 500,
+      run: [1, 2, 3],
+      label: 'r2',
+    });
+  });
+
+  test('R14: it is released once, at its end', () => {
+    for (const token of [500, 501, 502]) line.release(token);
+    expect(line.of('release').map(({ command }) => command.grant)).toEqual([
+      { first: 500, head: 1, unserved: [] },
+    ]);
+  });
+
+  test('M7: when it is lost, the members without a turn ask at once with their own tickets', () => {
+    line.happens({ type: 'revoked', first: 500 });
+    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+    expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
+    expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([11, 12]);
+  });
+
+  test('M7: only the member that had begun is told of the loss', () => {
+    line.happens({ type: 'revoked', first: 500 });
+    expect(line.granted).toEqual([500]);
+    expect(line.refused).toEqual({});
+  });
+
+  test('a lease that is not renewed any more is not handed on', () => {
+    line.happens({ type: 'renewing stopped', token: 500 });
+    line.release(500);
+    expect(line.granted).toEqual([500]);
+    expect(line.last('release').command.grant.unserved).toEqual([2, 3]);
+  });
+});
+
+describe('releasing', () => {
+  test('the holder waits for the acknowledgement', () => {
+    line.hold(500);
+    line.release(500);
+    expect(line.effectsOf('released')).toEqual([]);
+    line.reply(line.last('release'), { status: 'released' });
+    expect(line.effectsOf('released')).toEqual([{ type: 'released', token: 500 }]);
+  });
+
+  test('but no longer than for the command deadline', () => {
+    line.hold(500);
+    line.release(500);
+    line.passes(COMMAND_TIMEOUT);
+    expect(line.effectsOf('released')).toEqual([{ type: 'released', token: 500 }]);
+    line.reply(line.last('release'), { status: 'released' });
+    expect(line.effectsOf('released')).toHaveLength(1);
+  });
+
+  test('a grant to the same client comes with the reply', () => {
+    line.hold(500);
+    line.queue(10);
+    line.release(500);
+    line.reply(line.last('release'), { status: 'released', grant: [501, 2] });
+    expect(line.granted).toEqual([500, 501]);
+  });
+
+  test('R5: it marks the client alive, unless the server knows that under the subscription that stands', () => {
+    line.hold(500);
+    line.queue(10);
+    line.release(500);
+    expect(line.last('release').command.markAlive).toBe(false);
+    line.reply(line.last('release'), { status: 'released', grant: [501, 2] });
+    line.queue(11);
+    line.happens({ type: 'subscription', upSince: line.now + 1 });
+    line.release(501);
+    expect(line.last('release').command.markAlive).toBe(true);
+  });
+
+  test('M8: a grant that is over for this client is released again by its token, and never entered', () => {
+    line.hold(500);
+    line.release(500);
+    line.reply(line.last('release'), { status: 'released' });
+    const sent = line.queue(10);
+    line.happens({ type: 'look' });
+    line.passes(0);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
+    expect(sent.order).toBeLessThan(line.last('release').order);
+    expect(line.of('release')).toHaveLength(2);
+    expect(line.granted).toEqual([500]);
+  });
+
+  test('M8: a reply from before the release says nothing new', () => {
+    line.hold(500);
+    line.passes(HEARTBEAT);
+    const heartbeat = line.last('heartbeat');
+    line.release(500);
+    line.reply(line.last('release'), { status: 'released' });
+    line.reply(heartbeat, { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.of('release')).toHaveLength(1);
+    expect(line.granted).toEqual([500]);
+  });
+
+  test('M9: a release names the first request of the run, for the server to know a late copy of its acquire', () => {
+    line.hold(500);
+    line.release(500);
+    expect(line.last('release').command.grant.head).toBe(1);
+  });
+
+  test('M9: a late copy that is told DONE changes nothing', () => {
+    const effects = line.reply(line.request(), { status: 'done' });
+    expect(effects.filter(({ type }) => type === 'grant' || type === 'refuse')).toEqual([]);
+  });
+});
+
+describe('the lease', () => {
+  test('R12: it is lost a margin before the server ends it', () => {
+    line.hold(500);
+    line.fail(line.sent[0]!);
+    line.passes(LEASE - MARGIN - 1);
+    expect(line.effectsOf('lose lease')).toEqual([]);
+    line.passes(1);
+    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+  });
+
+  test('R12: the clock that says more counts', () => {
+    line.hold(500);
+    line.wallAhead = LEASE - MARGIN;
+    line.happens({ type: 'look' });
+    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+  });
+
+  test('a lost grant is not given back before its section ends', () => {
+    line.hold(500);
+    line.happens({ type: 'revoked', first: 500 });
+    expect(line.of('release')).toEqual([]);
+    line.happens({ type: 'section ended', token: 500, kept: false });
+    expect(line.last('release').command.grant.first).toBe(500);
+  });
+
+  test('nor after the server, too, must have ended it', () => {
+    line.hold(500);
+    line.happens({ type: 'revoked', first: 500 });
+    line.passes(LEASE);
+    line.happens({ type: 'section ended', token: 500, kept: false });
+    expect(line.of('release')).toEqual([]);
+    expect(line.effectsOf('released')).toMatchObject([{ token: 500 }]);
+  });
+
+  test('M2: the reply to a renewal touches only the hold whose token was sent with it', () => {
+    line.hold(500);
+    line.passes(HEARTBEAT);
+    const renewal = line.last('heartbeat');
+    line.release(500);
+    line.reply(line.last('release'), { status: 'released' });
+    line.hold(600);
+    line.reply(renewal, { status: 'gone', listeners: 1 });
+    expect(line.effectsOf('lose lease')).toEqual([]);
+    expect(line.effectsOf('renew lease')).toEqual([]);
+  });
+
+  test('a renewal counts from its sending', () => {
+    line.hold(500);
+    line.passes(HEARTBEAT);
+    const renewal = line.last('heartbeat');
+    line.passes(50);
+    line.reply(renewal, { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.effectsOf('renew lease')).toMatchObject([
+      { token: 500, since: { monotonic: renewal.at }, left: LEASE - MARGIN },
+    ]);
+  });
+
+  test('a fixed lease is renewed only until its full length is confirmed', () => {
+    line.reply(line.request({ leaseTime: 20_000 }), { status: 'granted', grant: [500, 1], left: 20_000 });
+    line.passes(10_000);
+    expect(line.of('heartbeat')).toEqual([]);
+  });
+});

@@ -1,0 +1,188 @@
+import { CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
+import { LockStoreUnavailableError } from '../../../../lib/core/errors.js';
+import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/commands/reply.js';
+import type {
+  Command,
+  Effect,
+  LineEvent,
+  NewRequest,
+  Reply,
+} from '../../../../lib/stores/redis/line/events.js';
+import { handle } from '../../../../lib/stores/redis/line/line.js';
+import { newLine, type Line } from '../../../../lib/stores/redis/line/state.js';
+import { timing } from '../../../../lib/stores/redis/timing.js';
+
+export const LEASE = 3_000;
+export const WINDOW = 2_000;
+export const COMMAND_TIMEOUT = 1_000;
+/** min(LEASE, WINDOW) / 3, rounded up: by then a heartbeat is due. */
+export const HEARTBEAT = 667;
+/** What the client takes off a lease (R12). */
+export const MARGIN = 300;
+/** And of what the server has given of it only in part. */
+export const LEAST_MARGIN = 100;
+
+/** A command that the line sent. */
+interface AnySent {
+  readonly id: number;
+  readonly order: number;
+  readonly at: number;
+  readonly command: Command;
+}
+
+type Sent<K extends Command['kind']> = AnySent & { readonly command: Extract<Command, { kind: K }> };
+
+type Answer<T> = T extends LockReply ? Omit<T, keyof LockReply | 'repeated'> : never;
+
+/** What a test says of a reply; the rest is as usual. */
+export type PartialReply = Answer<Reply> &
+  Partial<Pick<LockReply, 'generation' | 'wake' | 'mustRetry'>> & {
+    /** First token of the client's present grant, and the sequences that it covers. */
+    readonly grant?: readonly [first: number, ...run: number[]];
+    readonly left?: number;
+    readonly repeated?: boolean;
+  };
+
+/** The state machine of one line, with a clock that a test sets: no Redis, no timers, no promises. */
+export class LineUnderTest {
+  readonly line: Line;
+  /** All commands so far. */
+  readonly sent: AnySent[] = [];
+  /** All effects so far, but for those that set the time. */
+  readonly effects: Effect[] = [];
+  wakeUpAt = Infinity;
+  now = 1_000;
+  /** How much further the wall clock went than the monotonic one. */
+  wallAhead = 0;
+  private order = 0;
+  private sequence = 0;
+
+  constructor(options: { replicated?: boolean } = {}) {
+    const settings = {
+      timing: timing(LEASE, WINDOW, COMMAND_TIMEOUT),
+      replicated: options.replicated === true,
+    };
+    this.line = newLine(settings, 'server-1', 0);
+  }
+
+  /** Something happens; returns what the line does about it. */
+  happens(event: LineEvent): Effect[] {
+    const moment = { monotonic: this.now, wall: this.now + this.wallAhead, order: this.order };
+    const effects = [...handle(this.line, event, moment)];
+    for (const effect of effects) {
+      if (effect.type === 'send') {
+        const { id, command } = effect;
+        this.sent.push({ id, command, order: ++this.order, at: this.now });
+      }
+      if (effect.type === 'wake up') this.wakeUpAt = effect.at;
+      else this.effects.push(effect);
+    }
+    return effects;
+  }
+
+  /** Time passes; the line is woken whenever it asked for it. */
+  passes(ms: number): void {
+    const end = this.now + ms;
+    while (this.wakeUpAt <= end) {
+      this.now = Math.max(this.now, this.wakeUpAt);
+      this.wakeUpAt = Infinity;
+      this.happens({ type: 'due' });
+    }
+    this.now = end;
+  }
+
+  /** Calls want the lock in one turn of the event loop. Returns the command that asks for them, or the last of several. */
+  request(...wishes: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
+    for (const wish of wishes.length > 0 ? wishes : [{}]) {
+      this.sequence += 1;
+      const usual = { leaseTime: undefined, tries: false, maxQueue: Infinity, label: `r${this.sequence}` };
+      this.happens({ type: 'requested', request: { sequence: this.sequence, ...usual, ...wish } });
+    }
+    this.happens({ type: 'turn ended' });
+    return this.last('acquire', 'join');
+  }
+
+  reply(sent: AnySent, reply: PartialReply): Effect[] {
+    return this.happens({ type: 'reply', id: sent.id, reply: this.complete(sent, reply) });
+  }
+
+  /** A renewal that replicas need not have yet was answered. */
+  written(sent: AnySent, reply: PartialReply): Effect[] {
+    return this.happens({ type: 'written', id: sent.id, reply: this.complete(sent, reply) as never });
+  }
+
+  fail(sent: AnySent, effect: 'none' | 'unknown' = 'unknown', retriable = true): Effect[] {
+    const failure = new CommandFailure(
+      effect,
+      retriable,
+      new LockStoreUnavailableError('timeout', 'no answer'),
+    );
+    return this.happens({ type: 'failed', id: sent.id, failure });
+  }
+
+  /** A message tells of a grant. */
+  message(first: number, ...run: number[]): Effect[] {
+    return this.happens({ type: 'granted', grant: this.grantOf(first, run, LEASE, this.now) });
+  }
+
+  /** A new request is granted at once; its sequence is the next one. */
+  hold(token: number): void {
+    const sent = this.request();
+    this.reply(sent, { status: 'granted', grant: [token, this.sequence], generation: -1 });
+  }
+
+  /** New requests wait in line, acknowledged with tickets from `ticket` on. */
+  queue(ticket: number, ...wishes: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
+    const sent = this.request(...wishes);
+    this.reply(sent, { status: 'queued', ticket, ahead: 1, generation: 7, wake: LEASE });
+    return sent;
+  }
+
+  release(token: number): Effect[] {
+    return this.happens({ type: 'section ended', token, kept: true });
+  }
+
+  /** The last command of these kinds. */
+  last<K extends Command['kind']>(...kinds: K[]): Sent<K> {
+    const found = this.of(...kinds).at(-1);
+    if (!found) throw new Error(`no ${kinds.join(' or ')} was sent`);
+    return found;
+  }
+
+  of<K extends Command['kind']>(...kinds: K[]): Sent<K>[] {
+    return this.sent.filter(({ command }) => kinds.includes(command.kind as K)) as unknown as Sent<K>[];
+  }
+
+  /** The tokens that were granted so far, in order. */
+  get granted(): number[] {
+    return this.effectsOf('grant').map(({ token }) => token);
+  }
+
+  /** Why each request was refused, by sequence. */
+  get refused(): Record<number, string> {
+    return Object.fromEntries(
+      this.effectsOf('refuse').map(({ sequence, refusal }) => [sequence, refusal.why]),
+    );
+  }
+
+  effectsOf<T extends Effect['type']>(type: T): Extract<Effect, { type: T }>[] {
+    return this.effects.filter((effect) => effect.type === type) as Extract<Effect, { type: T }>[];
+  }
+
+  private complete(sent: AnySent, { grant, left = LEASE, ...reply }: PartialReply): Reply {
+    return {
+      order: sent.order,
+      sentAt: { monotonic: sent.at, wall: sent.at },
+      generation: 7,
+      wake: -1,
+      mustRetry: false,
+      repeated: false,
+      ...reply,
+      grant: grant && this.grantOf(grant[0], grant.slice(1), left, sent.at),
+    };
+  }
+
+  private grantOf(first: number, run: readonly number[], left: number, at: number): PresentGrant {
+    return { first, run, left, since: { monotonic: at, wall: at } };
+  }
+}
