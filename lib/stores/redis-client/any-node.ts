@@ -22,7 +22,8 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   /** @param cluster knows the nodes, and is closed with this connection */
   constructor(private readonly cluster: Cluster) {
     super();
-    cluster.on('+node', () => this.open());
+    // Nodes become known together, one event each: the choice waits until all of them are.
+    cluster.on('+node', () => queueMicrotask(() => this.open()));
     cluster.on('end', () => this.end());
   }
 
