@@ -294,7 +294,9 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'a shutdown takes locks from sections that run (cron jobs, message handlers)',
     what: 'a close waits for no section',
-    mutations: [{ file: 'nest/fair-lock.module.ts', from: '    await this.engine.drain();\n', to: '' }],
+    mutations: [
+      { file: 'nest/fair-lock.registration.ts', from: '    await this.engine?.drain();\n', to: '' },
+    ],
     proof: test('nest/shutdown.spec.ts', 'keeps its lock until it has ended'),
   },
 ];

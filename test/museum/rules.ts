@@ -240,7 +240,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
     mutations: [inStore('line/line.ts', '  askAgainForAll(line);\n', '')],
-    proof: simulation('rollback'),
+    proof: test(
+      'unit/redis/line/requests.spec.ts',
+      'M6: when another server answers, all requests in line ask again',
+    ),
   },
   {
     of: 'M7 members of a lapsed run keep their places',
