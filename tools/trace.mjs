@@ -1,6 +1,7 @@
 /**
  * Follows one uncontended call of a method with `@FairLocked`, from the decorator to the command of ioredis and back, and
- * prints the files that it goes through: `npm run trace`. With `--write` it puts them into docs/architecture.md.
+ * prints the files that it goes through: `npm run trace`. With `--write` it puts the list of files, each once, into
+ * docs/architecture.md.
  *
  * A file is listed each time that control comes into it from another file. The aim is at most 16 files, each entered once on
  * the way out.
@@ -106,20 +107,25 @@ function observed(client, role) {
 async function report() {
   const parts = [...way].filter(([name]) => name.includes(':'));
   const files = new Set(parts.flatMap(([, steps]) => steps.map(({ file }) => file)));
-  const lines = parts.flatMap(([name, steps]) => [
-    name,
-    ...steps.map(({ file, functions }, i) => {
-      const again = steps.findIndex((step) => step.file === file) < i ? '  (again)' : '';
-      return `  ${String(i + 1).padStart(2)}  ${file}${again}  ${functions.join(', ')}`.trimEnd();
-    }),
-    '',
-  ]);
-  lines.push(`${files.size} files of lib/ in all`);
-  console.log(lines.join('\n'));
+  const total = `${files.size} files of lib/ in all`;
+  console.log([...parts.flatMap(([name, steps]) => [name, ...stepByStep(steps), '']), total].join('\n'));
   if (!options.write) return;
+  const drawn = [...parts.flatMap(([name, steps]) => [name, ...filesOf(steps), '']), total].join('\n');
   const page = await readFile(PAGE, 'utf8');
   await writeFile(
     PAGE,
-    page.replace(MARKS, (_, head, tail) => `${head}\n\`\`\`\n${lines.join('\n')}\n\`\`\`\n\n${tail}`),
+    page.replace(MARKS, (_, head, tail) => `${head}\n\`\`\`\n${drawn}\n\`\`\`\n\n${tail}`),
   );
+}
+
+function stepByStep(steps) {
+  return steps.map(({ file, functions }, i) => {
+    const again = steps.findIndex((step) => step.file === file) < i ? '  (again)' : '';
+    return `  ${String(i + 1).padStart(2)}  ${file}${again}  ${functions.join(', ')}`.trimEnd();
+  });
+}
+
+/** Each file once, in the order in which control first comes into it. */
+function filesOf(steps) {
+  return [...new Set(steps.map(({ file }) => file))].map((file) => `  ${file}`);
 }
