@@ -11,7 +11,8 @@
  *   -- Returns …
  *   --- include: state
  *
- * `--- include: name`, at the start of a line, puts `scripts/includes/name.lua` there, once; includes may include.
+ * `--- include: name`, at the start of a line, puts `scripts/includes/name.lua` there, once; includes may include. The text of an
+ * include is generated once, as constants that the scripts join.
  * `KEYS  none` declares a script without keys. `--check` writes nothing and fails where a file is out of date.
  */
 import { createHash } from 'node:crypto';
@@ -29,21 +30,34 @@ function luaFilesOf(folder) {
     .sort();
 }
 
-/** The script's lines with each include in the place where it was first asked for. */
+/**
+ * The pieces of a script in order, with each include in the place where it was first asked for. A piece is what stands between
+ * two includes of one file; those of includes are shared by all scripts that have them.
+ */
 function assemble(file, included = new Set()) {
   const scripts = join(file, '..').replace(/[\\/]includes$/, '');
-  return readFileSync(file, 'utf8')
-    .split(/\r?\n/)
-    .flatMap((line) => {
-      const name = INCLUDE.exec(line)?.[1];
-      if (name === undefined) return [line];
-      const part = join(scripts, 'includes', `${name}.lua`);
-      if (included.has(part)) return [];
-      if (!existsSync(part))
-        throw new Error(`${show(file)} includes "${name}", but there is no ${show(part)}.`);
+  const pieces = [{ file, number: 1, lines: [] }];
+  for (const line of readFileSync(file, 'utf8').split(/\r?\n/)) {
+    const name = INCLUDE.exec(line)?.[1];
+    if (name === undefined) {
+      pieces.at(-1).lines.push(line);
+      continue;
+    }
+    const part = join(scripts, 'includes', `${name}.lua`);
+    if (!existsSync(part))
+      throw new Error(`${show(file)} includes "${name}", but there is no ${show(part)}.`);
+    if (!included.has(part)) {
       included.add(part);
-      return assemble(part, included);
-    });
+      pieces.push(...assemble(part, included));
+    }
+    const number = pieces.filter((piece) => piece.file === file).length + 1;
+    pieces.push({ file, number, lines: [] });
+  }
+  return pieces
+    .map((piece) =>
+      piece.text === undefined ? { ...piece, text: minimise(piece.lines, piece.file) } : piece,
+    )
+    .filter(({ text }) => text !== '');
 }
 
 /** Redis keeps every script in memory and hashes it by its text: comments and indentation stay at home. */
@@ -86,23 +100,45 @@ function highest(matches) {
   return Math.max(0, ...Array.from(matches, (match) => Number(match[1])));
 }
 
+/** The name of the constant for a piece of an include. */
+function constantOf({ file, number }) {
+  return `${camelCase(nameOf(file))}Part${number}`;
+}
+
+function constants(files) {
+  const parts = new Map();
+  for (const file of files)
+    for (const piece of assemble(file))
+      if (piece.file !== file)
+        parts.set(constantOf(piece), `const ${constantOf(piece)} = ${literal(piece.text)};`);
+  return [...parts.values()];
+}
+
 function embed(file) {
-  const lua = minimise(assemble(file), file);
+  const pieces = assemble(file);
+  const lua = pieces.map(({ text }) => text).join('\n');
   const sha1 = createHash('sha1').update(lua).digest('hex');
-  const name = camelCase(
-    file
-      .split(/[\\/]/)
-      .at(-1)
-      .replace(/\.lua$/, ''),
-  );
+  const name = camelCase(nameOf(file));
+  const parts = pieces.map((piece) => (piece.file === file ? literal(piece.text) : constantOf(piece)));
   return [
     `export const ${name} = {`,
     `  name: '${name}',`,
     `  numberOfKeys: ${numberOfKeys(file, lua)},`,
     `  sha1: '${sha1}',`,
-    `  lua: \`${lua.replace(/[\\`]|\$\{/g, '\\$&')}\`,`,
+    `  lua: [${parts.join(', ')}].join('\\n'),`,
     '} as const;',
   ].join('\n');
+}
+
+function literal(text) {
+  return `\`${text.replace(/[\\`]|\$\{/g, '\\$&')}\``;
+}
+
+function nameOf(file) {
+  return file
+    .split(/[\\/]/)
+    .at(-1)
+    .replace(/\.lua$/, '');
 }
 
 function camelCase(name) {
@@ -121,9 +157,10 @@ function main() {
     const target = join(STORES, store.name, 'scripts.generated.ts');
     const scripts = luaFilesOf(folder);
     if (scripts.length === 0) continue;
+    const files = scripts.map((script) => join(folder, script));
 
     const head = '// Made from scripts/*.lua by `npm run lua`. Do not edit.';
-    const text = `${[head, ...scripts.map((script) => embed(join(folder, script)))].join('\n\n')}\n`;
+    const text = `${[head, ...constants(files), ...files.map(embed)].join('\n\n')}\n`;
     const upToDate = existsSync(target) && readFileSync(target, 'utf8') === text;
     if (upToDate) continue;
     if (check)

@@ -36,7 +36,7 @@ test('Swagger describes locked routes as it describes them without a lock', asyn
     await app.close();
     return document;
   };
-  const locked = await describeApi(controller(() => FairLocked('order') as MethodDecorator));
+  const locked = await describeApi(controller(() => FairLocked('order')));
   expect(locked.paths['/orders/{id}']?.get?.summary).toBe('one order');
   expect(locked.paths['/orders']?.post?.requestBody).toBeDefined();
   expect(locked).toEqual(await describeApi(controller()));

@@ -4,7 +4,7 @@ export const tryCommands = {
   name: 'tryCommands',
   numberOfKeys: 1,
   sha1: '4a1f49ae04133daf5884eaad5277144d5c06d1aa',
-  lua: `local refused = {}
+  lua: [`local refused = {}
 for _, command in ipairs(ARGV) do
 local words = {}
 for word in string.gmatch(command, '%S+') do
@@ -19,5 +19,5 @@ refused[#refused + 1] = command
 refused[#refused + 1] = message
 end
 end
-return refused`,
+return refused`].join('\n'),
 } as const;

@@ -1,10 +1,6 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
 
-export const acquire = {
-  name: 'acquire',
-  numberOfKeys: 3,
-  sha1: 'cc06025253495874b69ca5544bcd328f2ea25d0c',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
+const lockPart1 = `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
 local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
@@ -42,8 +38,13 @@ for command in string.gmatch(ARGV[4], '%a+') do
 redis.pcall(command, ARGV[3] .. ':' .. head, '0')
 end
 end
-end
-local wait, lease = tonumber(ARGV[5]), ARGV[6]
+end`;
+
+export const acquire = {
+  name: 'acquire',
+  numberOfKeys: 3,
+  sha1: 'cc06025253495874b69ca5544bcd328f2ea25d0c',
+  lua: [lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
 return { 'EXPIRED', time }
 end
@@ -84,53 +85,14 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', again, head or request }`,
+return { 'WAITS', time, length, 'new', holder or '', again, head or request }`].join('\n'),
 } as const;
 
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
   sha1: '24cceaa1243408447069d819ee7714a5ae80c682',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
-local request, now = ARGV[1], tonumber(ARGV[2])
-local parts = redis.call('TIME')
-local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
-local holder = redis.call('HKEYS', lock)[1]
-local function holds()
-return holder == request
-end
-local function free()
-redis.call('DEL', lock)
-holder = nil
-end
-local function dropStale()
-while true do
-local head = redis.call('LINDEX', queue, 0)
-if not head then
-return nil
-end
-local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
-if deadline > now then
-return head, deadline
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', deadlines, head)
-end
-end
-local function oneWaitLess(behind, wait, deadline)
-local late = deadline and math.max(0, now + wait - deadline) or 0
-for _, waiter in ipairs(behind) do
-redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-end
-end
-local function wake(head)
-if head then
-for command in string.gmatch(ARGV[4], '%a+') do
-redis.pcall(command, ARGV[3] .. ':' .. head, '0')
-end
-end
-end
-local held = holds()
+  lua: [lockPart1, `local held = holds()
 if held then
 free()
 end
@@ -138,104 +100,26 @@ local head = dropStale()
 if not holder then
 wake(head)
 end
-return { held and 'FORCED' or 'FREE', time, head or '' }`,
+return { held and 'FORCED' or 'FREE', time, head or '' }`].join('\n'),
 } as const;
 
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
   sha1: '0a23fcd9edf13f8e5d41e7c1ac6226d7c9de29b8',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
-local request, now = ARGV[1], tonumber(ARGV[2])
-local parts = redis.call('TIME')
-local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
-local holder = redis.call('HKEYS', lock)[1]
-local function holds()
-return holder == request
-end
-local function free()
-redis.call('DEL', lock)
-holder = nil
-end
-local function dropStale()
-while true do
-local head = redis.call('LINDEX', queue, 0)
-if not head then
-return nil
-end
-local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
-if deadline > now then
-return head, deadline
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', deadlines, head)
-end
-end
-local function oneWaitLess(behind, wait, deadline)
-local late = deadline and math.max(0, now + wait - deadline) or 0
-for _, waiter in ipairs(behind) do
-redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-end
-end
-local function wake(head)
-if head then
-for command in string.gmatch(ARGV[4], '%a+') do
-redis.pcall(command, ARGV[3] .. ':' .. head, '0')
-end
-end
-end
-local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
+  lua: [lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
 for _, waiter in ipairs(redis.call('LRANGE', queue, 0, ARGV[5] - 1)) do
 reply[#reply + 1] = waiter
 reply[#reply + 1] = math.floor(tonumber(redis.call('ZSCORE', deadlines, waiter) or 0) - now)
 end
-return reply`,
+return reply`].join('\n'),
 } as const;
 
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
   sha1: '57a9d7d6d6b2f9a1a69529eb569f94d5a2988b46',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
-local request, now = ARGV[1], tonumber(ARGV[2])
-local parts = redis.call('TIME')
-local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
-local holder = redis.call('HKEYS', lock)[1]
-local function holds()
-return holder == request
-end
-local function free()
-redis.call('DEL', lock)
-holder = nil
-end
-local function dropStale()
-while true do
-local head = redis.call('LINDEX', queue, 0)
-if not head then
-return nil
-end
-local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
-if deadline > now then
-return head, deadline
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', deadlines, head)
-end
-end
-local function oneWaitLess(behind, wait, deadline)
-local late = deadline and math.max(0, now + wait - deadline) or 0
-for _, waiter in ipairs(behind) do
-redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-end
-end
-local function wake(head)
-if head then
-for command in string.gmatch(ARGV[4], '%a+') do
-redis.pcall(command, ARGV[3] .. ':' .. head, '0')
-end
-end
-end
-local place = redis.call('LPOS', queue, request)
+  lua: [lockPart1, `local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
 local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
@@ -249,110 +133,32 @@ if not holder then
 head = dropStale()
 wake(head)
 end
-return { 'LEFT', time, head or '', holder or '', place or -1 }`,
+return { 'LEFT', time, head or '', holder or '', place or -1 }`].join('\n'),
 } as const;
 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
   sha1: 'bf6612ececa5c7771316dfec79f760861d71b150',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
-local request, now = ARGV[1], tonumber(ARGV[2])
-local parts = redis.call('TIME')
-local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
-local holder = redis.call('HKEYS', lock)[1]
-local function holds()
-return holder == request
-end
-local function free()
-redis.call('DEL', lock)
-holder = nil
-end
-local function dropStale()
-while true do
-local head = redis.call('LINDEX', queue, 0)
-if not head then
-return nil
-end
-local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
-if deadline > now then
-return head, deadline
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', deadlines, head)
-end
-end
-local function oneWaitLess(behind, wait, deadline)
-local late = deadline and math.max(0, now + wait - deadline) or 0
-for _, waiter in ipairs(behind) do
-redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-end
-end
-local function wake(head)
-if head then
-for command in string.gmatch(ARGV[4], '%a+') do
-redis.pcall(command, ARGV[3] .. ':' .. head, '0')
-end
-end
-end
-if holder and not holds() then
+  lua: [lockPart1, `if holder and not holds() then
 return { 'LOST', time, '' }
 end
 free()
 local head = dropStale()
 wake(head)
-return { 'RELEASED', time, head or '' }`,
+return { 'RELEASED', time, head or '' }`].join('\n'),
 } as const;
 
 export const renew = {
   name: 'renew',
   numberOfKeys: 3,
   sha1: '21de587d8be107cc0b0ff5cf881cbe4f60c0c4b9',
-  lua: `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
-local request, now = ARGV[1], tonumber(ARGV[2])
-local parts = redis.call('TIME')
-local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
-local holder = redis.call('HKEYS', lock)[1]
-local function holds()
-return holder == request
-end
-local function free()
-redis.call('DEL', lock)
-holder = nil
-end
-local function dropStale()
-while true do
-local head = redis.call('LINDEX', queue, 0)
-if not head then
-return nil
-end
-local deadline = tonumber(redis.call('ZSCORE', deadlines, head) or 0)
-if deadline > now then
-return head, deadline
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', deadlines, head)
-end
-end
-local function oneWaitLess(behind, wait, deadline)
-local late = deadline and math.max(0, now + wait - deadline) or 0
-for _, waiter in ipairs(behind) do
-redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-end
-end
-local function wake(head)
-if head then
-for command in string.gmatch(ARGV[4], '%a+') do
-redis.pcall(command, ARGV[3] .. ':' .. head, '0')
-end
-end
-end
-if time > tonumber(ARGV[6]) then
+  lua: [lockPart1, `if time > tonumber(ARGV[6]) then
 return { 'EXPIRED', time }
 end
 if not holds() then
 return { 'GONE', time }
 end
 redis.call('PEXPIRE', lock, ARGV[5])
-return { 'RENEWED', time }`,
+return { 'RENEWED', time }`].join('\n'),
 } as const;
