@@ -10,8 +10,8 @@ const SENTINEL_PORT = 26_379;
  * Reconnects a client that found its server by sentinels when one of these announces another primary: a frozen one does
  * not close its connections, and would serve the client again when it wakes up.
  *
- * The option `failoverDetector` of ioredis does the same, but gives a sentinel that does not close its side 2 s, for which
- * an application that closes would stay; there is no option for that time (docs/upstream.md).
+ * It is for clients that the user's own function made without `failoverDetector`, the option of ioredis that does this best: at a
+ * reconnect it asks the sentinel first that named the primary before.
  */
 export function watchFailovers(client: Redis): void {
   const { name, sentinels, failoverDetector } = client.options;

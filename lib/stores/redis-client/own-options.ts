@@ -3,7 +3,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 /** How long connecting may take, and so may the first answer on a new connection, ms. */
 export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
-const DISCONNECT_TIMEOUT = 200;
+export const DISCONNECT_TIMEOUT = 200;
 /** How long a sentinel, or a node that is asked who serves what, may take to answer, ms. */
 const LOOK_UP_TIMEOUT = 1_000;
 /** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
@@ -33,8 +33,7 @@ export const OWN_OPTIONS = {
   stringNumbers: false,
   readOnly: false,
   role: 'master',
-  // `watchFailovers` does this: of ioredis, it takes up to 2 s to close.
-  failoverDetector: false,
+  failoverDetector: true,
   sentinelRetryStrategy: reconnectDelay,
   sentinelCommandTimeout: LOOK_UP_TIMEOUT,
 } satisfies RedisOptions;

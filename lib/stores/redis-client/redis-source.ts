@@ -3,6 +3,7 @@ import { AnyNode } from './any-node.js';
 import { watchFailovers } from './failover-watch.js';
 import { limitHandshake } from './handshake-limit.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { SentinelLink } from './sentinel-link.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
@@ -53,8 +54,17 @@ function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boole
   if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return source(role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(OWN_OPTIONS);
-  return new Redis({ ...source, ...OWN_OPTIONS } as RedisOptions & { replyMapping: 'legacy' });
+  if (isRedis(source)) return source.duplicate(ownOptions(source.options));
+  return new Redis({ ...source, ...ownOptions(source) } as RedisOptions & { replyMapping: 'legacy' });
+}
+
+/** With the lock's own way to find the primary by sentinels, unless the user's options have one. */
+function ownOptions({
+  sentinels,
+  Connector,
+}: RedisOptions): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
+  if (!sentinels) return OWN_OPTIONS;
+  return { ...OWN_OPTIONS, Connector: Connector ?? SentinelLink };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {
