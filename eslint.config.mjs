@@ -11,15 +11,7 @@ const STORE_CHOOSERS = [
 
 /** A file has one idea; these are still to be divided. */
 const MAX_LINES = 250;
-const LONGER_FILES = [
-  'lib/core/errors.ts',
-  'lib/stores/redis/grant-of-line.ts',
-  'lib/stores/redis/line-commands.ts',
-  'lib/stores/redis/lock-line.ts',
-  'lib/stores/redis/redis-lock-store.ts',
-  'lib/stores/redis/requests-in-line.ts',
-  'lib/stores/redisson/requests-in-line.ts',
-];
+const LONGER_FILES = ['lib/stores/redis/redis-lock-store.ts'];
 
 const NEST = {
   regex: '^(@nestjs/|rxjs|reflect-metadata)',

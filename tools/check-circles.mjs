@@ -14,9 +14,6 @@ const KNOWN = [
   'lib/core/hold.ts → lib/core/acquire-call.ts',
   'lib/core/wait.ts → lib/core/acquire-call.ts',
   'lib/core/wait.ts → lib/core/hold.ts',
-  'lib/stores/redis/departures.ts → lib/stores/redis/requests-in-line.ts',
-  'lib/stores/redis/lock-line.ts → lib/stores/redis/lock-lines.ts',
-  'lib/stores/redisson/departures.ts → lib/stores/redisson/requests-in-line.ts',
 ];
 const known = new Set(KNOWN);
 
