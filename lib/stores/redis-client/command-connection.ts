@@ -49,7 +49,7 @@ export class CommandConnection {
 
   /**
    * Run id of the server, for comparing with the subscriber's; undefined where INFO is not permitted, and on a Cluster,
-   * where it proves nothing that somebody else's subscription is on the same node or not.
+   * where two clients that share a node, or do not, prove nothing about their subscriptions.
    */
   serverRunId: string | undefined;
 
@@ -106,7 +106,7 @@ export class CommandConnection {
     return this.server;
   }
 
-  /** Begins to connect, if nobody did; failing is not an error here, the client goes on trying. */
+  /** Begins to connect unless the client has begun already. A failure is not an error here: the client tries again. */
   connect(): void {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
     else if (this.ready) this.onReady();

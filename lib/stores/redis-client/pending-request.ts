@@ -6,8 +6,6 @@ import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 export class PendingRequest implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
   settled = false;
-  /** Its command may still run, or have run twice (R13): monotonic time of its last deadline; 0: surely not. */
-  unsureUntil = 0;
   watchEntry: WatchEntry | undefined;
 
   private readonly askedAt = performance.now();
@@ -52,17 +50,13 @@ export class PendingRequest implements Watched, AbortListener {
     if (this.settle()) this.reject(error);
   }
 
-  /** No longer to be granted; false if it was settled already. `rejectSettled` follows, once the last words are known. */
-  settle(): boolean {
+  /** False if it was settled already. */
+  private settle(): boolean {
     if (this.settled) return false;
     this.settled = true;
     this.watchdog.cancel(this);
     this.request.signal?.removeEventListener('abort', this);
     return true;
-  }
-
-  rejectSettled(error: unknown): void {
-    this.reject(error);
   }
 
   /** The wait time is over. */

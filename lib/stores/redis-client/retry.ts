@@ -22,8 +22,8 @@ export class Retry {
     return command().catch((error: unknown) => this.repeat(error, command, deadline, abandoned));
   }
 
-  /** As `until`, for whoever has said it once and got `error`. */
-  async repeat<T>(
+  /** As `until`, after a first attempt that failed with `error`. */
+  private async repeat<T>(
     error: unknown,
     command: () => Promise<T>,
     deadline: number,
@@ -55,15 +55,8 @@ export class Retry {
     });
   }
 
-  /** Runs `task` in `delay` ms, unless the client closes before. */
-  later(delay: number, task: () => void): void {
-    void this.delay(delay).then(() => {
-      if (!this.closed) task();
-    });
-  }
-
   /** Resolves in `delay` ms, or when the client closes. */
-  delay(delay: number): Promise<void> {
+  private delay(delay: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);

@@ -65,7 +65,7 @@ export class Subscriber {
     return this.upSince !== undefined;
   }
 
-  /** Begins to connect, if nobody did. */
+  /** Begins to connect unless the client has begun already. */
   connect(): void {
     const { client } = this;
     if (client.status === 'wait') client.connect().catch(() => this.firstAttempt.resolve());
