@@ -20,11 +20,11 @@ export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 export class Lease {
   private current: Exclude<LeaseState, 'lost'> | LockLostError = 'held';
   private mayRenew = true;
-  private tellRenewingStopped: (() => void) | undefined;
+  private renewingStoppedListener: (() => void) | undefined;
   private interruption: FairLockError | undefined;
   private controller: AbortController | undefined;
   /** All who want to hear of it: a list for each lease costs more than the few calls inside each other. */
-  private tell: ((error: LockLostError) => void) | undefined;
+  private lostListener: ((error: LockLostError) => void) | undefined;
 
   /**
    * @param key the lock's name, for messages
@@ -84,7 +84,7 @@ export class Lease {
   }
 
   /** A renewal failed or got no answer in time. */
-  doubt(): void {
+  suspect(): void {
     if (this.state === 'held') this.current = 'uncertain';
   }
 
@@ -101,7 +101,7 @@ export class Lease {
    */
   stopRenewing(why: string): void {
     this.mayRenew = false;
-    this.tellRenewingStopped?.();
+    this.renewingStoppedListener?.();
     if (this.left === Infinity) this.lose(why);
     else this.interrupt(new LockLostError(this.key, why));
   }
@@ -112,8 +112,8 @@ export class Lease {
     const error = new LockLostError(this.key, why);
     this.current = error;
     this.controller?.abort(error);
-    const { tell } = this;
-    this.tell = undefined;
+    const { lostListener: tell } = this;
+    this.lostListener = undefined;
     if (tell) detached(() => tell(error));
   }
 
@@ -121,13 +121,13 @@ export class Lease {
   end(): boolean {
     if (this.state === 'lost') return false;
     this.current = 'released';
-    this.tell = undefined;
+    this.lostListener = undefined;
     return true;
   }
 
   /** The store that renews it is told when it must not do so any more. The listener must not throw. */
   onRenewingStopped(listener: () => void): void {
-    this.tellRenewingStopped = listener;
+    this.renewingStoppedListener = listener;
   }
 
   /** Calls `listener` once when the lease is found lost, at once if it has been. Listeners must not throw. */
@@ -135,8 +135,8 @@ export class Lease {
     if (this.current instanceof LockLostError) {
       listener(this.current);
     } else if (this.current !== 'released') {
-      const { tell } = this;
-      this.tell = tell
+      const { lostListener: tell } = this;
+      this.lostListener = tell
         ? (error) => {
             tell(error);
             listener(error);

@@ -16,7 +16,7 @@ export class LockHandle implements ScopedLock, LockInScope {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
-  private givenBack = Promise.resolve();
+  private releasing = Promise.resolve();
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 
@@ -96,11 +96,11 @@ export class LockHandle implements ScopedLock, LockInScope {
   release(): Promise<void> {
     // To look may tell that it is lost to listeners, which may release it.
     const lost = this.lostError;
-    if (!this.open) return this.givenBack;
+    if (!this.open) return this.releasing;
     this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
-    return (this.givenBack = this.others.length === 0 ? this.first.end() : endInReverse(this.holds));
+    return (this.releasing = this.others.length === 0 ? this.first.end() : endInReverse(this.holds));
   }
 
   run<T>(code: () => T): T {

@@ -29,12 +29,12 @@ export class NestedLine<T> {
     const ahead = this.waiters.size;
     if (call.remaining() === 0) throw this.timeoutError(wait, ahead);
     if (ahead >= call.maxQueue) throw new LockQueueFullError(key, call.maxQueue);
-    const turn = new Promise<T | undefined>((resolve, reject) => {
+    const served = new Promise<T | undefined>((resolve, reject) => {
       this.waiters.add(new NestedWaiter(wait, this, this.watchdog, resolve, reject));
     });
     // Last, because it may do anything, also abort this very wait.
     call.onQueued?.(ahead);
-    return await turn;
+    return await served;
   }
 
   /** It is the first one's turn. */

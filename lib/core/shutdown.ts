@@ -61,8 +61,8 @@ export class Shutdown implements Watched {
   /** Resolves when nothing is held any more, or the drain time is over. To be called once. */
   async drain(): Promise<void> {
     if (this.drained) return;
-    const over = new Promise<void>((resolve) => (this.onDrained = resolve));
-    await Promise.race([over, this.grants.empty()]);
+    const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
+    await Promise.race([timeUp, this.grants.empty()]);
   }
 
   /** The drain time is over. */

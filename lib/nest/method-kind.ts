@@ -20,7 +20,7 @@ export function methodKind(
   target: object,
   property: string | symbol,
   method: unknown,
-  said: MethodKind | undefined,
+  declared: MethodKind | undefined,
   where: string,
 ): MethodKind {
   const seen = kindOfFunction(method) ?? kindOfReturnType(target, property);
@@ -29,17 +29,17 @@ export function methodKind(
       `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
     );
   }
-  if (said !== undefined && !Object.hasOwn(NAMES, said)) {
+  if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
     );
   }
-  if (said !== undefined && seen !== undefined && said !== seen) {
+  if (declared !== undefined && seen !== undefined && declared !== seen) {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: the options say returns: '${said}', but the method returns ${NAMES[seen]}.`,
+      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}.`,
     );
   }
-  return said ?? seen ?? 'promise';
+  return declared ?? seen ?? 'promise';
 }
 
 /**

@@ -220,8 +220,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'line/requests.ts',
-        'return asked.ticket > 0 && asked.generation',
-        'return false && asked.generation',
+        'return waiter.ticket > 0 && waiter.generation',
+        'return false && waiter.generation',
       ),
     ],
     proof: simulation('cut-subscribers', 'partition', 'pause'),
@@ -239,7 +239,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('line/line.ts', '  askAgainForAll(line);\n', '')],
+    mutations: [inStore('line/line.ts', '  requestAllAgain(line);\n', '')],
     proof: test(
       'unit/redis/line/requests.spec.ts',
       'M6: when another server answers, all requests in line ask again',
@@ -269,7 +269,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'they are forgotten with the run',
     mutations: [
       inLine("      redis.call('ZADD', queue, ticket, member)\n", ''),
-      inStore('line/grant.ts', '    else askAgain(line, request);\n', ''),
+      inStore('line/grant.ts', '    else requestAgain(line, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
   },

@@ -36,7 +36,7 @@ describe('the check of a subscription', () => {
 
   test('asks for one ping in each period, of whatever lock', () => {
     expect([beat(), beat()]).toEqual([true, false]);
-    check.heard();
+    check.received();
     jest.advanceTimersByTime(PERIOD);
     expect([beat(), beat()]).toEqual([true, false]);
   });
@@ -62,7 +62,7 @@ describe('the check of a subscription', () => {
     }
     expect(pings).toEqual([0, 2, 6, 14]);
     expect(rebuilt).toBe(4);
-    check.heard();
+    check.received();
     expect([beat(), rebuilt]).toEqual([true, 4]);
   });
 
@@ -75,7 +75,7 @@ describe('the check of a subscription', () => {
     expect(check.wantsPing()).toBe(true);
     check.answered(sentAt, true, LISTENING);
     check.answered(late, true, LISTENING);
-    check.heard();
+    check.received();
     untilRead();
     expect(rebuilt).toBe(0);
   });

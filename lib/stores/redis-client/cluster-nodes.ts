@@ -97,7 +97,7 @@ export class ClusterNodes {
 /** Resolves when it has answered, or its connection was dropped. Never rejects. */
 function dropIfSilent(node: Redis, limit: number): Promise<void> {
   return new Promise((resolve) => {
-    const over = (): void => {
+    const settled = (): void => {
       clearTimeout(timer);
       resolve();
     };
@@ -107,7 +107,7 @@ function dropIfSilent(node: Redis, limit: number): Promise<void> {
     }, limit);
     timer.unref();
     // A refusal is an answer.
-    node.ping().then(over, over);
+    node.ping().then(settled, settled);
   });
 }
 

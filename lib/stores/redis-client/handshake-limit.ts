@@ -15,7 +15,7 @@ export function limitHandshake(client: Redis, limit: number): void {
     }, limit);
     timer.unref();
   });
-  for (const over of ['ready', 'close', 'end']) client.on(over, () => clearTimeout(timer));
+  for (const event of ['ready', 'close', 'end']) client.on(event, () => clearTimeout(timer));
 }
 
 function hasAnswered({ stream }: Partial<Redis>): boolean {

@@ -24,13 +24,13 @@ export async function introduce(
 }
 
 /** As much of a client as it takes to ask; one that goes to any node of a Cluster has no `info`. */
-interface Asked {
+interface InfoClient {
   readonly isCluster: boolean;
   info?(section: string): Promise<string>;
 }
 
 /** The run id of the server, or undefined where that is not told. Never rejects. */
-export async function readRunId(client: Asked): Promise<string | undefined> {
+export async function readRunId(client: InfoClient): Promise<string | undefined> {
   if (client.isCluster) return undefined;
   try {
     return /run_id:(\w+)/.exec((await client.info?.('server')) ?? '')?.[1];

@@ -8,7 +8,7 @@ export class PendingRequest implements Watched, AbortListener {
   settled = false;
   watchEntry: WatchEntry | undefined;
 
-  private readonly askedAt = performance.now();
+  private readonly requestedAt = performance.now();
   private resolve!: (grant: Grant) => void;
   private reject!: (error: unknown) => void;
 
@@ -29,7 +29,7 @@ export class PendingRequest implements Watched, AbortListener {
   limitWait(): void {
     const { waitTime } = this.request;
     if (this.settled || waitTime === 0 || waitTime === Infinity) return;
-    this.watchdog.schedule(this, this.askedAt + waitTime);
+    this.watchdog.schedule(this, this.requestedAt + waitTime);
   }
 
   /** It wants the lock now or not at all. */
@@ -39,7 +39,7 @@ export class PendingRequest implements Watched, AbortListener {
 
   /** Milliseconds since the call. */
   get waited(): number {
-    return performance.now() - this.askedAt;
+    return performance.now() - this.requestedAt;
   }
 
   grant(grant: Grant): void {

@@ -23,7 +23,7 @@ export interface SubscriberClient extends Closable {
 export class Subscriber {
   private readonly channels = new Set<string>();
   /** Whether the channels known so far have been asked for on this connection: later ones must ask for themselves. */
-  private asked = false;
+  private requested = false;
   private attempt = 0;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
@@ -84,13 +84,13 @@ export class Subscriber {
   /** Subscribes to a channel, now and after every reconnect. Resolves when acknowledged or failed (then it is retried). */
   async add(channel: string): Promise<void> {
     this.channels.add(channel);
-    if (!this.asked) return;
+    if (!this.requested) return;
     await this.client.subscribe(channel).catch(() => this.rebuild());
   }
 
   remove(channel: string): void {
     this.channels.delete(channel);
-    if (this.asked) this.client.unsubscribe(channel).catch(() => undefined);
+    if (this.requested) this.client.unsubscribe(channel).catch(() => undefined);
   }
 
   /** The subscription is not what it seems (half open, lost, on another server): a new connection. */
@@ -111,7 +111,7 @@ export class Subscriber {
     clearTimeout(this.retry);
     const wasUp = this.up;
     this.upSince = undefined;
-    this.asked = false;
+    this.requested = false;
     this.serverRunId = undefined;
     this.attempt += 1;
     if (wasUp && !this.closed) this.onDown?.();
@@ -123,7 +123,7 @@ export class Subscriber {
       // Before subscribing: a RESP2 connection that has subscribed cannot ask.
       const runId = await readRunId(this.client);
       if (attempt !== this.attempt) return;
-      this.asked = true;
+      this.requested = true;
       if (this.channels.size > 0) await this.client.subscribe(...this.channels);
       if (attempt !== this.attempt || this.closed) return;
       this.refused = false;

@@ -70,7 +70,7 @@ export class CommandSender {
   /** Repeated until it was answered and WAIT, too, or time is up. */
   private async confirm(args: Omit<HeartbeatArgs, 'ping'>, onWritten: OnWritten): Promise<ReplicatedReply> {
     const { replication } = this;
-    const deadline = performance.now() + replication.patienceWithGrants;
+    const deadline = performance.now() + replication.grantTimeout;
     const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
       this.context.commands.heartbeat(this.keys, { ...args, ping: false }, via);
     for (;;) {

@@ -120,12 +120,12 @@ export class LineDriver implements Watched {
         return this.grant(effect);
       case 'refuse':
         return this.refuse(effect.sequence, effect.refusal);
-      case 'tell place':
-        return this.tellPlace(effect.sequence, effect.ahead);
+      case 'report place':
+        return this.reportPlace(effect.sequence, effect.ahead);
       case 'renew lease':
         return this.held.get(effect.token)?.lease.renew(effect.since, effect.left);
       case 'suspect lease':
-        return this.held.get(effect.token)?.lease.doubt();
+        return this.held.get(effect.token)?.lease.suspect();
       case 'lose lease':
         return this.held.get(effect.token)?.lease.lose(effect.why);
       case 'end lease':
@@ -172,7 +172,7 @@ export class LineDriver implements Watched {
     call.grant(new LineGrant(key, token, lease, call.waited, this));
   }
 
-  private tellPlace(sequence: number, ahead: number): void {
+  private reportPlace(sequence: number, ahead: number): void {
     const call = this.calls.get(sequence);
     try {
       call?.request.onQueued?.(ahead);

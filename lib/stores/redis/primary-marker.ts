@@ -60,26 +60,26 @@ export class PrimaryMarker implements Watched {
   }
 
   /** Never rejects. */
-  private async look(tell: boolean): Promise<void> {
+  private async look(warnOfWaits: boolean): Promise<void> {
     // A Cluster has many primaries: strict clients are refused there.
     if (this.connection.client.isCluster) return this.looked();
     try {
       const reply = await this.connection.run(primary, [this.key], [this.guard ?? '']);
       const [status, , wait] = reply as [Status, number, number?];
-      this.understand(status);
-      if (tell && status === 'WAITS') this.tellOfWait(wait ?? 0);
+      this.applyStatus(status);
+      if (warnOfWaits && status === 'WAITS') this.warnOfWait(wait ?? 0);
       if (this.guard !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
     } catch (error) {
       const { retriable, failure } = toCommandFailure(error);
       const lasting = !retriable && failure !== 'out-of-memory';
-      if (lasting && this.guard !== undefined) this.understand('UNKNOWN');
+      if (lasting && this.guard !== undefined) this.applyStatus('UNKNOWN');
       // Whoever comes back by another connection looks then.
       if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
     }
     this.looked();
   }
 
-  private understand(status: Status): void {
+  private applyStatus(status: Status): void {
     const why = {
       STRICT:
         `This client is not strict, but others of the same keyPrefix are (the key ${JSON.stringify(this.fullKey)} says so). ` +
@@ -99,7 +99,7 @@ export class PrimaryMarker implements Watched {
     this.onRefused?.(this.refusal);
   }
 
-  private tellOfWait(wait: number): void {
+  private warnOfWait(wait: number): void {
     this.onWarning(
       `Strict mode: this Redis is new as primary, or was never used by strict clients. It may not know of every holder, so ` +
         `no lock is given for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,

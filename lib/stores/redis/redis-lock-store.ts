@@ -95,7 +95,7 @@ export class RedisLockStore implements LockStore {
     };
     void this.subscriber.add(channels + this.clientId);
     this.subscriber.onMessage = (_channel, message) => {
-      check.heard();
+      check.received();
       this.onMessage(message);
     };
     // What was missed is found by asking (M6), and the server is told before it takes the silence for a death (R6).
@@ -175,8 +175,8 @@ export class RedisLockStore implements LockStore {
 
   private async closeAll(): Promise<void> {
     const { commandTimeout } = this.timing;
-    const handedBack = Promise.all(this.lines.all().map((line) => line.close()));
-    await this.retry.atMost(handedBack, commandTimeout);
+    const releasing = Promise.all(this.lines.all().map((line) => line.close()));
+    await this.retry.atMost(releasing, commandTimeout);
     this.retry.close();
     this.watchdog.stop();
     this.lines.clear();
@@ -244,8 +244,9 @@ export class RedisLockStore implements LockStore {
       line.happens({ type: 'look' });
     }
     // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).
-    const [runId, heardBy] = [this.connection.serverRunId, this.subscriber.serverRunId];
-    if (runId !== undefined && heardBy !== undefined && runId !== heardBy) this.subscriber.rebuild();
+    const [runId, subscribedRunId] = [this.connection.serverRunId, this.subscriber.serverRunId];
+    if (runId !== undefined && subscribedRunId !== undefined && runId !== subscribedRunId)
+      this.subscriber.rebuild();
   }
 
   private subscriptionChanged(): void {

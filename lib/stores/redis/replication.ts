@@ -71,7 +71,7 @@ export class Replication {
   }
 
   /** Milliseconds after which a grant that is not confirmed is given up. */
-  get patienceWithGrants(): number {
+  get grantTimeout(): number {
     return this.options.timeout + this.options.commandTimeout;
   }
 
@@ -106,11 +106,11 @@ export class Replication {
    * @throws CommandFailure when it was not answered in time
    */
   confirm<T>(
-    say: (runner: ScriptRunner) => Promise<T>,
+    send: (runner: ScriptRunner) => Promise<T>,
     deadline: number,
     onAnswer?: (answer: T) => void,
   ): Promise<Replicated<T>> {
-    return this.retry.until(() => this.once(say, onAnswer), deadline);
+    return this.retry.until(() => this.once(send, onAnswer), deadline);
   }
 
   async close(limit: number): Promise<void> {
@@ -119,7 +119,7 @@ export class Replication {
   }
 
   private once<T>(
-    say: (runner: ScriptRunner) => Promise<T>,
+    send: (runner: ScriptRunner) => Promise<T>,
     onAnswer: ((answer: T) => void) | undefined,
   ): Promise<Replicated<T>> {
     return new Promise((resolve, reject) => {
@@ -127,7 +127,7 @@ export class Replication {
       const item: Item = {
         send: (runner) => {
           outcome = undefined;
-          return say(runner)
+          return send(runner)
             .then((answer) => {
               outcome = { answer };
               onAnswer?.(answer);
@@ -177,9 +177,9 @@ export class Replication {
   private async send(batch: readonly Item[]): Promise<number | undefined> {
     const { epoch } = this;
     const { timeout, commandTimeout: slack } = this.options;
-    const said = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
+    const sent = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
     // Replies come in the order of the commands; what is still to come then is only that they are heard.
-    const waited = this.wait.send().then((replicas) => said.then(() => replicas));
+    const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
     const replicas = await this.retry.atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
     // On another connection WAIT says nothing about these writes.

@@ -1,7 +1,7 @@
 import type { Subscriber } from '../redis-client/subscriber.js';
 
 /** Where not even a new subscription hears a ping, it is tried again ever less often, up to so many periods. */
-const LONGEST_PATIENCE = 32;
+const MOST_PERIODS = 32;
 
 /**
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
@@ -12,7 +12,7 @@ const LONGEST_PATIENCE = 32;
  */
 export class SubscriptionCheck {
   private pingedAt = -Infinity;
-  private heardAt = -Infinity;
+  private receivedAt = -Infinity;
   /** The server says that it has sent the last ping, which has not come. */
   private missing = false;
   /** Periods between two pings; more than one where nothing was heard since a rebuild (messages may be denied). */
@@ -35,15 +35,15 @@ export class SubscriptionCheck {
   }
 
   /** Any message proves that the link works. */
-  heard(): void {
-    this.heardAt = performance.now();
+  received(): void {
+    this.receivedAt = performance.now();
     this.missing = false;
     this.retry = 1;
   }
 
   /** A heartbeat was carried out. `listening`: how many connections listened to this client's channel then; -1: not known. */
   answered(sentAt: number, pinged: boolean, listening: number): void {
-    if (pinged) this.missing = this.heardAt < this.pingedAt;
+    if (pinged) this.missing = this.receivedAt < this.pingedAt;
     else if (this.missing && this.isLater(sentAt, 1)) setImmediate(() => this.judge());
     if (listening === 0 && this.oneServer && this.wasUpAt(sentAt)) this.subscriber.rebuild();
   }
@@ -53,7 +53,7 @@ export class SubscriptionCheck {
     if (!this.missing) return;
     this.missing = false;
     if (!this.wasUpAt(this.pingedAt)) return;
-    this.retry = Math.min(2 * this.retry, LONGEST_PATIENCE);
+    this.retry = Math.min(2 * this.retry, MOST_PERIODS);
     this.subscriber.rebuild();
   }
 

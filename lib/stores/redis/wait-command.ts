@@ -13,8 +13,8 @@ export interface WaitOptions {
 export class WaitCommand {
   private refusal: LockConfigurationError | undefined;
   /** What was warned of is not repeated before it was well again. */
-  private toldOfRefusal = false;
-  private toldOfShortage = false;
+  private warnedOfRefusal = false;
+  private warnedOfShortage = false;
 
   constructor(
     private readonly connection: CommandConnection,
@@ -38,27 +38,27 @@ export class WaitCommand {
     try {
       const replicas = Number(await this.connection.client.call('WAIT', min, Math.ceil(timeout)));
       this.forget();
-      this.toldOfRefusal = false;
+      this.warnedOfRefusal = false;
       this.judge(replicas);
       return replicas;
     } catch (error) {
-      return this.understand(error instanceof Error ? error.message : String(error));
+      return this.applyError(error instanceof Error ? error.message : String(error));
     }
   }
 
   private judge(replicas: number): void {
     const short = replicas < this.options.min;
-    if (short && !this.toldOfShortage) {
+    if (short && !this.warnedOfShortage) {
       this.options.onWarning(
         `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
           `replicas demands ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
           'there are enough. Check the replicas and their links, or lower replicas.min.',
       );
     }
-    this.toldOfShortage = short;
+    this.warnedOfShortage = short;
   }
 
-  private understand(message: string): 0 | 'failed' {
+  private applyError(message: string): 0 | 'failed' {
     // A replica refuses WAIT; as the primary it will not.
     if (/replica instances|slave instances/i.test(message)) return 'failed';
     if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
@@ -67,8 +67,8 @@ export class WaitCommand {
       'The option replicas needs the command WAIT, which this Redis refuses ' +
         `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
     );
-    if (!this.toldOfRefusal) this.options.onWarning(`${this.refusal.details} Until then no lock is given.`);
-    this.toldOfRefusal = true;
+    if (!this.warnedOfRefusal) this.options.onWarning(`${this.refusal.details} Until then no lock is given.`);
+    this.warnedOfRefusal = true;
     return 0;
   }
 }

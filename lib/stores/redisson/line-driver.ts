@@ -46,10 +46,10 @@ export class LineDriver implements Watched {
     this.line = newLine(context.timing);
   }
 
-  acquire(request: LockRequest, asked: NewRequest): Promise<Grant> {
-    const call = new WaitingCall(request, this.context.watchdog, this, asked);
-    this.calls.set(asked.id, call);
-    this.happens({ type: 'requested', request: asked });
+  acquire(request: LockRequest, entry: NewRequest): Promise<Grant> {
+    const call = new WaitingCall(request, this.context.watchdog, this, entry);
+    this.calls.set(entry.id, call);
+    this.happens({ type: 'requested', request: entry });
     // Its wait begins to end when it was asked for: nothing should come before that.
     call.limitWait();
     return call.promise;
@@ -59,7 +59,7 @@ export class LineDriver implements Watched {
   giveUp(call: WaitingCall, error: unknown): void {
     call.cancellation = error;
     const why = error instanceof LockTimeoutError ? 'wait time' : 'abort';
-    this.happens({ type: 'cancelled', id: call.asked.id, why });
+    this.happens({ type: 'cancelled', id: call.entry.id, why });
   }
 
   /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
@@ -116,14 +116,14 @@ export class LineDriver implements Watched {
         return this.grant(effect);
       case 'refuse':
         return this.take(effect.id)?.refuse(effect.refusal);
-      case 'tell place':
-        return this.tellPlace(effect.id, effect.ahead);
+      case 'report place':
+        return this.reportPlace(effect.id, effect.ahead);
       case 'warn of lost place':
         return this.warnOfLostPlace(effect.id);
       case 'renew lease':
         return this.held.get(effect.id)?.lease.renew(effect.since, effect.left);
       case 'suspect lease':
-        return this.held.get(effect.id)?.lease.doubt();
+        return this.held.get(effect.id)?.lease.suspect();
       case 'lose lease':
         return this.held.get(effect.id)?.lease.lose(effect.why);
       case 'end lease':
@@ -182,7 +182,7 @@ export class LineDriver implements Watched {
     call.grant(new LineGrant(id, this.key, lease, call.waited, leaseTime, this));
   }
 
-  private tellPlace(id: string, ahead: number): void {
+  private reportPlace(id: string, ahead: number): void {
     const call = this.calls.get(id);
     try {
       call?.request.onQueued?.(ahead);

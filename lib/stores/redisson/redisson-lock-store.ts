@@ -149,8 +149,8 @@ export class RedissonLockStore implements LockStore {
   private async closeAll(): Promise<void> {
     const { watchdog, timing } = this.context;
     const { commandTimeout } = timing;
-    const handedBack = Promise.all([...this.lines.values()].map((line) => line.close()));
-    await this.retry.atMost(handedBack, commandTimeout);
+    const releasing = Promise.all([...this.lines.values()].map((line) => line.close()));
+    await this.retry.atMost(releasing, commandTimeout);
     this.retry.close();
     watchdog.stop();
     this.lines.clear();

@@ -19,7 +19,7 @@ export class WaitingCall extends PendingRequest {
     request: LockRequest,
     watchdog: Watchdog,
     driver: { giveUp(call: WaitingCall, error: unknown): void },
-    readonly asked: NewRequest,
+    readonly entry: NewRequest,
   ) {
     super(request, watchdog, driver);
   }
@@ -36,7 +36,7 @@ export class WaitingCall extends PendingRequest {
         ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
         : 'longer wait times make this rarer. ';
     return (
-      `A request for the lock ${quote(key)} (${this.asked.who}) lost its place after ${Math.round(this.waited)} ms and stands at the ` +
+      `A request for the lock ${quote(key)} (${this.entry.who}) lost its place after ${Math.round(this.waited)} ms and stands at the ` +
       'end of the line now. Either its deadline in Redis had passed, by which Redisson recognizes a dead waiter, or Redis lost ' +
       `the line. If it was the deadline: ${advice}Where Java clients take most of the grants, deadlines fall behind; and the clocks ` +
       'of all hosts must agree (NTP). docs/redisson.md explains the deadlines.'

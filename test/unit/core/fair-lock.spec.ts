@@ -88,7 +88,7 @@ describe('the handle', () => {
 
   it('passes assertHeld while uncertain', async () => {
     const lock = await b.engine.acquire('k');
-    b.store.grants.get('k')?.lease.doubt();
+    b.store.grants.get('k')?.lease.suspect();
     expect(lock.state).toBe('uncertain');
     lock.assertHeld();
     await lock.release();

@@ -97,15 +97,15 @@ describe('a lease', () => {
 
   it('is uncertain while in doubt, and held again when a renewal is confirmed', () => {
     const lease = new Lease('k', now(), 1_000);
-    lease.doubt();
+    lease.suspect();
     expect(lease.state).toBe('uncertain');
     expect(lease.remaining()).toBe(1_000);
     lease.renew(now(), 1_000);
     expect(lease.state).toBe('held');
-    lease.doubt();
+    lease.suspect();
     pass(1_000);
     expect(lease.state).toBe('lost');
-    lease.doubt();
+    lease.suspect();
     expect(lease.state).toBe('lost');
   });
 
@@ -129,7 +129,7 @@ describe('a lease', () => {
     pass(2_000);
     lease.lose('too late');
     lease.renew(now(), 1_000);
-    lease.doubt();
+    lease.suspect();
     lease.interrupt(new LockShuttingDownError('k'));
     lease.onLost((error) => told.push(error));
     expect(lease.state).toBe('released');

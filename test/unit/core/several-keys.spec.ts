@@ -151,7 +151,7 @@ describe('several keys', () => {
 
   it('are uncertain when one is', async () => {
     await b.engine.withLock(['a', 'b'], (lock) => {
-      b.store.grants.get('b')?.lease.doubt();
+      b.store.grants.get('b')?.lease.suspect();
       expect(lock.state).toBe('uncertain');
       lock.assertHeld();
       b.store.lose('a');

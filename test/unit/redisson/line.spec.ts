@@ -36,11 +36,11 @@ describe('a line of the redisson store', () => {
     test('a place is told once, and the channel is subscribed once', () => {
       line.request('a');
       const joined = line.queued({ ahead: 3 });
-      expect(only(joined, 'tell place')).toMatchObject([{ ahead: 3 }]);
+      expect(only(joined, 'report place')).toMatchObject([{ ahead: 3 }]);
       expect(only(joined, 'subscribe')).toHaveLength(1);
       line.happens({ type: 'woken', id: 'a' });
       const kept = line.queued({ entered: false });
-      expect([...only(kept, 'tell place'), ...only(kept, 'subscribe')]).toEqual([]);
+      expect([...only(kept, 'report place'), ...only(kept, 'subscribe')]).toEqual([]);
     });
 
     test('what happens while a request asks makes it ask once more (R9)', () => {

@@ -123,7 +123,7 @@ export type Effect =
     }
   | { readonly type: 'refuse'; readonly sequence: number; readonly refusal: Refusal }
   /** How many will be served before the request. */
-  | { readonly type: 'tell place'; readonly sequence: number; readonly ahead: number }
+  | { readonly type: 'report place'; readonly sequence: number; readonly ahead: number }
   /** The lease of the grant with that token: */
   | { readonly type: 'renew lease'; readonly token: number; readonly since: Instant; readonly left: number }
   | { readonly type: 'suspect lease'; readonly token: number }

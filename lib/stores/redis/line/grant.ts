@@ -1,7 +1,7 @@
 import type { FinishedGrant } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
 import { heartbeatArgs, markAliveWithRelease } from './liveness.js';
-import { askAgain, missedGrant, served } from './requests.js';
+import { requestAgain, missedGrant, served } from './requests.js';
 import {
   covers,
   finishedGrant,
@@ -10,7 +10,7 @@ import {
   renew,
   renewalOf,
   serverLeft,
-  takeTurn,
+  grantNextMember,
   unserved,
 } from './run.js';
 import { remind, send, type Line, type Run } from './state.js';
@@ -25,7 +25,7 @@ export function applyGrant(line: Line, grant: PresentGrant, order: number): void
   if (old || grant.first === line.lapsing?.run.first) return;
   // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
   release(line, { first: grant.first, head: 0, unserved: [] });
-  for (const sequence of grant.run) askAgain(line, line.waiting.get(sequence));
+  for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
 }
 
 /** A message says so; it may be as late as it likes (R9). */
@@ -97,7 +97,7 @@ export function giveBack(line: Line): void {
 
 /** Lets the next member of the run hold the lock; releases it when none is left (R10). */
 export function handOn(line: Line, run: Run, ended?: number): void {
-  const holder = remaining(line, run) > 0 ? takeTurn(line, run) : undefined;
+  const holder = remaining(line, run) > 0 ? grantNextMember(line, run) : undefined;
   if (!holder) return finish(line, run, ended);
   const { request, token } = holder;
   served(line, request);
@@ -120,7 +120,7 @@ export function finish(line: Line, run: Run, ended?: number): void {
   const tooLate = remaining(line, run) <= 0;
   for (const request of left) {
     if (tooLate) missedGrant(line, request);
-    else askAgain(line, request);
+    else requestAgain(line, request);
   }
 }
 

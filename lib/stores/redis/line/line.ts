@@ -3,7 +3,7 @@ import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } fr
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
 import { cancel, leave, refuseWithLastWords } from './leaving.js';
 import { answered, failed, written } from './replies.js';
-import { admitNewcomers, ask, askAgainForAll, refuseAll, request } from './requests.js';
+import { admitNewcomers, requestPlace, requestAllAgain, refuseAll, request } from './requests.js';
 import type { Line, Reminder } from './state.js';
 
 /**
@@ -82,7 +82,7 @@ function keptBy(line: Line, server: string | undefined): void {
   if (server === undefined || server === line.server) return;
   line.server = server;
   line.markedAliveAt = -Infinity;
-  askAgainForAll(line);
+  requestAllAgain(line);
   beatNow(line);
 }
 
@@ -95,8 +95,8 @@ function due(line: Line): void {
 
 function remembered(line: Line, reminder: Reminder): void {
   switch (reminder.what) {
-    case 'ask':
-      return ask(line, reminder.request);
+    case 'request place':
+      return requestPlace(line, reminder.request);
     case 'leave':
       return leave(line, reminder.request);
     case 'last words':

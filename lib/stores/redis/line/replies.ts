@@ -11,8 +11,8 @@ import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './gr
 import { heartbeatFailed } from './heartbeat.js';
 import { leave, leaveAfterLateCommands, left } from './leaving.js';
 import { markedAlive, queuedBehind } from './liveness.js';
-import { acknowledge, applyGeneration, ask, mustAsk, refuse, tellPlace } from './requests.js';
-import { passOver, renew } from './run.js';
+import { acknowledge, applyGeneration, requestPlace, mustRequest, refuse, reportPlace } from './requests.js';
+import { skipMember, renew } from './run.js';
 import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests that cannot be heard are in line. */
@@ -34,8 +34,8 @@ export function applyReply(line: Line, reply: LockReply): void {
 /** A command was answered. */
 export function answered(line: Line, about: UnderWay, reply: Reply): void {
   switch (about.kind) {
-    case 'ask':
-      asked(line, about.requests, reply as AcquireReply | JoinReply);
+    case 'place request':
+      applyPlaceReply(line, about.requests, reply as AcquireReply | JoinReply);
       break;
     case 'release':
       line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
@@ -58,10 +58,10 @@ export function answered(line: Line, about: UnderWay, reply: Reply): void {
 /** A command failed for good. */
 export function failed(line: Line, about: UnderWay, failure: Failure): void {
   switch (about.kind) {
-    case 'ask':
-      for (const request of about.requests) request.asking = false;
-      for (const request of about.requests) askingFailed(line, request, failure);
-      for (const request of about.requests) if (mustAsk(line, request)) ask(line, request);
+    case 'place request':
+      for (const request of about.requests) request.requesting = false;
+      for (const request of about.requests) placeRequestFailed(line, request, failure);
+      for (const request of about.requests) if (mustRequest(line, request)) requestPlace(line, request);
       break;
     case 'release':
       // The lease ends the grant.
@@ -92,9 +92,13 @@ export function written(line: Line, about: UnderWay, reply: HeartbeatReply): voi
 
 // ---- asking for places -----------------------------------------------------------------------------------------------
 
-function asked(line: Line, requests: readonly PlaceRequest[], reply: AcquireReply | JoinReply): void {
+function applyPlaceReply(
+  line: Line,
+  requests: readonly PlaceRequest[],
+  reply: AcquireReply | JoinReply,
+): void {
   for (const request of requests) {
-    request.asking = false;
+    request.requesting = false;
     // A single command that was answered leaves no copy behind (R13).
     if (!reply.repeated && request.confirmedBefore) request.outcomeUnknownUntil = 0;
   }
@@ -108,9 +112,9 @@ function asked(line: Line, requests: readonly PlaceRequest[], reply: AcquireRepl
   for (const [index, request] of requests.entries()) {
     if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
     // To a join that was repeated: each asks for itself.
-    else if (reply.status === 'known') ask(line, request);
+    else if (reply.status === 'known') requestPlace(line, request);
   }
-  for (const request of requests) if (mustAsk(line, request)) ask(line, request);
+  for (const request of requests) if (mustRequest(line, request)) requestPlace(line, request);
 }
 
 function queued(
@@ -126,7 +130,7 @@ function queued(
 function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ahead: number): void {
   // It is in line although it has left before this command ran.
   if (request.state === 'refused' && order > request.leftAfter) leave(line, request);
-  else tellPlace(line, request, ahead);
+  else reportPlace(line, request, ahead);
 }
 
 function busy(
@@ -137,15 +141,15 @@ function busy(
   const { now, settings } = line;
   // Free, but those in line cannot be heard: whether they are dead is known when the grace is over (R6).
   const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
-  if (soon) remind(line, { at: now.monotonic + wake + 1, what: 'ask', request });
+  if (soon) remind(line, { at: now.monotonic + wake + 1, what: 'request place', request });
   else refuse(line, request, { why: 'busy', blocker });
 }
 
-function askingFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
+function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
     // In line already: it survives the outage until its wait time ends.
-    remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'ask', request });
+    remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
     return;
   }
   refuse(line, request, { why: 'error', error });
@@ -200,7 +204,7 @@ function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
 function notConfirmed(line: Line, run: Run, replicated: Replicated | undefined, gone = false): void {
   if (line.confirming !== run) return;
   line.confirming = undefined;
-  const first = gone ? undefined : passOver(run);
+  const first = gone ? undefined : skipMember(run);
   if (first) {
     refuse(line, first, { why: 'not replicated', replicated });
     leaveAfterLateCommands(line, first);

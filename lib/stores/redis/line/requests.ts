@@ -11,18 +11,18 @@ const MOST_MISSED = 3;
 const NO_NEED = -1;
 
 /** A call wants the lock. Requests of one turn of the event loop ask together, if they can. */
-export function request(line: Line, asked: NewRequest): void {
+export function request(line: Line, entry: NewRequest): void {
   const added: PlaceRequest = {
-    ...asked,
+    ...entry,
     since: line.now.monotonic,
     state: 'waiting',
     ticket: 0,
     generation: 0,
-    asking: false,
-    askAfter: NO_NEED,
+    requesting: false,
+    confirmAfter: NO_NEED,
     leftAfter: 0,
     missed: 0,
-    placeTold: false,
+    placeReported: false,
     outcomeUnknownUntil: 0,
     confirmedBefore: true,
     lastWords: false,
@@ -34,7 +34,7 @@ export function request(line: Line, asked: NewRequest): void {
   } else {
     // Those that came before are not overtaken within the process either.
     admitNewcomers(line);
-    ask(line, added);
+    requestPlace(line, added);
   }
 }
 
@@ -45,110 +45,110 @@ export function admitNewcomers(line: Line): void {
   for (let start = 0; start < newcomers.length;) {
     const group = firstGroup(newcomers, start);
     start += group.length;
-    askForAll(line, group);
+    requestPlaces(line, group);
   }
 }
 
 /** Asks for a place, or for the old place back. */
-export function ask(line: Line, asked: PlaceRequest): void {
-  if (!asked.asking && asked.state === 'waiting') askForAll(line, [asked]);
+export function requestPlace(line: Line, waiter: PlaceRequest): void {
+  if (!waiter.requesting && waiter.state === 'waiting') requestPlaces(line, [waiter]);
 }
 
 /** The last acknowledgement counts no longer: the request asks for its place again (M6, M7). */
-export function askAgain(line: Line, asked: PlaceRequest | undefined): void {
-  if (asked?.state !== 'waiting') return;
-  asked.askAfter = line.now.order;
-  ask(line, asked);
+export function requestAgain(line: Line, waiter: PlaceRequest | undefined): void {
+  if (waiter?.state !== 'waiting') return;
+  waiter.confirmAfter = line.now.order;
+  requestPlace(line, waiter);
 }
 
 /** A fixed lease that is over again and again before its grant is heard of would only be granted in vain for ever. */
-export function missedGrant(line: Line, asked: PlaceRequest | undefined): void {
-  if (asked?.state !== 'waiting') return;
-  asked.missed += 1;
-  if (asked.leaseTime === undefined || asked.missed < MOST_MISSED) return askAgain(line, asked);
-  refuse(line, asked, { why: 'lease too short', missed: asked.missed });
-  leaveAfterLateCommands(line, asked);
+export function missedGrant(line: Line, waiter: PlaceRequest | undefined): void {
+  if (waiter?.state !== 'waiting') return;
+  waiter.missed += 1;
+  if (waiter.leaseTime === undefined || waiter.missed < MOST_MISSED) return requestAgain(line, waiter);
+  refuse(line, waiter, { why: 'lease too short', missed: waiter.missed });
+  leaveAfterLateCommands(line, waiter);
 }
 
 /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
-export function askAgainForAll(line: Line): void {
-  for (const asked of line.waiting.values()) if (asked.ticket > 0) askAgain(line, asked);
+export function requestAllAgain(line: Line): void {
+  for (const waiter of line.waiting.values()) if (waiter.ticket > 0) requestAgain(line, waiter);
 }
 
 /** Whether an acknowledgement is missing, of another generation, or from before the need arose (M5, M6). */
-export function mustAsk(line: Line, asked: PlaceRequest): boolean {
-  if (asked.state !== 'waiting' || asked.asking) return false;
-  if (asked.askAfter !== NO_NEED) return true;
-  return asked.ticket > 0 && asked.generation !== line.generation && !isGranted(line, asked);
+export function mustRequest(line: Line, waiter: PlaceRequest): boolean {
+  if (waiter.state !== 'waiting' || waiter.requesting) return false;
+  if (waiter.confirmAfter !== NO_NEED) return true;
+  return waiter.ticket > 0 && waiter.generation !== line.generation && !isGranted(line, waiter);
 }
 
 /** Redis dropped one of this client's requests, or may have: each asks whether it is the one (M5). */
 export function applyGeneration(line: Line, generation: number): void {
   if (generation === line.generation || generation < 0) return;
   line.generation = generation;
-  for (const asked of line.waiting.values()) if (mustAsk(line, asked)) ask(line, asked);
+  for (const waiter of line.waiting.values()) if (mustRequest(line, waiter)) requestPlace(line, waiter);
 }
 
 /** Acknowledged in line. */
 export function acknowledge(
-  asked: PlaceRequest,
+  waiter: PlaceRequest,
   ticket: number,
   reply: { order: number; generation: number },
 ) {
-  asked.ticket = ticket;
-  asked.generation = reply.generation;
-  if (reply.order > asked.askAfter) asked.askAfter = NO_NEED;
+  waiter.ticket = ticket;
+  waiter.generation = reply.generation;
+  if (reply.order > waiter.confirmAfter) waiter.confirmAfter = NO_NEED;
 }
 
 /** Tells the caller, once, how many will be served before it. */
-export function tellPlace(line: Line, asked: PlaceRequest, ahead: number): void {
-  if (asked.placeTold || asked.state !== 'waiting') return;
-  asked.placeTold = true;
-  line.effects.push({ type: 'tell place', sequence: asked.sequence, ahead });
+export function reportPlace(line: Line, waiter: PlaceRequest, ahead: number): void {
+  if (waiter.placeReported || waiter.state !== 'waiting') return;
+  waiter.placeReported = true;
+  line.effects.push({ type: 'report place', sequence: waiter.sequence, ahead });
 }
 
 /** The request holds the lock: it is out of the line. */
-export function served(line: Line, asked: PlaceRequest): void {
-  asked.state = 'granted';
-  line.waiting.delete(asked.sequence);
-  leaveAfterLateCommands(line, asked);
+export function served(line: Line, waiter: PlaceRequest): void {
+  waiter.state = 'granted';
+  line.waiting.delete(waiter.sequence);
+  leaveAfterLateCommands(line, waiter);
 }
 
 /** It does not get the lock. */
-export function refuse(line: Line, asked: PlaceRequest, refusal: Refusal): void {
-  if (asked.state !== 'waiting') return;
-  asked.state = 'refused';
-  line.waiting.delete(asked.sequence);
-  line.effects.push({ type: 'refuse', sequence: asked.sequence, refusal });
+export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void {
+  if (waiter.state !== 'waiting') return;
+  waiter.state = 'refused';
+  line.waiting.delete(waiter.sequence);
+  line.effects.push({ type: 'refuse', sequence: waiter.sequence, refusal });
 }
 
 /** All of them are refused, and leave. */
 export function refuseAll(line: Line, refusal: Refusal): void {
-  for (const asked of [...line.waiting.values()]) {
-    refuse(line, asked, refusal);
-    leave(line, asked);
+  for (const waiter of [...line.waiting.values()]) {
+    refuse(line, waiter, refusal);
+    leave(line, waiter);
   }
 }
 
 /** The longest waiting request that Redis must still know. A heartbeat names it: the queue may have been evicted (M5). */
 export function oldestKnown(line: Line): PlaceRequest | undefined {
-  for (const asked of line.waiting.values()) {
-    if (asked.ticket > 0 && !asked.asking && !isGranted(line, asked)) return asked;
+  for (const waiter of line.waiting.values()) {
+    if (waiter.ticket > 0 && !waiter.requesting && !isGranted(line, waiter)) return waiter;
   }
   return undefined;
 }
 
-function askForAll(line: Line, requests: readonly PlaceRequest[]): void {
+function requestPlaces(line: Line, requests: readonly PlaceRequest[]): void {
   const deadline = line.now.monotonic + line.settings.timing.commandTimeout;
   const [first] = requests;
   if (!first) return;
-  for (const asked of requests) {
-    asked.asking = true;
+  for (const waiter of requests) {
+    waiter.requesting = true;
     // From now on until the deadline a copy of the command may be under way (R13).
-    asked.confirmedBefore = asked.outcomeUnknownUntil < line.now.monotonic;
-    asked.outcomeUnknownUntil = deadline;
+    waiter.confirmedBefore = waiter.outcomeUnknownUntil < line.now.monotonic;
+    waiter.outcomeUnknownUntil = deadline;
   }
-  const about = { kind: 'ask', requests } as const;
+  const about = { kind: 'place request', requests } as const;
   if (requests.length > 1) {
     send(line, { kind: 'join', first: first.sequence, count: requests.length, deadline }, about);
     return;

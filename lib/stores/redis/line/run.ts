@@ -30,7 +30,7 @@ export function newRun(line: Line, grant: PresentGrant): Run {
     next: 0,
     // Only a request that was never in line has its label there from the start.
     reported: grant.run.length === 1 && members[0]?.ticket === 0 ? 1 : 0,
-    turnSince: 0,
+    holderSince: 0,
     holder: undefined,
   };
 }
@@ -53,21 +53,21 @@ export function serverLeft(line: Line, run: Run): number {
 }
 
 /** The next member that still waits becomes the holder; undefined if there is none. */
-export function takeTurn(line: Line, run: Run): Holder | undefined {
+export function grantNextMember(line: Line, run: Run): Holder | undefined {
   run.holder = undefined;
   while (run.next < run.members.length) {
     const index = run.next++;
     const request = run.members[index];
     if (request?.state !== 'waiting') continue;
     run.holder = { request, token: run.first + index, renewable: true };
-    run.turnSince = line.now.monotonic;
+    run.holderSince = line.now.monotonic;
     return run.holder;
   }
   return undefined;
 }
 
 /** Takes the next member that still waits out without its turn; undefined if there is none. */
-export function passOver(run: Run): PlaceRequest | undefined {
+export function skipMember(run: Run): PlaceRequest | undefined {
   const [request] = unserved(run);
   if (request) run.next = run.members.indexOf(request) + 1;
   return request;
@@ -110,7 +110,7 @@ export function reportDue(line: Line, run: Run): number {
   if (!isUnreported(run) || run.holder?.renewable !== true) return Infinity;
   const whole = run.leaseTime ?? line.settings.timing.lease;
   const short = remaining(line, run) < Math.min(SHORT_LEASE, whole / 2);
-  return short ? run.turnSince : run.turnSince + FIRST_REPORT;
+  return short ? run.holderSince : run.holderSince + FIRST_REPORT;
 }
 
 /** A heartbeat tells who holds. */

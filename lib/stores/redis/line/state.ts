@@ -13,14 +13,14 @@ export interface PlaceRequest extends NewRequest {
   /** The client's generation under which the request was last acknowledged (M5). */
   generation: number;
   /** Whether a command that asks for its place is under way. */
-  asking: boolean;
+  requesting: boolean;
   /** Only the reply to a later command than this acknowledges it (M6); -1: it needs no other. */
-  askAfter: number;
+  confirmAfter: number;
   /** The last command before the one that took it out of the line. */
   leftAfter: number;
   /** How many of its grants were over before this client heard of them. */
   missed: number;
-  placeTold: boolean;
+  placeReported: boolean;
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
   outcomeUnknownUntil: number;
   /** No copy of an earlier command could run when the present one was sent. */
@@ -60,13 +60,13 @@ export interface Run {
   /** How many turns Redis knows of: whose label and token it shows, and how many wait behind it. */
   reported: number;
   /** When the present holder got its turn (monotonic ms). */
-  turnSince: number;
+  holderSince: number;
   holder: Holder | undefined;
 }
 
 /** A command under way, with what its reply is about. */
 export type UnderWay =
-  | { readonly kind: 'ask'; readonly requests: readonly PlaceRequest[] }
+  | { readonly kind: 'place request'; readonly requests: readonly PlaceRequest[] }
   | { readonly kind: 'release'; readonly acknowledges: number | undefined }
   | { readonly kind: 'leave'; readonly request: PlaceRequest }
   /** `waiting`: it marks this client alive in line. */
@@ -80,7 +80,7 @@ export type UnderWay =
 
 /** Something to do at a time. */
 export type Reminder = { readonly at: number } & (
-  | { readonly what: 'ask' | 'leave' | 'last words'; readonly request: PlaceRequest }
+  | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: PlaceRequest }
   | { readonly what: 'acknowledge'; readonly token: number }
 );
 

@@ -92,7 +92,7 @@ export type Effect =
     }
   | { readonly type: 'refuse'; readonly id: string; readonly refusal: Refusal }
   /** How many will be served before the request. */
-  | { readonly type: 'tell place'; readonly id: string; readonly ahead: number }
+  | { readonly type: 'report place'; readonly id: string; readonly ahead: number }
   /** An operator should know that the request stands at the end of the line now. */
   | { readonly type: 'warn of lost place'; readonly id: string }
   | { readonly type: 'renew lease'; readonly id: string; readonly since: Instant; readonly left: number }

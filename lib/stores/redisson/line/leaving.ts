@@ -8,12 +8,12 @@ const LAST_WORDS = 100;
 /**
  * Out of the line, and out of the lock if it was just granted.
  *
- * @param asks whether the request asks anew after that
+ * @param requestsAgain whether the request asks anew after that
  */
-export function leave(line: Line, request: PlaceRequest, asks = false): void {
+export function leave(line: Line, request: PlaceRequest, requestsAgain = false): void {
   const { id, wait } = request;
   request.leftAfter = line.now.order;
-  send(line, { kind: 'leave', id, wait }, { kind: 'leave', request, asks });
+  send(line, { kind: 'leave', id, wait }, { kind: 'leave', request, requestsAgain: requestsAgain });
   if (request.lastWords) remind(line, { at: line.now.monotonic + LAST_WORDS, what: 'last words', request });
 }
 
@@ -21,7 +21,7 @@ export function leave(line: Line, request: PlaceRequest, asks = false): void {
 export function left(line: Line, request: PlaceRequest, reply: LeaveReply | undefined): void {
   if (reply) request.leftAfter = Math.max(request.leftAfter, reply.order - 1);
   refuseWithLastWords(line, request, reply);
-  if (request.state !== 'waiting') leaveAfterLateCopies(line, request);
+  if (request.state !== 'waiting') leaveAfterDuplicates(line, request);
 }
 
 /** The wait time is over: its caller is told who was in the way, as far as the server said it. */
@@ -37,7 +37,7 @@ export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: L
 }
 
 /** A request that is over while a copy of its command may still run leaves once more after that (R13). */
-export function leaveAfterLateCopies(line: Line, request: PlaceRequest): void {
+export function leaveAfterDuplicates(line: Line, request: PlaceRequest): void {
   const { outcomeUnknownUntil } = request;
   if (outcomeUnknownUntil === 0) return;
   request.outcomeUnknownUntil = 0;

@@ -48,14 +48,14 @@ function apply(line: Line, event: LineEvent): void {
       return;
     }
     case 'woken':
-      return requests.ask(line, line.waiting.get(event.id));
+      return requests.requestPlace(line, line.waiting.get(event.id));
     case 'subscribed':
       return requests.subscribed(line, event.id);
     case 'forced':
       return grants.forced(line, event.id);
     case 'look':
       grants.renewNow(line);
-      return requests.askFirst(line);
+      return requests.requestForFirst(line);
     case 'due':
       return due(line);
     case 'closing':
@@ -77,7 +77,7 @@ function answered(line: Line, about: UnderWay, reply: Reply): void {
       const { woken } = reply as LeaveReply;
       left(line, about.request, reply as LeaveReply);
       wake(line, woken);
-      if (about.asks) requests.ask(line, about.request);
+      if (about.requestsAgain) requests.requestPlace(line, about.request);
       return;
     }
     case 'release':
@@ -91,10 +91,10 @@ function answered(line: Line, about: UnderWay, reply: Reply): void {
 function failed(line: Line, about: UnderWay, failure: Failure): void {
   switch (about.kind) {
     case 'acquire':
-      return requests.askingFailed(line, about.request, failure, about.deadline);
+      return requests.placeRequestFailed(line, about.request, failure, about.deadline);
     case 'leave':
       left(line, about.request, undefined);
-      if (about.asks) requests.ask(line, about.request);
+      if (about.requestsAgain) requests.requestPlace(line, about.request);
       return;
     case 'release':
       return grants.released(line, about.id, undefined);
@@ -105,7 +105,7 @@ function failed(line: Line, about: UnderWay, failure: Failure): void {
 
 /** A script has woken the head of the line: if it is one of this client, its message need not be waited for. */
 function wake(line: Line, woken: string | undefined): void {
-  if (woken !== undefined) requests.ask(line, line.waiting.get(woken));
+  if (woken !== undefined) requests.requestPlace(line, line.waiting.get(woken));
 }
 
 function due(line: Line): void {
@@ -117,14 +117,14 @@ function due(line: Line): void {
   grants.renewIfDue(line);
   if (line.nextLook > monotonic) return;
   line.nextLook = Infinity;
-  requests.askFirst(line);
+  requests.requestForFirst(line);
   lookWithin(line, Infinity);
 }
 
 function remembered(line: Line, reminder: Reminder): void {
   switch (reminder.what) {
-    case 'ask':
-      return requests.ask(line, reminder.request);
+    case 'request place':
+      return requests.requestPlace(line, reminder.request);
     case 'leave':
       if (!line.grants.has(reminder.request.id)) leave(line, reminder.request);
       return;

@@ -1,7 +1,7 @@
 import type { AcquireReply } from '../commands/reply.js';
 import type { Failure, NewRequest, Refusal } from './events.js';
 import { begin } from './grants.js';
-import { blocker, leave, leaveAfterLateCopies } from './leaving.js';
+import { blocker, leave, leaveAfterDuplicates } from './leaving.js';
 import { lookWithin, remind, send, type Line, type PlaceRequest } from './state.js';
 
 /** Pause before a request that is in line asks again after a failure, ms. */
@@ -13,200 +13,205 @@ const RETRY_PAUSE = 100;
 const FREE_PAUSE = 25;
 
 /** A call wants the lock. */
-export function request(line: Line, asked: NewRequest): void {
+export function request(line: Line, entry: NewRequest): void {
   const added: PlaceRequest = {
-    ...asked,
+    ...entry,
     arrivedAt: line.now.monotonic,
     state: 'waiting',
     placed: false,
-    grantedTooLate: false,
+    missedGrant: false,
     forced: false,
     subscribed: false,
-    asking: false,
-    askAgain: false,
-    askedAfter: 0,
+    requesting: false,
+    requestAgain: false,
+    confirmAfter: 0,
     answered: 0,
     leftAfter: 0,
     outcomeUnknownUntil: 0,
     lastWords: false,
   };
   line.waiting.set(added.id, added);
-  ask(line, added);
+  requestPlace(line, added);
 }
 
 /** Asks for the lock or a place in line; if an acquire is under way, once more after that. */
-export function ask(line: Line, asked: PlaceRequest | undefined): void {
-  if (asked?.state !== 'waiting') return;
-  asked.askAgain = asked.asking;
-  if (asked.asking) return;
-  asked.asking = true;
-  asked.askedAfter = line.now.order;
+export function requestPlace(line: Line, waiter: PlaceRequest | undefined): void {
+  if (waiter?.state !== 'waiting') return;
+  waiter.requestAgain = waiter.requesting;
+  if (waiter.requesting) return;
+  waiter.requesting = true;
+  waiter.confirmAfter = line.now.order;
   const deadline = line.now.monotonic + line.timing.commandTimeout;
-  const { id, wait, leaseTime, tries, placed } = asked;
+  const { id, wait, leaseTime, tries, placed } = waiter;
   // A request that was in line once is not refused when it has to enter again.
-  const maxQueue = placed ? Infinity : asked.maxQueue;
+  const maxQueue = placed ? Infinity : waiter.maxQueue;
   const args = { id, wait, leaseTime, tries, maxQueue };
-  send(line, { kind: 'acquire', args, deadline }, { kind: 'acquire', request: asked, deadline });
+  send(line, { kind: 'acquire', args, deadline }, { kind: 'acquire', request: waiter, deadline });
 }
 
-export function askFirst(line: Line): void {
-  ask(line, first(line));
+export function requestForFirst(line: Line): void {
+  requestPlace(line, first(line));
 }
 
 /** Messages to the request are received from now on. What came before is found by asking. */
 export function subscribed(line: Line, id: string): void {
   // Only the first of this client's requests can have been woken: the others stand behind it.
-  if (first(line)?.id === id) askFirst(line);
+  if (first(line)?.id === id) requestForFirst(line);
 }
 
-export function applyReply(line: Line, asked: PlaceRequest, reply: AcquireReply, deadline: number): void {
-  asked.asking = false;
-  asked.answered = reply.order;
-  if (reply.repeated) asked.outcomeUnknownUntil = deadline;
-  if (asked.state === 'waiting') apply(line, asked, reply);
-  else if ((reply.status === 'granted' || reply.status === 'queued') && reply.order > asked.leftAfter) {
+export function applyReply(line: Line, waiter: PlaceRequest, reply: AcquireReply, deadline: number): void {
+  waiter.requesting = false;
+  waiter.answered = reply.order;
+  if (reply.repeated) waiter.outcomeUnknownUntil = deadline;
+  if (waiter.state === 'waiting') apply(line, waiter, reply);
+  else if ((reply.status === 'granted' || reply.status === 'queued') && reply.order > waiter.leftAfter) {
     // Nothing waits for this any more (R10). A leave that was sent later has seen to it.
-    if (asked.state === 'refused') leave(line, asked);
+    if (waiter.state === 'refused') leave(line, waiter);
   }
-  afterAsking(line, asked);
+  replied(line, waiter);
 }
 
-export function askingFailed(line: Line, asked: PlaceRequest, failure: Failure, deadline: number): void {
-  asked.asking = false;
-  if (failure.effect === 'unknown') asked.outcomeUnknownUntil = deadline;
-  if (asked.state === 'waiting') {
-    if (asked.placed && failure.retriable) {
+export function placeRequestFailed(
+  line: Line,
+  waiter: PlaceRequest,
+  failure: Failure,
+  deadline: number,
+): void {
+  waiter.requesting = false;
+  if (failure.effect === 'unknown') waiter.outcomeUnknownUntil = deadline;
+  if (waiter.state === 'waiting') {
+    if (waiter.placed && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'ask', request: asked });
+      remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request: waiter });
     } else {
-      refuse(line, asked, { why: 'error', error: failure.error });
-      if (asked.placed || failure.effect === 'unknown') leave(line, asked);
+      refuse(line, waiter, { why: 'error', error: failure.error });
+      if (waiter.placed || failure.effect === 'unknown') leave(line, waiter);
     }
   }
-  afterAsking(line, asked);
+  replied(line, waiter);
 }
 
 /** It does not get the lock. */
-export function refuse(line: Line, asked: PlaceRequest, refusal: Refusal): void {
-  if (asked.state !== 'waiting') return;
-  asked.state = 'refused';
-  remove(line, asked);
-  line.effects.push({ type: 'refuse', id: asked.id, refusal });
+export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void {
+  if (waiter.state !== 'waiting') return;
+  waiter.state = 'refused';
+  remove(line, waiter);
+  line.effects.push({ type: 'refuse', id: waiter.id, refusal });
 }
 
 /** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
 export function cancel(line: Line, id: string, why: 'wait time' | 'abort'): void {
-  const asked = line.waiting.get(id);
-  if (!asked) return;
+  const waiter = line.waiting.get(id);
+  if (!waiter) return;
   if (why === 'abort') {
-    refuse(line, asked, { why });
-    leave(line, asked);
+    refuse(line, waiter, { why });
+    leave(line, waiter);
     return;
   }
-  asked.state = 'refused';
-  asked.lastWords = true;
-  remove(line, asked);
-  leave(line, asked);
+  waiter.state = 'refused';
+  waiter.lastWords = true;
+  remove(line, waiter);
+  leave(line, waiter);
 }
 
 /** All of them are refused, and leave. */
 export function refuseAll(line: Line, refusal: Refusal): void {
-  for (const asked of [...line.waiting.values()]) {
-    refuse(line, asked, refusal);
-    leave(line, asked);
+  for (const waiter of [...line.waiting.values()]) {
+    refuse(line, waiter, refusal);
+    leave(line, waiter);
   }
 }
 
-function apply(line: Line, asked: PlaceRequest, reply: AcquireReply): void {
+function apply(line: Line, waiter: PlaceRequest, reply: AcquireReply): void {
   switch (reply.status) {
     case 'granted':
-      return granted(line, asked, reply);
+      return granted(line, waiter, reply);
     case 'queued':
-      return queued(line, asked, reply);
+      return queued(line, waiter, reply);
     case 'busy':
-      return refuse(line, asked, { why: 'busy', blocker: blocker(line, reply.blocker) });
+      return refuse(line, waiter, { why: 'busy', blocker: blocker(line, reply.blocker) });
     case 'full':
-      return refuse(line, asked, { why: 'full' });
+      return refuse(line, waiter, { why: 'full' });
   }
 }
 
-function afterAsking(line: Line, asked: PlaceRequest): void {
-  if (asked.askAgain) {
-    asked.askAgain = false;
-    ask(line, asked);
+function replied(line: Line, waiter: PlaceRequest): void {
+  if (waiter.requestAgain) {
+    waiter.requestAgain = false;
+    requestPlace(line, waiter);
   }
-  if (asked.state !== 'waiting') leaveAfterLateCopies(line, asked);
+  if (waiter.state !== 'waiting') leaveAfterDuplicates(line, waiter);
 }
 
 function granted(
   line: Line,
-  asked: PlaceRequest,
+  waiter: PlaceRequest,
   reply: Extract<AcquireReply, { readonly status: 'granted' }>,
 ): void {
-  if (asked.forced) {
+  if (waiter.forced) {
     // This reply may be older than the force release: Redis says what became of the grant.
-    asked.forced = false;
-    asked.askAgain = true;
+    waiter.forced = false;
+    waiter.requestAgain = true;
     return;
   }
-  if (begin(line, asked, reply)) {
-    asked.state = 'granted';
-    remove(line, asked);
+  if (begin(line, waiter, reply)) {
+    waiter.state = 'granted';
+    remove(line, waiter);
     // Redis knows fewer waiters than stand here: some lost their places.
     const placed = [...line.waiting.values()].filter((other) => other.placed);
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
     return;
   }
   // It is not entered (M1) but given back, and asks anew, once: a lease may be too short for any reply.
-  if (asked.tries || asked.grantedTooLate) {
-    refuse(line, asked, { why: 'lease too short', leaseTime: asked.leaseTime });
+  if (waiter.tries || waiter.missedGrant) {
+    refuse(line, waiter, { why: 'lease too short', leaseTime: waiter.leaseTime });
   }
-  asked.grantedTooLate = true;
-  leave(line, asked, true);
+  waiter.missedGrant = true;
+  leave(line, waiter, true);
 }
 
 function queued(
   line: Line,
-  asked: PlaceRequest,
+  waiter: PlaceRequest,
   reply: Extract<AcquireReply, { readonly status: 'queued' }>,
 ): void {
-  const { id } = asked;
-  if (!asked.placed) line.effects.push({ type: 'tell place', id, ahead: reply.ahead });
-  else if (reply.entered) lostPlace(line, asked, reply.order);
-  asked.placed = true;
-  if (!asked.subscribed) {
-    asked.subscribed = true;
+  const { id } = waiter;
+  if (!waiter.placed) line.effects.push({ type: 'report place', id, ahead: reply.ahead });
+  else if (reply.entered) lostPlace(line, waiter, reply.order);
+  waiter.placed = true;
+  if (!waiter.subscribed) {
+    waiter.subscribed = true;
     line.effects.push({ type: 'subscribe', id });
   }
   // A grant whose reply was lost is found here, and a turn whose message was.
   const next = reply.holder ?? reply.head;
-  if (next !== id) ask(line, line.waiting.get(next));
+  if (next !== id) requestPlace(line, line.waiting.get(next));
   line.freeLooks = reply.holder === undefined ? line.freeLooks + 1 : 0;
   const pause = reply.holder === undefined ? FREE_PAUSE * 2 ** line.freeLooks : Infinity;
   lookWithin(line, Math.min(pause, reply.left + 1));
 }
 
 /** Its deadline had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. It stands at the end now. */
-function lostPlace(line: Line, asked: PlaceRequest, order: number): void {
-  line.waiting.delete(asked.id);
-  line.waiting.set(asked.id, asked);
-  line.effects.push({ type: 'warn of lost place', id: asked.id });
+function lostPlace(line: Line, waiter: PlaceRequest, order: number): void {
+  line.waiting.delete(waiter.id);
+  line.waiting.set(waiter.id, waiter);
+  line.effects.push({ type: 'warn of lost place', id: waiter.id });
   checkPlaces(line, order);
 }
 
 /** What happened to one, by the command of that order, may have happened to all: each asks, in order, once. */
 function checkPlaces(line: Line, order: number): void {
   if (order <= line.checkedOrder) return;
-  for (const asked of line.waiting.values()) {
-    const known = asked.asking ? asked.askedAfter >= order : asked.answered >= order;
-    if (!known) ask(line, asked);
+  for (const waiter of line.waiting.values()) {
+    const known = waiter.requesting ? waiter.confirmAfter >= order : waiter.answered >= order;
+    if (!known) requestPlace(line, waiter);
   }
   line.checkedOrder = line.now.order;
 }
 
 function first(line: Line): PlaceRequest | undefined {
-  const [asked] = line.waiting.values();
-  return asked;
+  const [waiter] = line.waiting.values();
+  return waiter;
 }
 
 function remove(line: Line, { id, subscribed }: PlaceRequest): void {

@@ -10,16 +10,16 @@ export interface PlaceRequest extends NewRequest {
   /** Acknowledged in line at least once. */
   placed: boolean;
   /** Had a grant whose reply came after the lease. */
-  grantedTooLate: boolean;
+  missedGrant: boolean;
   /** Its grant was taken by force before the reply that tells of the grant was applied. */
   forced: boolean;
   /** Whether its channel is, or will be, subscribed. */
   subscribed: boolean;
   /** Whether an acquire is under way, and whether something happened since that calls for another. */
-  asking: boolean;
-  askAgain: boolean;
+  requesting: boolean;
+  requestAgain: boolean;
   /** The last command before its last acquire, and the last of its acquires that was answered. */
-  askedAfter: number;
+  confirmAfter: number;
   answered: number;
   /** The last command before its last leave. */
   leftAfter: number;
@@ -49,13 +49,13 @@ export interface ActiveGrant {
 export type UnderWay =
   | { readonly kind: 'acquire'; readonly request: PlaceRequest; readonly deadline: number }
   /** `asks`: the request asks anew after it. */
-  | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly asks: boolean }
+  | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly requestsAgain: boolean }
   | { readonly kind: 'release'; readonly id: string }
   | { readonly kind: 'renew'; readonly grant: ActiveGrant };
 
 /** Something to do at a time. */
 export type Reminder = { readonly at: number } & (
-  | { readonly what: 'ask' | 'leave' | 'last words'; readonly request: PlaceRequest }
+  | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: PlaceRequest }
   | { readonly what: 'acknowledge'; readonly id: string }
 );
 

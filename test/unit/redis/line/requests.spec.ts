@@ -57,9 +57,9 @@ describe('asking for the lock', () => {
     line.reply(sent, { status: 'queued', ticket: 10, ahead: 4 });
     line.happens({ type: 'server', id: 'server-2' });
     line.reply(line.last('acquire'), { status: 'queued', ticket: 11, ahead: 3 });
-    expect(line.effectsOf('tell place')).toEqual([
-      { type: 'tell place', sequence: 1, ahead: 4 },
-      { type: 'tell place', sequence: 2, ahead: 5 },
+    expect(line.effectsOf('report place')).toEqual([
+      { type: 'report place', sequence: 1, ahead: 4 },
+      { type: 'report place', sequence: 2, ahead: 5 },
     ]);
   });
 
