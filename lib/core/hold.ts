@@ -72,7 +72,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
     return released;
   }
 
-  /** Whoever waits to nest in it is refused. */
+  /** Refuses the requests that wait to nest in it. */
   refuseWaiting(error: Error): void {
     this.outermost?.refuseWaiting(error);
     for (const hold of this.others ?? []) hold.refuseWaiting(error);

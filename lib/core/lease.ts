@@ -23,7 +23,7 @@ export class Lease {
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: FairLockError | undefined;
   private controller: AbortController | undefined;
-  /** All who want to hear of it: a list for each lease costs more than the few calls inside each other. */
+  /** Calls all listeners of `onLost`. Nested calls, because a list for each lease would cost more. */
   private lostListener: ((error: LockLostError) => void) | undefined;
 
   /**
@@ -88,7 +88,7 @@ export class Lease {
     if (this.state === 'held') this.current = 'uncertain';
   }
 
-  /** Asks whoever works under the lease to stop, by aborting the signal. The lock stays held. */
+  /** Asks the section that runs under the lease to stop, by aborting the signal. The lock stays held. */
   interrupt(reason: FairLockError): void {
     if (this.current !== 'held' && this.current !== 'uncertain') return;
     this.interruption ??= reason;
@@ -106,15 +106,15 @@ export class Lease {
     else this.interrupt(new LockLostError(this.key, why));
   }
 
-  /** The grant is over although nobody released it. `why` completes the sentence "The lock … was lost: …". */
+  /** The grant ended without a release. `why` completes the sentence "The lock … was lost: …". */
   lose(why: string): void {
     if (typeof this.current !== 'string' || this.current === 'released') return;
     const error = new LockLostError(this.key, why);
     this.current = error;
     this.controller?.abort(error);
-    const { lostListener: tell } = this;
+    const { lostListener } = this;
     this.lostListener = undefined;
-    if (tell) detached(() => tell(error));
+    if (lostListener) detached(() => lostListener(error));
   }
 
   /** Given back: no longer held, and not lost either; false if it was lost before. */
@@ -135,10 +135,10 @@ export class Lease {
     if (this.current instanceof LockLostError) {
       listener(this.current);
     } else if (this.current !== 'released') {
-      const { lostListener: tell } = this;
-      this.lostListener = tell
+      const { lostListener: earlier } = this;
+      this.lostListener = earlier
         ? (error) => {
-            tell(error);
+            earlier(error);
             listener(error);
           }
         : listener;

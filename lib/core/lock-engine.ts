@@ -130,15 +130,16 @@ export class LockEngine {
     return (await this.inspect(key)).holder !== undefined;
   }
 
-  /** Takes `key` from whoever holds it, who learns that it is lost; false if nobody held it. */
+  /** Takes `key` from its holder, whose lock is lost then, and gives it to the next in line; false if it was free. */
   async forceRelease(key: string): Promise<boolean> {
     requireKey(key);
     return await detached(() => this.store.forceRelease(key));
   }
 
   /**
-   * Whoever waits outside a hold leaves the line with a LockShuttingDownError, and whoever comes; a flow that holds may
-   * still join. After `drainTimeout` the others leave too, and the signals of the remaining holds abort. Idempotent.
+   * Requests outside a hold are refused with a LockShuttingDownError, both those in line and new ones; a flow that holds
+   * a lock may still join a line. After `drainTimeout` the remaining waiters are refused too, and the signals of the
+   * remaining holds abort. Idempotent.
    */
   beginShutdown(): void {
     this.shutdown.begin();
@@ -191,13 +192,13 @@ export class LockEngine {
   }
 }
 
-/** A logger that throws must not cost anybody a lock, and nothing may throw out of a timer. */
+/** A logger that throws must not cost a caller its lock, and nothing may throw out of a timer. */
 function neverThrowing(defaults: EngineDefaults): EngineDefaults['onWarning'] {
   return (message, detail) => {
     try {
       detached(() => defaults.onWarning(message, detail));
     } catch {
-      // There is nobody left to tell.
+      // The logger itself failed, so there is no place to report it.
     }
   };
 }

@@ -34,7 +34,7 @@ export interface LockStore {
   /** Who holds `key` and who waits. */
   inspect(key: string): Promise<LockSnapshot>;
 
-  /** Ends the present grant of `key`, whoever has it, and wakes the next; false if nobody held it. */
+  /** Ends the present grant of `key`, of any client, and wakes the next waiter; false if the lock was free. */
   forceRelease(key: string): Promise<boolean>;
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
@@ -52,7 +52,7 @@ export interface AbortSource {
   removeEventListener(type: 'abort', listener: AbortListener): void;
 }
 
-/** An `EventListenerObject`: whoever listens is one itself, and needs no function for it. */
+/** An `EventListenerObject`: a class that listens implements it itself, which saves a closure for each wait. */
 export interface AbortListener {
   handleEvent(): void;
 }

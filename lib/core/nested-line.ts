@@ -3,13 +3,13 @@ import type { AbortListener } from './lock-store.js';
 import type { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
-/** Who is in the way of those who wait. */
+/** The holder that the waiters wait for. */
 export interface Blocker {
   readonly holder: string;
   readonly heldFor: number;
 }
 
-/** The line of those who want to nest in a hold while another is nested in it: first come, first served. */
+/** Requests that wait to nest in a hold while another is nested in it: first come, first served. */
 export class NestedLine<T> {
   private readonly waiters = new Set<NestedWaiter<T>>();
 
@@ -19,7 +19,7 @@ export class NestedLine<T> {
   ) {}
 
   /**
-   * Resolves with what `serve` makes when it is this request's turn, or with undefined when the line is dissolved.
+   * Resolves with what `serve` makes when the request is served, or with undefined when the line is dissolved.
    *
    * @throws LockTimeoutError when the wait time is over, at once for a try
    * @throws LockQueueFullError when `maxQueue` requests wait already
@@ -32,12 +32,12 @@ export class NestedLine<T> {
     const served = new Promise<T | undefined>((resolve, reject) => {
       this.waiters.add(new NestedWaiter(wait, this, this.watchdog, resolve, reject));
     });
-    // Last, because it may do anything, also abort this very wait.
+    // Last, because the callback may do anything, even abort this wait.
     call.onQueued?.(ahead);
     return await served;
   }
 
-  /** It is the first one's turn. */
+  /** Serves the first waiter. */
   serve(make: (wait: Wait) => T): void {
     for (const first of this.waiters) {
       this.remove(first);
@@ -46,7 +46,7 @@ export class NestedLine<T> {
     }
   }
 
-  /** The hold has ended: whoever waits asks anew. */
+  /** The hold has ended: each waiter must request the lock anew. */
   dissolve(): void {
     for (const waiter of this.waiters) {
       this.remove(waiter);
@@ -54,7 +54,7 @@ export class NestedLine<T> {
     }
   }
 
-  /** Nobody in line will be served. */
+  /** Refuses all waiters with `error`. */
   fail(error: Error): void {
     for (const waiter of this.waiters) this.refuse(waiter, error);
   }

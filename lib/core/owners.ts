@@ -87,7 +87,7 @@ class Place {
     return !this.held && this.waits.size === 0;
   }
 
-  /** The owner was granted the key: whoever waits for it in the same name is in as well, and out of the line. */
+  /** The owner was granted the key: its other requests for the key leave the line and share the grant. */
   take(held: ActiveGrant): void {
     this.held = held;
     for (const wait of this.waits) {

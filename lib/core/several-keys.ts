@@ -8,7 +8,7 @@ export interface Target {
 }
 
 /**
- * The keys without duplicates, in the one global order in which everybody takes them: two who want the same keys never
+ * The keys without duplicates, in the one global order in which all callers take them: two who want the same keys never
  * wait for each other in a circle.
  *
  * @throws LockKeyError for an empty list, or a key that is no string

@@ -7,9 +7,9 @@ import { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /**
- * - `stopping`: whoever is not inside a hold neither waits nor begins to; a flow that holds may still join a line.
- * - `drained`: nobody waits, and those who hold have been asked to stop. Nesting that needs no wait still works.
- * - `closed`: nothing is given any more.
+ * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
+ * - `drained`: all waits have ended, and the holders have been asked to stop. Nesting that needs no wait still works.
+ * - `closed`: no lock is granted any more.
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
@@ -23,7 +23,7 @@ export class Shutdown implements Watched {
     private readonly watchdog: Watchdog,
     private readonly owners: Owners,
     private readonly grants: ActiveGrants,
-    /** Milliseconds from `begin` until those who hold are asked to stop. */
+    /** Milliseconds from `begin` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
 
@@ -31,7 +31,7 @@ export class Shutdown implements Watched {
     return this.phase === 'closed';
   }
 
-  /** Nobody is served any more, and what is granted now comes too late. */
+  /** No request is served any more; a grant that arrives now must be given back. */
   get drained(): boolean {
     return this.phase === 'drained' || this.phase === 'closed';
   }
@@ -78,7 +78,7 @@ export class Shutdown implements Watched {
     this.phase = 'closed';
   }
 
-  /** Whether the one who asks is inside a hold, right now. */
+  /** Whether the caller is inside a hold right now. */
   private holds(call: AcquireCall): boolean {
     return this.owners.keyHeldBy(call) !== undefined;
   }

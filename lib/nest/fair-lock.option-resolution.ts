@@ -97,7 +97,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   if (store === 'memory' || waitTime > recovery) return undefined;
   return (
     `waitTime (${waitTime} ms) is not above ${times} (${recovery} ms): ` +
-    'when a holder crashes, everyone in line may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
+    'when a holder crashes, all waiters may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
   );
 }
 

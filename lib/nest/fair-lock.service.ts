@@ -6,8 +6,8 @@ import { type LockSnapshot } from '../core/lock-store.js';
 /**
  * Locks by hand, where a decorator does not fit.
  *
- * Whoever asks first is served first, over all processes that use the same Redis and key prefix. Several keys are
- * taken together, without duplicates, in one global order, so that two callers never block each other.
+ * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
+ * Several keys are taken together, without duplicates, in one global order, so that two callers never block each other.
  *
  * What every method that waits may throw:
  * - `LockTimeoutError` (423): `waitTime` was over; the request is out of the line
@@ -61,7 +61,7 @@ export class FairLockService {
     return this.engine.acquire(keys, options);
   }
 
-  /** As `acquire`, without waiting: undefined if a key is busy or anybody waits for it. */
+  /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   tryAcquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock | undefined> {
     return this.engine.tryAcquire(keys, options);
   }
@@ -92,14 +92,14 @@ export class FairLockService {
     return this.engine.inspect(key);
   }
 
-  /** Whether anybody holds `key`, here or elsewhere. What it says may be over when you read it. */
+  /** Whether `key` is held, in this process or another. The answer may be outdated when it arrives. */
   isLocked(key: string): Promise<boolean> {
     return this.engine.isLocked(key);
   }
 
   /**
-   * Takes `key` from whoever holds it and gives it to the next in line; false if nobody held it. The holder is told
-   * that the lock is lost, but may go on for a moment: only a fencing token keeps its late writes out.
+   * Takes `key` from its holder and gives it to the next in line; false if it was free. The holder is notified that the
+   * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
    */
   forceRelease(key: string): Promise<boolean> {
     return this.engine.forceRelease(key);

@@ -9,7 +9,7 @@ import {
 import { type Callable, LockedMethod } from './locked-method.js';
 
 /**
- * Runs the method while holding a lock: whoever calls first, in whatever process, runs first.
+ * Runs the method while holding a lock. Calls run in the order in which they were made, over all processes.
  *
  * Works on the methods of every class that Nest makes: controllers, gateways, resolvers, message handlers, processors,
  * cron jobs, plain providers of any scope; above or below any other decorator. The lock is held until the returned

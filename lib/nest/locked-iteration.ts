@@ -77,7 +77,7 @@ function stepsInside<T>(
         const error = endingError(hold);
         if (!error) return;
         reject(error);
-        // The source cleans up after itself; whoever iterates has the error already.
+        // The source cleans up; its consumer has the error already.
         lock.run(() => leave?.())?.catch(() => undefined);
       };
       if (lock.signal.aborted && endingError(hold)) return onAbort();

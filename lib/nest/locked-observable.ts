@@ -55,6 +55,6 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
     ),
   );
   lock.run(() => released.subscribe(subscriber));
-  // Behind the teardown of the source, for whoever unsubscribes.
+  // After the teardown of the source, also when a subscriber unsubscribes.
   subscriber.add(release);
 }

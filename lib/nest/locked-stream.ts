@@ -25,7 +25,7 @@ export async function openStream(
 
 /**
  * The error with which a stream must end, now that the signal of its lock has aborted; undefined if it may go on. Once
- * the drain time of a shutdown is over it always ends: nobody else could end a stream that has no end.
+ * the drain time of a shutdown is over it always ends, because nothing else ends a stream without an end.
  */
 export function endingError({ lock, onLost }: StreamHold): Error | undefined {
   const reason: unknown = lock.signal.reason;

@@ -8,7 +8,7 @@ import { WaiterList } from './waiter-list.js';
 /** How many waiters `inspect` shows, and up to how many ahead a timeout error counts. */
 const MAX_SHOWN = 1_000;
 
-/** One lock: its holder and its line. Whoever waits, waits for a holder; a line without one is over. */
+/** One lock: its holder and its waiters. Requests wait only while there is a holder; without one the line is forgotten. */
 export class MemoryLine implements WaiterExits {
   private holder: MemoryGrant | undefined;
   private readonly waiters = new WaiterList();
@@ -16,7 +16,7 @@ export class MemoryLine implements WaiterExits {
   constructor(
     private readonly key: string,
     private readonly leaseEnds: LeaseEnds,
-    /** Nobody holds and nobody waits any more: the line can be forgotten. */
+    /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {}
 
@@ -71,7 +71,7 @@ export class MemoryLine implements WaiterExits {
     return { key: this.key, holder: this.holder?.describe(), waiters, queueLength: this.waiters.length };
   }
 
-  /** Refuses everyone in line with what `error` makes, then ends the grant. */
+  /** Refuses every waiter with what `error` makes, then ends the grant. */
   close(error: () => FairLockError): void {
     for (let waiter = this.waiters.shift(); waiter; waiter = this.waiters.shift()) waiter.refuse(error());
     void this.holder?.release();
@@ -80,7 +80,7 @@ export class MemoryLine implements WaiterExits {
   private grant(request: LockRequest, waited: number): MemoryGrant {
     const grant = new MemoryGrant(request, waited, this.end);
     this.holder = grant;
-    // A lease calls its listeners after it has told the holder: whoever is next finds the loser told.
+    // The lease aborts the signal of its holder before it calls this listener, so the next holder starts after that.
     grant.lease.onLost(() => this.end(grant));
     this.leaseEnds.watch(grant);
     return grant;

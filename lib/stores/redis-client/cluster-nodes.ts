@@ -54,7 +54,7 @@ export class ClusterNodes {
 
   /**
    * Some node did not answer: asks each for a sign of life and drops the connections on which none comes within `limit`
-   * ms, so that their commands fail, and the next ones are led to whoever serves their slots then.
+   * ms, so that their commands fail, and the next ones go to the node that serves their slots then.
    */
   probe(limit: number): void {
     if (this.probing) return;

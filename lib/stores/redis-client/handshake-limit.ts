@@ -10,7 +10,7 @@ export function limitHandshake(client: Redis, limit: number): void {
   client.on('connect', () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      // Whoever has answered is up, and may be loading its data.
+      // A server that has answered is up; it may still be loading its data.
       if (client.status === 'connect' && !hasAnswered(client)) client.disconnect(true);
     }, limit);
     timer.unref();

@@ -41,7 +41,7 @@ export class Subscriber {
   /** A message came. Must not throw. */
   onMessage: ((channel: string, message: string) => void) | undefined;
 
-  /** All channels are subscribed, for the first time or again. Whoever waits must look what it missed. */
+  /** All channels are subscribed, for the first time or again. Waiters must check what they missed meanwhile. */
   onUp: (() => void) | undefined;
 
   /** The subscription broke, and is being made anew. */

@@ -73,7 +73,7 @@ export class PrimaryMarker implements Watched {
       const { retriable, failure } = toCommandFailure(error);
       const lasting = !retriable && failure !== 'out-of-memory';
       if (lasting && this.guard !== undefined) this.applyStatus('UNKNOWN');
-      // Whoever comes back by another connection looks then.
+      // After a reconnect, `connected` looks at the marker again.
       if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
     }
     this.looked();
@@ -83,7 +83,7 @@ export class PrimaryMarker implements Watched {
     const why = {
       STRICT:
         `This client is not strict, but others of the same keyPrefix are (the key ${JSON.stringify(this.fullKey)} says so). ` +
-        'It could be given a lock that somebody still holds. Set strict: true for all clients of the prefix, or another ' +
+        'It could be given a lock that another client still holds. Set strict: true for all clients of the prefix, or another ' +
         'keyPrefix; when no strict client is left, delete that key or let it expire.',
       UNKNOWN:
         'The option strict needs to know which server it speaks to, and to keep the key ' +

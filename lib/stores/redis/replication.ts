@@ -31,7 +31,7 @@ export interface ReplicationOptions extends WaitOptions {
 interface Item {
   /** Sends it now. Resolves when it was answered or has failed; never rejects. */
   send(runner: ScriptRunner): Promise<void>;
-  /** The batch is over: so many replicas have what was written before its WAIT; undefined: nobody knows. */
+  /** The batch is over: so many replicas have what was written before its WAIT; undefined: not known. */
   done(replicas: number | undefined): void;
 }
 
@@ -99,10 +99,10 @@ export class Replication {
   }
 
   /**
-   * Says a command and waits for the replicas. It is repeated until it was answered and WAIT, too, or `deadline`
+   * Sends a command and waits for the replicas. It is repeated until it was answered and WAIT, too, or `deadline`
    * (monotonic) has passed; it must be idempotent.
    *
-   * @param onAnswer hears the answer at once, before replicas have it
+   * @param onAnswer is called with the answer at once, before replicas have it
    * @throws CommandFailure when it was not answered in time
    */
   confirm<T>(
@@ -167,7 +167,7 @@ export class Replication {
       this.gathered = [];
       const replicas = await this.send(batch);
       for (const item of batch) item.done(replicas);
-      // Those whose promises have just settled may have more to say.
+      // Callers whose promises have just settled may send more.
       await new Promise(setImmediate);
     }
     this.busy = false;
@@ -178,7 +178,7 @@ export class Replication {
     const { epoch } = this;
     const { timeout, commandTimeout: slack } = this.options;
     const sent = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
-    // Replies come in the order of the commands; what is still to come then is only that they are heard.
+    // Replies come in the order of the commands, so those of the batch have arrived; only their callbacks may still be due.
     const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
     const replicas = await this.retry.atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
@@ -244,7 +244,7 @@ export function openReplication(
   return new Replication(connection, { min, timeout, commandTimeout, onWarning });
 }
 
-/** Answered, but nobody knows whether it is replicated: the connection broke, or WAIT was not answered. */
+/** The command was answered, but the connection broke or WAIT was not answered: replication is not confirmed. */
 function unconfirmed({ timeout, commandTimeout: slack }: ReplicationOptions): CommandFailure {
   return commandTimeout(timeout + slack);
 }

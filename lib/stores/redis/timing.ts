@@ -13,7 +13,7 @@ export interface Timing {
   readonly commandTimeout: number;
   /** H: how often a client speaks for each lock that it holds or waits for. */
   readonly heartbeat: number;
-  /** How long the hash of a released lock that nobody waits for is kept, for repeated commands. */
+  /** How long the hash of a released lock without waiters is kept, for repeated commands. */
   readonly rest: number;
   readonly grace: number;
   readonly maxRun: number;
