@@ -48,7 +48,8 @@ export class Watchdog {
   cancel(task: Watched): void {
     const entry = task.watchEntry;
     if (entry && entry.index !== NOWHERE) this.remove(entry);
-    // The timer stays: when it fires it finds what is due then. Re-arming on each release would cost more.
+    // The timer stays, for MAX_DELAY at most: when it fires it finds what is due then. Re-arming on each release would
+    // cost more.
   }
 
   /** For good: what is still under way may schedule what it likes. */
@@ -143,8 +144,8 @@ export class Watchdog {
   }
 }
 
-/** Node's largest timer delay; a later task is reached in several steps. */
-const MAX_DELAY = 2 ** 31 - 1;
+/** Longest delay of the timer, in ms: a later task is reached in several steps, and a cancelled one leaves no timer for days. */
+const MAX_DELAY = 60_000;
 
 /** The index of what is not scheduled. */
 const NOWHERE = -1;

@@ -169,6 +169,15 @@ describe('the watchdog', () => {
     for (const [, delay] of setTimer.mock.calls) expect(delay).toBeLessThan(2 ** 31);
   });
 
+  it('leaves no timer a minute after its only task is cancelled, however far ahead that was', () => {
+    const watchdog = new Watchdog();
+    const wait = task(() => undefined);
+    watchdog.schedule(wait, performance.now() + 2 ** 31 - 1);
+    watchdog.cancel(wait);
+    jest.advanceTimersByTime(60_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it('never keeps the process alive', () => {
     jest.useRealTimers();
     const watchdog = new Watchdog();
