@@ -101,7 +101,8 @@ export class LineDriver implements Watched {
     this.handling = true;
     try {
       for (let next = this.events.shift(); next; next = this.events.shift()) {
-        const moment = { ...now(), order: this.context.commands.lastOrder };
+        const { monotonic, wall } = now();
+        const moment = { monotonic, wall, order: this.context.commands.lastOrder };
         for (const effect of handle(this.line, next, moment)) this.execute(effect);
       }
     } finally {

@@ -12,8 +12,13 @@ const NO_NEED = -1;
 
 /** A call wants the lock. Requests of one turn of the event loop ask together, if they can. */
 export function request(line: Line, entry: NewRequest): void {
+  const { sequence, leaseTime, tries, maxQueue, label } = entry;
   const added: PlaceRequest = {
-    ...entry,
+    sequence,
+    leaseTime,
+    tries,
+    maxQueue,
+    label,
     since: line.now.monotonic,
     state: 'waiting',
     ticket: 0,
