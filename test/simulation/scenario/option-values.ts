@@ -52,8 +52,8 @@ export function drawLeaseTime(random: Random, lease: number): number {
   return withFraction(random, random.int(200, 2 * Math.min(Math.ceil(lease), 5_000)));
 }
 
-/** Fixed leases of a few round trips, ms. */
-export const SHORT_LEASES = [20, 50, 100] as const;
+/** Fixed leases of at most a few round trips, ms: whether one is long enough depends on the network. */
+export const SHORT_LEASES = [0.3, 1, 2, 10, 20, 50, 100] as const;
 
 /** A fixed lease that outlives what the store keeps by itself. */
 export function drawLongLeaseTime(random: Random): number {

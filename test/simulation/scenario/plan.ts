@@ -164,7 +164,7 @@ function drawFlows(random: Random, room: FlowRoom): PlannedFlow[] {
     hold: room.long * random.pick([5, 50, 300, 1_500]),
     think: room.long * random.pick([20, 200, 2_000]),
     bounded: room.longHolds ? 0.3 : random.pick([0.05, 0.05, 0.3]),
-    tiny: random.chance(0.04) && room.latency < 1 ? 0.1 : 0,
+    tiny: random.chance(0.04) ? 0.1 : 0,
     // One request at most for a lock: others wait for it.
     long: room.longHolds ? room.locks : 0,
     impatient: random.chance(room.longHolds ? 0.5 : 0.1),
