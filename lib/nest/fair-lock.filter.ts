@@ -9,16 +9,16 @@ import { FairLockError, type FairLockErrorBody } from '../core/errors.js';
  * It logs what an operator must learn (a lost lock, a store that is away, a bug), with all details; a timeout, a full
  * line, a client that left and a request without a usable key are not logged.
  *
- * The module registers it for the application, behind the application's own filters of `useGlobalFilters` and
- * `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives gateways no global
- * filters, nor microservices of a hybrid application without `inheritAppConfig`: name it there.
+ * The module registers it for the application and its gateways, behind the application's own filters of
+ * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
+ * global filters to the microservices of a hybrid application without `inheritAppConfig`.
  *
  * @example
- * @UseFilters(FairLockFilter)
- * @WebSocketGateway()
- * export class OrdersGateway { … }
- *
  * app.connectMicroservice(options, { inheritAppConfig: true });
+ *
+ * @UseFilters(FairLockFilter) // with filter: false, where only this class is to have it
+ * @Controller()
+ * export class OrdersController { … }
  */
 @Catch(FairLockError)
 export class FairLockFilter implements ExceptionFilter<FairLockError> {

@@ -5,6 +5,7 @@ import { FairLockFilter } from './fair-lock.filter.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
 import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
+import { prepareGateways } from './gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './registrations.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
@@ -19,8 +20,8 @@ export interface FairLockRegistrationOptions {
   /** The name of this registration, for `@InjectFairLock(name)` and `@FairLocked(key, { name })`. */
   name?: string;
   /**
-   * Whether `FairLockFilter` answers the errors of the locks in the whole application, behind its own filters of
-   * `useGlobalFilters` and `@UseFilters`. Default true. False where a filter that the application provides as
+   * Whether `FairLockFilter` answers the errors of the locks in the whole application, gateways included, behind its own
+   * filters of `useGlobalFilters` and `@UseFilters`. Default true. False where a filter that the application provides as
    * `APP_FILTER` is to answer them.
    */
   filter?: boolean;
@@ -43,8 +44,8 @@ export const {
       global: isGlobal ?? true,
       providers: [
         ...(definition.providers ?? []),
-        ...registration(name),
-        ...(filter === false ? [] : [{ provide: APP_FILTER, useClass: FairLockFilter }]),
+        ...registration(name, filter ?? true),
+        ...((filter ?? true) ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
       ],
       exports: [getFairLockToken(name)],
     }),
@@ -55,7 +56,7 @@ export const {
 export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
 
 /** The providers of one registration. */
-function registration(name: string = DEFAULT_NAME): Provider[] {
+function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
   if (typeof name !== 'string' || name === '') {
     throw new LockConfigurationError(
       'The name of a FairLockModule registration must be a text that is not empty.',
@@ -66,9 +67,12 @@ function registration(name: string = DEFAULT_NAME): Provider[] {
     {
       provide: FAIR_LOCK_REGISTRATION,
       inject: [GIVEN_OPTIONS, ModulesContainer],
-      useFactory: (given: FairLockModuleOptions, modules: ModulesContainer) => {
+      useFactory: async (given: FairLockModuleOptions, modules: ModulesContainer) => {
         refuseSecondOf(name, modules);
-        return new FairLockRegistration(name, given);
+        const registration = new FairLockRegistration(name, given);
+        const { requestScope } = registration.options;
+        await prepareGateways(modules, { requestScope, filter });
+        return registration;
       },
     },
     {

@@ -8,7 +8,7 @@ import {
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
-import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
 import {
   FAIR_LOCK_REGISTRATION,
@@ -19,7 +19,6 @@ import {
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from './http-request-scope.js';
-import { installWsRequestScope } from './ws-request-scope.js';
 
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
@@ -47,7 +46,6 @@ export class FairLockModule
   constructor(
     @Optional() @Inject(FAIR_LOCK_REGISTRATION) registration: FairLockRegistration | undefined,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
-    @Inject(ModulesContainer) modules: ModulesContainer,
   ) {
     super();
     if (!registration) {
@@ -57,7 +55,6 @@ export class FairLockModule
       );
     }
     this.registration = registration;
-    if (registration.options.requestScope) installWsRequestScope(modules);
   }
 
   /**

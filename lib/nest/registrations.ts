@@ -1,11 +1,13 @@
-import 'reflect-metadata';
-import { type DynamicModule, type Type } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
+import { ListOfClass } from './class-metadata.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
 /** The name of a registration, among the providers of its module. */
 export const FAIR_LOCK_NAME = Symbol('FairLock: name');
+
+const importsOfClass = new ListOfClass(Module({ imports: [] }));
 
 /**
  * Two registrations of one name would have locks of their own, or read one another's: what they lock would run at once
@@ -35,8 +37,8 @@ function collectImporters(
   found: Map<DynamicModule, string>,
 ): void {
   const isClass = typeof importer === 'function';
-  const imports: unknown = isClass ? Reflect.getMetadata('imports', importer) : importer.imports;
-  for (const imported of (Array.isArray(imports) ? imports : []) as unknown[]) {
+  const imports: readonly unknown[] = isClass ? importsOfClass.of(importer) : (importer.imports ?? []);
+  for (const imported of imports) {
     if (!isDynamicModule(imported)) continue;
     if (isRegistrationOf(name, imported)) {
       if (!found.has(imported)) found.set(imported, (isClass ? importer : importer.module).name);

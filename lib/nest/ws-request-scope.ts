@@ -1,5 +1,4 @@
 import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { type ModulesContainer } from '@nestjs/core';
 import { Observable, tap } from 'rxjs';
 import { controllerForMany, follow, unfollow } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
@@ -15,31 +14,13 @@ interface WsClient {
 /** `readyState` of a `ws` client from which on it is closing or closed. */
 const CLOSING = 2;
 
-/** Metadata of a class: what `@WebSocketGateway` sets, and what `@UseInterceptors` sets. Nest exports neither name. */
-const GATEWAY = 'websockets:is_gateway';
-const INTERCEPTORS = '__interceptors__';
-
 /** One signal a connection, however many messages it sends. */
 const signals = new WeakMap<WsClient, AbortSignal>();
 
 /**
- * From now on every message to a gateway of the application runs in an async scope that knows its client: a request in
- * line whose client disconnects before its handler has ended leaves the line.
- *
- * A message passes no middleware, so an interceptor does it: of gateways only, and before their own ones. Must be
- * called before Nest binds the gateways, which it does before it calls any hook.
+ * Runs every message to a gateway in an async scope that knows its client: a request in line whose client disconnects
+ * before its handler has ended leaves the line.
  */
-export function installWsRequestScope(modules: ModulesContainer): void {
-  for (const { providers } of modules.values()) {
-    for (const { metatype } of providers.values()) {
-      if (typeof metatype !== 'function' || Reflect.getMetadata(GATEWAY, metatype) !== true) continue;
-      const interceptors = (Reflect.getMetadata(INTERCEPTORS, metatype) as unknown[] | undefined) ?? [];
-      if (interceptors.includes(scope)) continue;
-      Reflect.defineMetadata(INTERCEPTORS, [scope, ...interceptors], metatype);
-    }
-  }
-}
-
 export class WsRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const message = new WsMessage(context.switchToWs().getClient<WsClient>());
@@ -54,8 +35,6 @@ export class WsRequestScope implements NestInterceptor {
     );
   }
 }
-
-const scope = new WsRequestScope();
 
 /** A message, until its handler has ended: work that it leaves behind is not tied to the connection. */
 class WsMessage implements RequestClient {

@@ -25,7 +25,7 @@ import {
 import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { FairLocked, FairLockFilter, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { firstValueFrom, type Observable, of } from 'rxjs';
 import { WebSocket } from 'ws';
 import { within } from '../support/waiting.js';
@@ -87,7 +87,6 @@ class UsersResolver {
   }
 }
 
-@UseFilters(FairLockFilter)
 @WebSocketGateway()
 class UsersGateway {
   @SubscribeMessage('pay')
@@ -95,8 +94,19 @@ class UsersGateway {
   async pay(): Promise<void> {}
 }
 
-@WebSocketGateway({ path: '/plain' })
-class PlainGateway {
+@Catch()
+class WsEverything implements ExceptionFilter {
+  catch(error: Error, host: ArgumentsHost): void {
+    host
+      .switchToWs()
+      .getClient<WebSocket>()
+      .send(JSON.stringify({ caught: error.message }));
+  }
+}
+
+@UseFilters(WsEverything)
+@WebSocketGateway({ path: '/own-filter' })
+class GatewayWithOwnFilter {
   @SubscribeMessage('pay')
   @FairLocked(KEY, { waitTime: 0 })
   async pay(): Promise<void> {}
@@ -113,7 +123,7 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
       {
         imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
         controllers: [UsersController],
-        providers: [UsersResolver, UsersGateway, PlainGateway],
+        providers: [UsersResolver, UsersGateway, GatewayWithOwnFilter],
       },
       {},
       (app) => app.useWebSocketAdapter(new WsAdapter(app)),
@@ -144,17 +154,15 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
     expect(recorder.errors).toEqual([]);
   });
 
-  test('answers a gateway that names the filter, and logs nothing', async () => {
+  test('answers a message to a gateway, and logs nothing', async () => {
     await using _lock = await holding();
-    expect(await answerOf('/')).toEqual({ event: 'exception', data: { status: 'error', ...BUSY } });
+    expect(await answerOf(web, '/')).toEqual({ event: 'exception', data: { status: 'error', ...BUSY } });
     expect(recorder.errors).toEqual([]);
   });
 
-  test('tells a gateway without the filter of an internal error only', async () => {
+  test('answers behind the filters of the gateway itself', async () => {
     await using _lock = await holding();
-    const answer = await answerOf('/plain');
-    expect(answer).toMatchObject({ event: 'exception', data: { message: 'Internal server error' } });
-    expect(JSON.stringify(answer)).not.toMatch(SECRETS);
+    expect(await answerOf(web, '/own-filter')).toEqual({ caught: BUSY.message });
   });
 
   test('logs nothing for a client that left the line', async () => {
@@ -177,17 +185,17 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
       expect(recorder.errors).toEqual([]);
     },
   );
-
-  async function answerOf(path: string): Promise<unknown> {
-    const client = new WebSocket(web.url.replace('http', 'ws') + path);
-    await once(client, 'open');
-    const answered = within(once(client, 'message'), SOON, 'an answer');
-    client.send(JSON.stringify({ event: 'pay', data: '' }));
-    const [message] = (await answered) as [Buffer];
-    client.terminate();
-    return JSON.parse(message.toString());
-  }
 });
+
+async function answerOf(web: WebApp, path: string): Promise<unknown> {
+  const client = new WebSocket(web.url.replace('http', 'ws') + path);
+  await once(client, 'open');
+  const answered = within(once(client, 'message'), SOON, 'an answer');
+  client.send(JSON.stringify({ event: 'pay', data: '' }));
+  const [message] = (await answered) as [Buffer];
+  client.terminate();
+  return JSON.parse(message.toString());
+}
 
 @Catch()
 class Everything implements ExceptionFilter {
@@ -229,6 +237,25 @@ describe('the filters of an application', () => {
     const web = await webApp('express', { controllers: [UsersController] }, { filter: false });
     expect(await pay(web)).toEqual([423, { statusCode: 423, message: 'The lock is busy.' }]);
   });
+});
+
+test('a gateway with filter: false tells its client of an internal error only', async () => {
+  // A class of its own: what the module adds to a gateway stays with the class.
+  @WebSocketGateway()
+  class PlainGateway {
+    @SubscribeMessage('pay')
+    @FairLocked(KEY, { waitTime: 0 })
+    async pay(): Promise<void> {}
+  }
+  const web = await webApp('express', { providers: [PlainGateway] }, { filter: false }, (app) =>
+    app.useWebSocketAdapter(new WsAdapter(app)),
+  );
+  const lock = await web.locks.acquire(KEY, { label: 'Billing.charge' });
+  const answer = await answerOf(web, '/');
+  await lock.release();
+  await web.app.close();
+  expect(answer).toMatchObject({ event: 'exception', data: { message: 'Internal server error' } });
+  expect(JSON.stringify(answer)).not.toMatch(SECRETS);
 });
 
 describe('a microservice', () => {

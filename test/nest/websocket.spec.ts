@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { UseFilters, UseInterceptors } from '@nestjs/common';
+import { UseInterceptors } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
+import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { interval, map, Observable } from 'rxjs';
 import { WebSocket } from 'ws';
 import { within } from '../support/waiting.js';
@@ -35,7 +35,6 @@ class OrdersGateway {
     return interval(5).pipe(map((n) => ({ event: 'tick', data: n })));
   }
 
-  @UseFilters(new FairLockFilter())
   @SubscribeMessage('busy')
   @FairLocked('busy', { waitTime: 0 })
   async busy(): Promise<void> {}
@@ -107,7 +106,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
     await free(web.locks, 'stream');
   });
 
-  test('answers a busy lock as an exception event, by the filter', async () => {
+  test('answers a busy lock as an exception event, without a filter of its own', async () => {
     await using _lock = await web.locks.acquire('busy');
     const answered = answer();
     send('busy', '');

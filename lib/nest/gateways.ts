@@ -1,0 +1,46 @@
+import { UseFilters, UseInterceptors } from '@nestjs/common';
+import { type ModulesContainer } from '@nestjs/core';
+import { ListOfClass, metadataKeysOf } from './class-metadata.js';
+import { FairLockFilter } from './fair-lock.filter.js';
+import { WsRequestScope } from './ws-request-scope.js';
+
+const scope = new WsRequestScope();
+const filter = new FairLockFilter();
+const interceptors = new ListOfClass(UseInterceptors(scope));
+const filters = new ListOfClass(UseFilters(filter));
+
+/** What the gateways of an application are given. */
+interface GatewayFeatures {
+  /** A request in line whose client disconnects before its handler has ended leaves the line. */
+  readonly requestScope: boolean;
+  /** `FairLockFilter` answers the errors of the locks, behind the filters of the gateway itself. */
+  readonly filter: boolean;
+}
+
+/**
+ * Prepares all WebSocket gateways of the application. Nest gives gateways neither global interceptors nor global filters,
+ * and a message passes no middleware, so each class gets ours in front of its own lists: the interceptor then runs before
+ * its own ones, and the filter is looked at after its own ones. Must be called before Nest binds the gateways, which it
+ * does before it calls any hook.
+ */
+export async function prepareGateways(modules: ModulesContainer, features: GatewayFeatures): Promise<void> {
+  const isGateway = await gatewayCheck();
+  for (const { providers } of modules.values()) {
+    for (const { metatype } of providers.values()) {
+      if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
+      if (features.requestScope) interceptors.prepend(metatype, scope);
+      if (features.filter) filters.prepend(metatype, filter);
+    }
+  }
+}
+
+/** Whether a class is a gateway, by what `@WebSocketGateway` sets; without its package no class is one. */
+async function gatewayCheck(): Promise<(metatype: object) => boolean> {
+  try {
+    const { WebSocketGateway } = await import('@nestjs/websockets');
+    const keys = metadataKeysOf(WebSocketGateway());
+    return (metatype) => keys.every((key) => Reflect.hasMetadata(key, metatype));
+  } catch {
+    return () => false;
+  }
+}
