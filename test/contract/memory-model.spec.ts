@@ -3,7 +3,7 @@ import { describeModel } from './model.contract.js';
 
 describeModel(
   'memory',
-  () => new MemoryLockStore(),
+  Array.from({ length: 3 }, () => () => new MemoryLockStore()),
   {
     fencing: true,
     severalClients: false,

@@ -4,19 +4,24 @@ import { within } from '../support/waiting.js';
 import { type AskOptions, Bench, type Capabilities, SOON, type StoreFactory } from './store-under-test.js';
 import { History } from './history.js';
 import { Reference } from './model.js';
-import { patientOptions, steps, Subject } from './model.steps.js';
+import { lockNumber, patientOptions, steps, Subject } from './model.steps.js';
 
 /** How long a property may take over all its runs, in ms; then it fails with what it has found, its seed at least. */
 const PATIENCE = 60_000;
 
+/** Locks of each registration: the names are the same for all, the locks are not. */
+const NAMES = 2;
+
 /**
  * Random sequences against the reference, and random storms against the judge of histories.
+ *
+ * @param registrations clients of one factory share their lines; those of different factories share the server at most
  *
  * A failure is shrunk and printed with its seed; `SEED=… npm run test:contract -- model` runs that seed again.
  */
 export function describeModel(
   name: string,
-  factory: StoreFactory,
+  registrations: readonly StoreFactory[],
   capabilities: Capabilities,
   numRuns: number,
 ): void {
@@ -29,20 +34,29 @@ export function describeModel(
   };
 
   describe(`the ${name} store, by model`, () => {
-    const bench = new Bench(factory, capabilities);
-    beforeAll(() => bench.open());
-    afterAll(() => bench.close());
+    const benches = registrations.map((factory) => new Bench(factory, capabilities));
+    beforeAll(() => Promise.all(benches.map((bench) => bench.open())));
+    afterAll(() => Promise.all(benches.map((bench) => bench.close())));
+    const expectNothingLeft = () => Promise.all(benches.map((bench) => bench.expectNothingLeft()));
+    /** Locks that no run has used yet, with the bench of each. */
+    let runs = 0;
+    const newLocks = (): Place[] => {
+      for (const bench of benches) bench.forgetKeys();
+      const names = Array.from({ length: NAMES }, (_, i) => `lock ${(runs += 1)} ${i}`);
+      return names.flatMap((key) =>
+        benches.map((bench, i) => ({ bench, key: bench.uses(key), title: `${key} of registration ${i}` })),
+      );
+    };
 
     test(
       'does and shows what the reference does, step by step',
       async () => {
-        const property = fc.asyncProperty(steps(), async (sequence) => {
-          bench.forgetKeys();
-          const model = new Reference();
-          const subjects = model.locks.map(() => new Subject(bench));
+        const property = fc.asyncProperty(steps(NAMES * benches.length), async (sequence) => {
+          const subjects = newLocks().map(({ bench, key }) => new Subject(bench, key));
+          const model = new Reference(subjects.length);
           await fc.asyncModelRun(() => ({ model, real: subjects }), sequence);
           await drain(model, subjects);
-          await bench.expectNothingLeft();
+          await expectNothingLeft();
         });
         await fc.assert(property, parameters);
       },
@@ -52,23 +66,30 @@ export function describeModel(
     test(
       'keeps its promises in a storm of requests that come, abort, time out and are forced at any moment',
       async () => {
-        const property = fc.asyncProperty(storms(), async (storm) => {
-          bench.forgetKeys();
+        const property = fc.asyncProperty(storms(NAMES * benches.length), async (storm) => {
           const history = new History();
-          const keys = [bench.key(), bench.key()];
+          const locks = newLocks();
           const all = storm.map((request, i) =>
-            live(bench, history, keys[request.lock] ?? '', `request ${i}`, request),
+            live(locks[request.lock] as Place, history, `request ${i}`, request),
           );
           await within(Promise.all(all), SOON, 'the storm to be over');
           const forced = storm.some(({ forcedBy }) => forcedBy !== undefined);
           expect(history.violations(forced && capabilities.severalClients)).toEqual([]);
-          await bench.expectNothingLeft();
+          await expectNothingLeft();
         });
         await fc.assert(property, parameters);
       },
       PATIENCE + 3 * SOON, // the run that is going on when patience ends
     );
   });
+}
+
+/** A lock of one registration. */
+interface Place {
+  readonly bench: Bench;
+  readonly key: string;
+  /** For the history, where the names of two registrations are the same. */
+  readonly title: string;
 }
 
 /** Everyone still in line is served, in order. */
@@ -99,12 +120,12 @@ interface StormRequest {
   readonly forcedBy: number | undefined;
 }
 
-function storms(): fc.Arbitrary<StormRequest[]> {
+function storms(locks: number): fc.Arbitrary<StormRequest[]> {
   const seldom = (values: fc.Arbitrary<number>): fc.Arbitrary<number | undefined> =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: values });
   const request = fc.record({
     client: fc.nat(2),
-    lock: fc.nat(1),
+    lock: lockNumber(locks),
     delay: fc.nat(30),
     hold: fc.nat(8),
     abortAfter: seldom(fc.nat(80)),
@@ -118,13 +139,12 @@ function storms(): fc.Arbitrary<StormRequest[]> {
 
 /** The life of one request, written down. */
 async function live(
-  bench: Bench,
+  { bench, key, title }: Place,
   history: History,
-  key: string,
   name: string,
   request: StormRequest,
 ): Promise<void> {
-  const entry = history.begin(key, name);
+  const entry = history.begin(title, name);
   await turns(request.delay);
 
   history.stamp(entry, 'sent');

@@ -15,14 +15,14 @@ import { type Reference, type ReferenceLock } from './model.js';
 
 /** The store under test, beside one lock of the reference. */
 export class Subject {
-  readonly key: string;
   private readonly asks = new Map<string, Ask>();
   private readonly grants: Grant[] = [];
   private sequence = 0;
 
-  constructor(readonly bench: Bench) {
-    this.key = bench.key();
-  }
+  constructor(
+    readonly bench: Bench,
+    readonly key: string,
+  ) {}
 
   /** Asks as a new request. */
   ask(client: LockStore, options: AskOptions = {}): [name: string, ask: Ask] {
@@ -197,7 +197,7 @@ export type StepName = keyof typeof STEPS;
 class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
   constructor(
     private readonly name: StepName,
-    private readonly lockNumber: 0 | 1,
+    private readonly lockNumber: number,
     private readonly clientNumber: number,
     private readonly choice: number,
     private readonly options: AskOptions,
@@ -208,9 +208,8 @@ class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
   }
 
   async run(model: Reference, subjects: readonly Subject[]): Promise<void> {
-    const subject = subjects[this.lockNumber];
-    if (!subject) throw new Error('A lock without a subject.');
-    const lock = model.locks[this.lockNumber];
+    const [subject, lock] = [subjects[this.lockNumber], model.locks[this.lockNumber]];
+    if (!subject || !lock) throw new Error('A lock without a subject.');
     const client = subject.bench.client(this.clientNumber);
     await STEPS[this.name]({ lock, subject, client, choice: this.choice, options: this.options });
     await subject.expectLike(lock, client);
@@ -230,17 +229,25 @@ export function patientOptions(): fc.Arbitrary<AskOptions> {
   return fc.record({ waitTime: long('waitTime'), leaseTime: long('leaseTime') }, { requiredKeys: [] });
 }
 
-/** Sequences of steps. Asking is more frequent, or there would seldom be a line. */
-export function steps(): fc.Arbitrary<Iterable<fc.AsyncCommand<Reference, readonly Subject[]>>> {
+/** One of so many locks. The first two are more frequent, or there would seldom be a line. */
+export function lockNumber(locks: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 1, arbitrary: fc.nat(Math.min(locks, 2) - 1) },
+    { weight: 1, arbitrary: fc.nat(locks - 1) },
+  );
+}
+
+/** Sequences of steps on so many locks. Asking is more frequent, or there would seldom be a line. */
+export function steps(locks: number): fc.Arbitrary<Iterable<fc.AsyncCommand<Reference, readonly Subject[]>>> {
   const names = Object.keys(STEPS) as StepName[];
   const step = fc
     .tuple(
       fc.constantFrom(...names, 'ask' as const, 'ask' as const, 'ask' as const, 'ask' as const),
-      fc.constantFrom(0 as const, 1 as const),
+      lockNumber(locks),
       fc.nat(2),
       fc.nat(100),
       patientOptions(),
     )
     .map((parts) => new Step(...parts));
-  return fc.commands([step], { maxCommands: 40, size: 'max' });
+  return fc.commands([step], { maxCommands: 50, size: 'max' });
 }

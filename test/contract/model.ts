@@ -20,7 +20,11 @@ export class ReferenceLock {
   }
 }
 
-/** Two locks that have nothing to do with each other. */
+/** Locks that have nothing to do with each other, whether by their names or by their registrations. */
 export class Reference {
-  readonly locks = [new ReferenceLock(), new ReferenceLock()] as const;
+  readonly locks: readonly ReferenceLock[];
+
+  constructor(count: number) {
+    this.locks = Array.from({ length: count }, () => new ReferenceLock());
+  }
 }

@@ -1,4 +1,4 @@
 import { describeModel } from './model.contract.js';
-import { capabilities, redisLine } from './redis.line.js';
+import { capabilities, redisRegistrations } from './redis.line.js';
 
-describeModel('redis', redisLine(), capabilities, 60);
+describeModel('redis', redisRegistrations(), capabilities, 60);

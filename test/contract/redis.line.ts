@@ -18,9 +18,15 @@ export const capabilities: Capabilities = {
 };
 
 /** Clients of one line that no other test file knows. */
-export function redisLine(): StoreFactory {
+export function redisLine(keyPrefix = uniquePrefix()): StoreFactory {
   // The deadline has tests of its own; here other files keep the same server busy.
-  return line(redisUrl, uniquePrefix(), 3_000);
+  return line(redisUrl, keyPrefix, 3_000);
+}
+
+/** Registrations on one server, each with its own prefix: a plain one, one that looks like its channels, one with white space. */
+export function redisRegistrations(): StoreFactory[] {
+  const prefix = uniquePrefix();
+  return [prefix, `${prefix}:client`, `${prefix} ż\t*`].map(redisLine);
 }
 
 /** The same on servers of its own. @param redis asked when they run */

@@ -1,4 +1,5 @@
 import { describeModel } from './model.contract.js';
 import { capabilities, redissonLine } from './redisson.line.js';
 
-describeModel('redisson', redissonLine(2), capabilities, 30);
+// Messages know no databases: what one registration publishes, the others hear.
+describeModel('redisson', [redissonLine(2), redissonLine(14), redissonLine(15)], capabilities, 30);
