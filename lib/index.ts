@@ -11,9 +11,20 @@ export type { RedisRole, RedisSource } from './stores/redis-client/redis-source.
 export { FairLockService } from './nest/fair-lock.service.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
 export type { FairLock, ScopedLock } from './core/fair-lock.js';
+export type { ForceReleaseOptions } from './core/force-release.js';
 export type { AcquireOptions } from './core/acquire-options.js';
 export type { LeaseState } from './core/lease.js';
 export type { LockHolder, LockSnapshot, LockWaiter } from './core/lock-store.js';
+export type {
+  ClientIdentity,
+  HoldReport,
+  LockOverview,
+  LockQuery,
+  LockReport,
+  ProcessReport,
+  WaitCycle,
+  WaitReport,
+} from './core/lock-overview.js';
 
 // What handlers and methods are decorated with.
 export { FairLocked } from './nest/fair-locked.decorator.js';
@@ -33,6 +44,7 @@ export {
   LockAbortedError,
   LockConfigurationError,
   LockDeadlockError,
+  LockHolderChangedError,
   LockKeyError,
   LockLostError,
   LockNotHeldError,

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { inspect } from 'node:util';
 import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { LockConfigurationError } from './errors.js';
+import type { Hold } from './hold.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { currentClient, type RequestClient } from './request-scope.js';
@@ -10,6 +11,8 @@ import { printable } from './text.js';
 /** One call of an engine: its terms, checked, and who makes it. */
 export class AcquireCall {
   readonly waitTime: number;
+  /** When the call was made, on the monotonic clock. */
+  readonly askedAt: number;
   /** When the wait is over, on the monotonic clock. */
   readonly deadline: number;
   readonly leaseTime: number | undefined;
@@ -25,6 +28,8 @@ export class AcquireCall {
   readonly onQueued: ((position: number) => void) | undefined;
   /** The holds that the asking flow is inside of. */
   readonly scope: Scope | undefined = currentScope();
+  /** What a call for several keys holds already while it waits for the next. */
+  taken: readonly Hold[] | undefined;
 
   /**
    * @param waitTime in place of the option
@@ -47,7 +52,8 @@ export class AcquireCall {
     const client = requestScope ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
     this.onQueued = options.onQueued && guarded(options.onQueued, defaults);
-    this.deadline = performance.now() + this.waitTime;
+    this.askedAt = performance.now();
+    this.deadline = this.askedAt + this.waitTime;
   }
 
   /** Milliseconds left to wait. */

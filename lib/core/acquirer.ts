@@ -121,8 +121,8 @@ class RequestOfWait implements LockRequest {
     this.signal = wait;
   }
 
-  onQueued(ahead: number): void {
-    this.wait.queued(ahead, this.owners.keyHeldBy(this.wait.call) !== undefined);
+  onQueued(ahead: number, id?: string): void {
+    this.wait.queued(ahead, id, this.owners.keyHeldBy(this.wait.call) !== undefined);
   }
 }
 

@@ -39,9 +39,14 @@ export class ActiveGrants {
     if (this.all.size === 0) this.onEmpty?.();
   }
 
+  /** In the order of the grants. */
+  present(): ActiveGrant[] {
+    return this.all.all();
+  }
+
   /** For how long (ms) this engine has held that key; undefined if it does not. For error texts: it looks at each. */
   heldFor(encoded: string): number | undefined {
-    return this.all.all().find((held) => held.encoded === encoded)?.heldFor;
+    return this.present().find((held) => held.encoded === encoded)?.heldFor;
   }
 
   /** Resolves when nothing is held. */
@@ -51,11 +56,11 @@ export class ActiveGrants {
 
   /** The drain time is over: asks all who hold to stop. */
   interrupt(): void {
-    for (const { key, lease } of this.all.all()) lease.interrupt(new LockShuttingDownError(key));
+    for (const { key, lease } of this.present()) lease.interrupt(new LockShuttingDownError(key));
   }
 
   async releaseAll(): Promise<void> {
-    await Promise.all(this.all.all().map(({ grant }) => grant.release()));
+    await Promise.all(this.present().map(({ grant }) => grant.release()));
   }
 }
 

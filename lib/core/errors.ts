@@ -40,6 +40,30 @@ export class LockNotHeldError extends FairLockError {
   }
 }
 
+/** A forced release named a holder by its token, and another holds the lock now. Nothing was changed. */
+export class LockHolderChangedError extends FairLockError {
+  static readonly code = 'HOLDER_CHANGED';
+  readonly code = LockHolderChangedError.code;
+  constructor(
+    readonly key: string,
+    /** The token that was given. */
+    readonly token: number,
+    /** The token of the present holder; undefined: the lock is free. */
+    readonly presentToken: number | undefined,
+  ) {
+    super(
+      {
+        message: 'The lock has another holder now.',
+        details:
+          `The lock ${quote(key)} was not released by force: the token ${token} no longer holds it` +
+          (presentToken === undefined ? ', the lock is free' : `, the token ${presentToken} does`) +
+          '. Look again (inspect) before you repeat it.',
+      },
+      { status: 409, expose: true },
+    );
+  }
+}
+
 /** Waiting here could never end, because the caller itself holds what it would wait for. */
 export class LockDeadlockError extends FairLockError {
   static readonly code = 'DEADLOCK';

@@ -5,6 +5,7 @@ export type FairLockErrorCode =
   | 'QUEUE_FULL'
   | 'LOST'
   | 'NOT_HELD'
+  | 'HOLDER_CHANGED'
   | 'DEADLOCK'
   | 'KEY'
   | 'STORE_UNAVAILABLE'

@@ -20,6 +20,8 @@ export class ActiveGrant implements Linked<ActiveGrant> {
   previous: ActiveGrant | undefined;
   next: ActiveGrant | undefined;
 
+  /** Of the trace that its section belongs to, where an exporter has noted it. */
+  traceId: string | undefined;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
   /** The outermost hold: nearly always the only one, so no list is made for it. */

@@ -1,16 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
 import { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock, ScopedLock } from './fair-lock.js';
+import { namedToken, type ForceReleaseOptions } from './force-release.js';
 import { ActiveGrants } from './active-grants.js';
 import { LockHandle } from './lock-handle.js';
 import { currentScope, openLocks } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
+import type { LockOverview, LockQuery } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
+import { Observer } from './observer.js';
 import { Owners } from './owners.js';
 import { lockOrder, requireKey } from './several-keys.js';
+import { Reporter } from './reporter.js';
 import { Shutdown } from './shutdown.js';
 import { Watchdog } from './watchdog.js';
 
@@ -28,6 +34,8 @@ export class LockEngine {
   private readonly grants: ActiveGrants;
   private readonly shutdown: Shutdown;
   private readonly acquirer: Acquirer;
+  private readonly reporter: Reporter;
+  private readonly observer: Observer;
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -40,6 +48,9 @@ export class LockEngine {
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
     this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
     this.acquirer = new Acquirer(store, owners, this.grants, this.shutdown);
+    const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
+    this.reporter = new Reporter(self, this.shutdown, this.grants, owners);
+    this.observer = new Observer(store, (question) => this.reporter.report(question));
   }
 
   /** Connects the store; resolves also when its server is away (then it warns). */
@@ -122,18 +133,24 @@ export class LockEngine {
 
   /** Who holds `key`, and who waits. */
   async inspect(key: string): Promise<LockSnapshot> {
-    requireKey(key);
-    return await detached(() => this.store.inspect(key));
+    return await detached(() => this.observer.inspect(key));
   }
 
   async isLocked(key: string): Promise<boolean> {
-    return (await this.inspect(key)).holder !== undefined;
+    requireKey(key);
+    return (await detached(() => this.store.inspect(key))).holder !== undefined;
+  }
+
+  /** The holds and waits of all processes. */
+  async query(query?: LockQuery): Promise<LockOverview> {
+    return await detached(() => this.observer.query(query));
   }
 
   /** Takes `key` from its holder, whose lock is lost then, and gives it to the next in line; false if it was free. */
-  async forceRelease(key: string): Promise<boolean> {
+  async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
     requireKey(key);
-    return await detached(() => this.store.forceRelease(key));
+    const token = namedToken(options, this.store);
+    return await detached(() => this.store.forceRelease(key, token));
   }
 
   /**
@@ -158,6 +175,7 @@ export class LockEngine {
   private async giveUpAll(): Promise<void> {
     this.shutdown.close();
     this.watchdog.stop();
+    this.reporter.stop();
     await this.grants.releaseAll();
     try {
       await this.store.close();
@@ -177,6 +195,7 @@ export class LockEngine {
       return new LockHandle(call.scope, await this.acquirer.acquire(keys, this.store.encode(keys), call));
     }
     const taken: Hold[] = [];
+    call.taken = taken;
     try {
       for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
         taken.push(await this.acquirer.acquire(key, encoded, call));

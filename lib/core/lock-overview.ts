@@ -21,7 +21,7 @@ export interface HoldReport {
   label?: string;
   /** ms since the section began. */
   heldFor: number;
-  /** The fencing token. */
+  /** The fencing token; 0 for a store without tokens. */
   token: number;
   /** `uncertain`: Redis cannot be reached and the lease may be over soon; `lost`: the lease is over and the section still runs. */
   state: 'held' | 'uncertain' | 'lost';
@@ -34,8 +34,10 @@ export interface WaitReport {
   label?: string;
   /** ms since the call asked for the lock. */
   waitingFor: number;
-  /** How many are served before, as far as the process knows. */
+  /** How many wait in front of it, of those that were reported. */
   ahead?: number;
+  /** What the store calls the request, as in `inspect`; absent before the request is in line. */
+  id?: string;
   /** The keys that the same flow holds while it waits. */
   inside: string[];
   traceId?: string;
@@ -56,7 +58,10 @@ export interface ProcessReport extends ClientIdentity {
 /** One lock, put together from the reports of all processes. */
 export interface LockReport {
   key: string;
-  /** Nothing if no process that answered holds the lock. */
+  /**
+   * Nothing if the lock is free. Of a process that did not answer Redis knows the holder; only asked for the locks that
+   * others have waited for the longest.
+   */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
   /** In the order in which they will be served, as far as it is known. */
   waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];
@@ -78,4 +83,6 @@ export interface LockOverview {
   cycles: WaitCycle[];
   /** Clients that listen but did not answer in time: a blocked event loop, or a stopped process. */
   silent: { clientId: string; host?: string; pid?: number }[];
+  /** A sentence for everything that could not be found out, such as an answer that cannot be read. Empty: all is known. */
+  problems: string[];
 }

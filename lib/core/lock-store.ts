@@ -1,4 +1,5 @@
 import type { Lease } from './lease.js';
+import type { Peers } from './peers.js';
 
 /**
  * The port between the engine and whatever keeps the line: Redis, Redisson's wire format, or this process.
@@ -12,6 +13,9 @@ export interface LockStore {
 
   /** Whether grants carry a fencing token. */
   readonly fencing: boolean;
+
+  /** The other clients of the same locks; absent where the locks are of this process only. */
+  readonly peers?: Peers;
 
   /** Connects and checks what can be checked at boot; resolves also when the server is away (then it warns). */
   start(): Promise<void>;
@@ -35,7 +39,16 @@ export interface LockStore {
   inspect(key: string): Promise<LockSnapshot>;
 
   /** Ends the present grant of `key`, of any client, and wakes the next waiter; false if the lock was free. */
-  forceRelease(key: string): Promise<boolean>;
+  /**
+   * Ends the present grant of `key`, no matter which client has it, and wakes the next; false if the lock was free.
+   *
+   * @param token only if the holder has this fencing token; not for a store without tokens
+   * @throws LockHolderChangedError if another holder has it
+   */
+  forceRelease(key: string, token?: number): Promise<boolean>;
+
+  /** The keys that the store keeps anything for, also for processes that are gone; absent where it cannot tell. */
+  keptKeys?(): Promise<readonly string[]>;
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
@@ -70,8 +83,11 @@ export interface LockRequest {
   readonly label: string;
   /** Leaves the line when it aborts; has no effect after the grant. */
   readonly signal?: AbortSource;
-  /** Called once, when the request was put in line, with how many requests will be served before it (holder not counted). */
-  readonly onQueued?: (ahead: number) => void;
+  /**
+   * Called once, when the request was put in line, with how many requests will be served before it (holder not counted), and
+   * with the name that `inspect` shows for it, if the store has one.
+   */
+  readonly onQueued?: (ahead: number, id?: string) => void;
 }
 
 /** The right to a lock, until released or lost. */
@@ -102,6 +118,8 @@ export interface LockSnapshot {
 }
 
 export interface LockHolder {
+  /** The id of the client that holds it; undefined where the store does not know. */
+  readonly client?: string;
   /** `host/pid` and the label: `web-1/4711/OrdersService.pay`. */
   readonly who: string;
   readonly token: number | undefined;
@@ -112,6 +130,10 @@ export interface LockHolder {
 }
 
 export interface LockWaiter {
+  /** What the store calls the request; undefined where it has no name. */
+  readonly id?: string;
+  /** The id of its client; undefined where the store does not know. */
+  readonly client?: string;
   readonly who: string;
   /** Waiting for this long; undefined where the store does not know. */
   readonly waitingFor: number | undefined;

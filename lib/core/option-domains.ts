@@ -38,6 +38,7 @@ export const OPTION_DOMAINS = {
   'replicas.timeout': milliseconds(1),
   maxLease: milliseconds(1),
   drainTimeout: milliseconds(0),
+  'query.timeout': milliseconds(1),
   fairLockWaitTimeout: milliseconds(1),
   lockWatchdogTimeout: milliseconds(1),
 } as const satisfies Record<string, NumberDomain>;

@@ -19,6 +19,13 @@ export class Owners {
     return this.places.get(owner)?.get(encoded)?.held;
   }
 
+  /** The keys that `owner` holds. */
+  keysOf(owner: string): string[] {
+    const keys: string[] = [];
+    for (const { held } of this.places.get(owner)?.values() ?? []) if (held) keys.push(held.key);
+    return keys;
+  }
+
   /** A key that the asker holds, as flow or as owner; if it would nest in `outer`, one that it holds further inside. */
   keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
     const [lock] = openLocks(call.scope);

@@ -36,6 +36,11 @@ export class Shutdown implements Watched {
     return this.phase === 'drained' || this.phase === 'closed';
   }
 
+  /** Those who wait now, in the order in which they began. */
+  waiting(): Wait[] {
+    return this.waits.all();
+  }
+
   /** @throws LockShuttingDownError */
   startWait(key: string, call: AcquireCall): Wait {
     if (this.drained || (this.phase === 'stopping' && !this.holds(call))) {

@@ -13,6 +13,10 @@ export class Wait implements AbortSource, Linked<Wait> {
 
   /** The hold into which another request of its owner took it along: it need not wait any more. */
   takenAlong: Hold | undefined;
+  /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
+  place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** Of the trace that it belongs to, where an exporter has noted it. */
+  traceId: string | undefined;
   aborted = false;
   reason: unknown;
   /** Of the line that it stands in, which is one at a time. */
@@ -30,9 +34,11 @@ export class Wait implements AbortSource, Linked<Wait> {
   /**
    * It stands in line from now on, behind so many others.
    *
+   * @param id the store's name for the request
    * @param insideHold whether the flow holds something: then it waits on when its client goes away
    */
-  queued(ahead: number, insideHold: boolean): void {
+  queued(ahead: number, id: string | undefined, insideHold: boolean): void {
+    this.place = { ahead, id };
     this.leaving = insideHold ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.onQueued?.(ahead);

@@ -1,6 +1,8 @@
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { type FairLock, type ScopedLock } from '../core/fair-lock.js';
 import { type LockEngine } from '../core/lock-engine.js';
+import { type ForceReleaseOptions } from '../core/force-release.js';
+import { type LockOverview, type LockQuery } from '../core/lock-overview.js';
 import { type LockSnapshot } from '../core/lock-store.js';
 
 /**
@@ -87,6 +89,18 @@ export class FairLockService {
     return this.engine.current(key);
   }
 
+  /**
+   * The locks of all processes that use the same Redis and key prefix, at about one moment: who holds, who waits, for how
+   * long, behind whom, and which flows wait for each other. Every process is asked for its own; one that does not answer
+   * in time is named in `silent`. Costs nothing while it is not called. See docs/observability.md.
+   *
+   * @throws LockStoreUnavailableError when Redis cannot be reached
+   * @throws LockConfigurationError or LockKeyError for a query that cannot work
+   */
+  query(query?: LockQuery): Promise<LockOverview> {
+    return this.engine.query(query);
+  }
+
   /** Who holds `key`, and who waits for it. */
   inspect(key: string): Promise<LockSnapshot> {
     return this.engine.inspect(key);
@@ -100,8 +114,10 @@ export class FairLockService {
   /**
    * Takes `key` from its holder and gives it to the next in line; false if it was free. The holder is notified that the
    * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
+   *
+   * @throws LockHolderChangedError if `token` is given and another holder has the lock by now; nothing is changed then
    */
-  forceRelease(key: string): Promise<boolean> {
-    return this.engine.forceRelease(key);
+  forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
+    return this.engine.forceRelease(key, options);
   }
 }

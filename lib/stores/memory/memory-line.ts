@@ -58,6 +58,11 @@ export class MemoryLine implements WaiterExits {
     waiter.refuse(abortError(waiter.request.key, waiter.request.signal?.reason));
   }
 
+  /** Of the holder. */
+  get token(): number | undefined {
+    return this.holder?.token;
+  }
+
   forceRelease(): void {
     this.holder?.lease.lose('it was released by force');
   }

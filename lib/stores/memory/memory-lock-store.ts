@@ -1,4 +1,4 @@
-import { abortError, LockShuttingDownError } from '../../core/errors.js';
+import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
 import { LeaseEnds } from './lease-ends.js';
 import { MemoryLine } from './memory-line.js';
@@ -37,10 +37,12 @@ export class MemoryLockStore implements LockStore {
     );
   }
 
-  forceRelease(key: string): Promise<boolean> {
+  async forceRelease(key: string, token?: number): Promise<boolean> {
     const line = this.find(key);
+    if (token !== undefined && line?.token !== token)
+      throw new LockHolderChangedError(key, token, line?.token);
     line?.forceRelease();
-    return Promise.resolve(line !== undefined);
+    return await Promise.resolve(line !== undefined);
   }
 
   close(): Promise<void> {

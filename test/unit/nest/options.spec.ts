@@ -227,7 +227,7 @@ const NUMBERS = Object.keys(BESIDE) as NumberOption[];
 
 describe('the numbers of the module', () => {
   test('are all in the table of domains', () => {
-    const module = [...NUMBERS, 'replicas.min', 'replicas.timeout', 'leaseTime'];
+    const module = [...NUMBERS, 'replicas.min', 'replicas.timeout', 'leaseTime', 'query.timeout'];
     expect(module.sort()).toEqual([...NUMBER_OPTIONS].sort());
   });
 

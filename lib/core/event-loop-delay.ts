@@ -1,0 +1,33 @@
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+
+/** How often the delay is sampled, ms. */
+const RESOLUTION = 20;
+/** After so many ms without a question, sampling ends: it costs a timer of libuv. */
+const IDLE = 60_000;
+
+/** The mean delay of the event loop between two questions. Costs nothing before the first and a minute after the last. */
+export class EventLoopDelay {
+  private histogram: IntervalHistogram | undefined;
+  private idle: NodeJS.Timeout | undefined;
+
+  /** Mean delay since the last call, in ms; 0 at the first, which begins to measure. */
+  read(): number {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => this.stop(), IDLE).unref();
+    if (!this.histogram) {
+      this.histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
+      this.histogram.enable();
+      return 0;
+    }
+    // The histogram counts the sampling interval, too.
+    const mean = this.histogram.mean / 1e6 - RESOLUTION;
+    this.histogram.reset();
+    return Number.isFinite(mean) && mean > 0 ? Number(mean.toFixed(1)) : 0;
+  }
+
+  stop(): void {
+    clearTimeout(this.idle);
+    this.histogram?.disable();
+    this.histogram = undefined;
+  }
+}

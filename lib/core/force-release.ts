@@ -1,0 +1,34 @@
+import { inspect } from 'node:util';
+import { LockConfigurationError } from './errors.js';
+import type { LockStore } from './lock-store.js';
+
+/** How a lock is taken away from its holder. */
+export interface ForceReleaseOptions {
+  /**
+   * The fencing token of the holder that is meant, as `inspect` and `query` show it: the lock is left alone if another holds it
+   * by now (LockHolderChangedError). Default: whichever holder there is.
+   */
+  token?: number | undefined;
+}
+
+/** @throws LockConfigurationError for a token that cannot work */
+export function namedToken(options: unknown, { fencing, kind }: LockStore): number | undefined {
+  if (options === undefined) return undefined;
+  if (typeof options !== 'object' || options === null)
+    refuse('What forceRelease is given must be an object', options);
+  const { token } = options as { readonly token?: unknown };
+  if (token === undefined) return undefined;
+  if (typeof token !== 'number' || !Number.isSafeInteger(token) || token <= 0) {
+    refuse('The token of a forced release must be a fencing token, as inspect shows it', token);
+  }
+  if (fencing) return token;
+  throw new LockConfigurationError(
+    `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: leave the token out.`,
+  );
+}
+
+function refuse(sentence: string, got: unknown): never {
+  throw new LockConfigurationError(
+    `${sentence}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
+  );
+}

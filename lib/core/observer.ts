@@ -1,0 +1,103 @@
+import { inspect } from 'node:util';
+import { LockConfigurationError } from './errors.js';
+import { withLabels } from './labelled-snapshot.js';
+import type { LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
+import type { LockSnapshot, LockStore } from './lock-store.js';
+import { describeDomain, wholeNumber } from './option-domains.js';
+import { assemble } from './overview.js';
+import type { PeerAnswers, PeerQuestion } from './peers.js';
+import { requireKey } from './several-keys.js';
+import { addFromStore } from './store-knowledge.js';
+import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
+
+/** How long `query` waits for the answers of other processes, ms. */
+const QUERY_TIMEOUT = 500;
+/** How long `inspect` waits for the labels that only other processes know, ms. */
+const LABEL_TIMEOUT = 250;
+
+/** Shows the locks of all processes: each tells what it knows of its own, and the store tells the rest. */
+export class Observer {
+  constructor(
+    private readonly store: LockStore,
+    private readonly ownReport: (question: PeerQuestion) => ProcessReport,
+  ) {
+    if (store.peers) store.peers.onAsked = ownReport;
+  }
+
+  /** @throws LockConfigurationError, LockStoreUnavailableError */
+  async query(query: LockQuery = {}): Promise<LockOverview> {
+    const { question, timeout, orphans } = checked(query);
+    let answers = await this.ask(question, timeout);
+    let cycles: FoundCycle[] = findCycles(answers.reports);
+    let confirmed: LockOverview['cycles'] = [];
+    if (cycles.length > 0) {
+      const earlier = cycles;
+      answers = await this.ask(question, timeout);
+      cycles = findCycles(answers.reports);
+      confirmed = seenTwice(earlier, cycles);
+    }
+    const overview: LockOverview = { ...assemble(answers), cycles: confirmed };
+    await addFromStore(this.store, overview, { key: question.key, orphans });
+    return overview;
+  }
+
+  /** What the store shows of `key`, with the labels that the processes of its holder and its waiters know. */
+  async inspect(key: string): Promise<LockSnapshot> {
+    const snapshot = await this.store.inspect(requireKey(key));
+    const { peers } = this.store;
+    if (!peers) return snapshot;
+    const clients = clientsOf(snapshot).filter((client) => client !== peers.self.clientId);
+    const own = this.ownReport({ key });
+    const others = clients.length === 0 ? undefined : await this.askQuietly({ key }, clients);
+    return withLabels(snapshot, [own, ...(others?.reports ?? [])]);
+  }
+
+  private async ask(question: PeerQuestion, timeout: number): Promise<PeerAnswers> {
+    const others = (await this.store.peers?.ask(question, timeout)) ?? NO_ANSWERS;
+    return { ...others, reports: [this.ownReport(question), ...others.reports] };
+  }
+
+  /** Labels are for people: a snapshot without them is still right. */
+  private async askQuietly(question: PeerQuestion, clients: string[]): Promise<PeerAnswers | undefined> {
+    try {
+      return await this.store.peers?.ask(question, LABEL_TIMEOUT, clients);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const NO_ANSWERS: PeerAnswers = { reports: [], silent: [], problems: [] };
+
+function clientsOf({ holder, waiters }: LockSnapshot): string[] {
+  const clients = new Set<string>();
+  if (holder?.client !== undefined) clients.add(holder.client);
+  for (const { client } of waiters) if (client !== undefined) clients.add(client);
+  return [...clients];
+}
+
+function checked(query: unknown): { question: PeerQuestion; timeout: number; orphans: boolean } {
+  if (typeof query !== 'object' || query === null) refuse('query', 'an object', query);
+  const {
+    key,
+    orphans = false,
+    timeout = QUERY_TIMEOUT,
+    ...others
+  } = query as Record<keyof LockQuery, unknown>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    throw new LockConfigurationError(
+      `There is no option ${inspect(unknown)} of query. The options are: key, orphans, timeout.`,
+    );
+  }
+  if (typeof orphans !== 'boolean') refuse('orphans', 'true or false', orphans);
+  const whole = wholeNumber('query.timeout', timeout);
+  if (whole === undefined) refuse('timeout', describeDomain('query.timeout'), timeout);
+  return { question: key === undefined ? {} : { key: requireKey(key) }, timeout: whole, orphans };
+}
+
+function refuse(option: string, expected: string, got: unknown): never {
+  throw new LockConfigurationError(
+    `${option === 'query' ? 'What query is given' : `The option ${option} of query`} must be ${expected}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
+  );
+}

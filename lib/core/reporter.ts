@@ -1,0 +1,102 @@
+import type { ActiveGrants } from './active-grants.js';
+import { EventLoopDelay } from './event-loop-delay.js';
+import { openLocks } from './hold-scope.js';
+import type { ActiveGrant } from './hold.js';
+import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
+import type { Owners } from './owners.js';
+import type { PeerQuestion } from './peers.js';
+import type { Shutdown } from './shutdown.js';
+import { VERSION } from './version.js';
+import type { Wait } from './wait.js';
+
+/** How many holds, and how many waits, a report has at most. */
+export const MOST_REPORTED = 1_000;
+/** How much of a key or label is reported. */
+const LONGEST_KEY = 1_024;
+const LONGEST_LABEL = 128;
+
+/** Tells what this engine holds and waits for. */
+export class Reporter {
+  private readonly delay = new EventLoopDelay();
+
+  constructor(
+    private readonly self: ClientIdentity,
+    private readonly shutdown: Shutdown,
+    private readonly grants: ActiveGrants,
+    private readonly owners: Owners,
+  ) {}
+
+  report({ key }: PeerQuestion): ProcessReport {
+    const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
+    const holds = oldest(this.grants.present(), fits);
+    const waits = oldest(this.shutdown.waiting(), fits);
+    return {
+      ...this.self,
+      version: VERSION,
+      eventLoopDelay: this.delay.read(),
+      holds: holds.items.map(describeHold),
+      waits: waits.items.map((wait) => this.describeWait(wait)),
+      truncated: holds.truncated || waits.truncated,
+    };
+  }
+
+  stop(): void {
+    this.delay.stop();
+  }
+
+  private describeWait(wait: Wait): WaitReport {
+    const { key, call, place, traceId } = wait;
+    return {
+      key: shortened(key),
+      ...labelOf(call.label),
+      waitingFor: performance.now() - call.askedAt,
+      ...(place && { ahead: place.ahead }),
+      ...(place?.id !== undefined && { id: place.id }),
+      inside: this.keysAround(wait),
+      ...(traceId !== undefined && { traceId }),
+    };
+  }
+
+  /** The keys of this engine that the waiting flow, or owner, holds. */
+  private keysAround({ call }: Wait): string[] {
+    const keys = new Set<string>();
+    for (const lock of openLocks(call.scope)) {
+      for (const { held } of lock.holds) if (held.keeper === this.grants) keys.add(shortened(held.key));
+    }
+    for (const { held } of call.taken ?? []) keys.add(shortened(held.key));
+    if (call.owner !== undefined) {
+      for (const key of this.owners.keysOf(call.owner)) keys.add(shortened(key));
+    }
+    return [...keys];
+  }
+}
+
+function describeHold({ key, call, heldFor, grant, lease, traceId }: ActiveGrant): HoldReport {
+  const { state } = lease;
+  return {
+    key: shortened(key),
+    ...labelOf(call.label),
+    heldFor,
+    token: grant.token ?? 0,
+    state: state === 'released' ? 'held' : state,
+    ...(traceId !== undefined && { traceId }),
+  };
+}
+
+function labelOf(label: string): { label?: string } {
+  return label === '' ? {} : { label: label.slice(0, LONGEST_LABEL) };
+}
+
+function shortened(key: string): string {
+  return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
+}
+
+function oldest<T>(all: Iterable<T>, fits: (item: T) => boolean): { items: T[]; truncated: boolean } {
+  const items: T[] = [];
+  for (const item of all) {
+    if (!fits(item)) continue;
+    if (items.length === MOST_REPORTED) return { items, truncated: true };
+    items.push(item);
+  }
+  return { items, truncated: false };
+}

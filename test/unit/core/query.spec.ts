@@ -1,0 +1,124 @@
+import { LockConfigurationError, LockHolderChangedError } from '../../../lib/core/errors.js';
+import { bench, type Bench } from './support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+const asked = { waitTime: 10_000 };
+
+describe('query', () => {
+  it('shows the holds and waits of this process, with labels and in the order of service', async () => {
+    const lock = await b.engine.acquire('order:1', { label: 'Orders.pay' });
+    const first = b.engine.withLock('order:1', () => undefined, { ...asked, label: 'Orders.ship' });
+    const second = b.engine.withLock('order:1', () => undefined, asked);
+
+    const { locks, processes, cycles, silent, problems } = await b.engine.query();
+    expect(locks).toMatchObject([
+      {
+        key: 'order:1',
+        holder: { pid: process.pid, label: 'Orders.pay', token: lock.token, state: 'held' },
+        waiters: [
+          { pid: process.pid, label: 'Orders.ship', ahead: 0, inside: [] },
+          { pid: process.pid, ahead: 1, inside: [] },
+        ],
+        orphan: false,
+      },
+    ]);
+    expect(processes).toHaveLength(1);
+    expect(processes[0]!.holds[0]!.heldFor).toBeGreaterThanOrEqual(0);
+    expect([cycles, silent, problems]).toEqual([[], [], []]);
+    await lock.release();
+    await Promise.all([first, second]);
+    expect((await b.engine.query()).locks).toEqual([]);
+  });
+
+  it('shows one key only, if asked for one', async () => {
+    const [one, two] = await Promise.all([b.engine.acquire('order:1'), b.engine.acquire('order:2')]);
+    const { locks } = await b.engine.query({ key: 'order:2' });
+    expect(locks.map(({ key }) => key)).toEqual(['order:2']);
+    await Promise.all([one.release(), two.release()]);
+  });
+
+  it('tells inside which holds a flow waits: of its scope, of its owner, and of its own call', async () => {
+    const busy = await b.engine.acquire('z');
+    const waits = b.engine.withLock('a', () =>
+      b.engine.acquire(['b', 'z'], { ...asked, label: 'nested' }).then((lock) => lock.release()),
+    );
+    const owned = await b.engine.acquire('c', { owner: 'me' });
+    const ofOwner = b.engine.acquire('z', { ...asked, owner: 'me', label: 'owner' });
+    await new Promise(setImmediate);
+
+    const { processes } = await b.engine.query();
+    expect(processes[0]!.waits).toMatchObject([
+      { key: 'z', label: 'owner', inside: ['c'] },
+      { key: 'z', label: 'nested', inside: ['a', 'b'] },
+    ]);
+    await busy.release();
+    await (await ofOwner).release();
+    await waits;
+    await owned.release();
+  });
+
+  it('finds two flows of one process that wait for each other', async () => {
+    const flow = (
+      mine: string,
+      other: string,
+      arrived: () => void,
+      both: Promise<unknown>,
+    ): Promise<unknown> =>
+      b.engine.withLock(mine, async () => {
+        arrived();
+        await both;
+        return b.engine.withLock(other, () => undefined, { waitTime: 2_000 });
+      });
+    let one!: () => void;
+    let two!: () => void;
+    const both = Promise.all([new Promise<void>((go) => (one = go)), new Promise<void>((go) => (two = go))]);
+    const flows = Promise.allSettled([flow('a', 'b', one, both), flow('b', 'a', two, both)]);
+    await both;
+    await new Promise(setImmediate);
+
+    const { cycles } = await b.engine.query();
+    expect(cycles.map(({ steps }) => steps.map(({ holds, waitsFor }) => `${holds} > ${waitsFor}`))).toEqual([
+      ['b > a', 'a > b'],
+    ]);
+    b.engine.beginShutdown();
+    await b.engine.close();
+    await flows;
+  });
+
+  it.each([
+    [{ keys: 'a' }, /no option 'keys'/],
+    [{ timeout: 0 }, /timeout of query must be a number of milliseconds from 1/],
+    [{ orphans: 'yes' }, /orphans of query must be true or false/],
+    [null, /must be an object/],
+  ])('refuses %j with a sentence', async (query, sentence) => {
+    const error = await b.engine.query(query as object).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect((error as LockConfigurationError).details).toMatch(sentence);
+  });
+});
+
+describe('forceRelease with a token', () => {
+  it('ends the hold that has the token', async () => {
+    const lock = await b.engine.acquire('order:1');
+    expect(await b.engine.forceRelease('order:1', { token: lock.token })).toBe(true);
+    expect(lock.state).toBe('lost');
+  });
+
+  it('changes nothing if another holds the lock, and names its token', async () => {
+    const lock = await b.engine.acquire('order:1');
+    const error = await b.engine.forceRelease('order:1', { token: 1 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockHolderChangedError);
+    expect(error).toMatchObject({ code: 'HOLDER_CHANGED', status: 409, presentToken: lock.token });
+    expect(lock.state).toBe('held');
+    await lock.release();
+  });
+
+  it.each([0, -1, 1.5, '7'])('refuses the token %p', async (token) => {
+    await expect(b.engine.forceRelease('order:1', { token: token as number })).rejects.toThrow(
+      LockConfigurationError,
+    );
+  });
+});
