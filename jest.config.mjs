@@ -5,6 +5,7 @@ const common = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-fair-lock$': '<rootDir>/lib/index.ts',
+    '^nestjs-fair-lock/(?!package\\.json)(.+)$': '<rootDir>/lib/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

@@ -4,7 +4,8 @@ import { LockConfigurationError } from '../core/errors.js';
 import { FairLockFilter } from './fair-lock.filter.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
-import { DEFAULT_NAME, getFairLockToken } from './fair-lock.tokens.js';
+import { createStore, type StoreFactory } from './fair-lock.store-factory.js';
+import { DEFAULT_NAME, getFairLockToken, getStoreFactoryToken } from './fair-lock.tokens.js';
 import { prepareGateways } from './gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './registrations.js';
 
@@ -64,12 +65,17 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
   }
   return [
     { provide: FAIR_LOCK_NAME, useValue: name },
+    { provide: getStoreFactoryToken(name), useValue: createStore },
     {
       provide: FAIR_LOCK_REGISTRATION,
-      inject: [GIVEN_OPTIONS, ModulesContainer],
-      useFactory: async (given: FairLockModuleOptions, modules: ModulesContainer) => {
+      inject: [GIVEN_OPTIONS, ModulesContainer, getStoreFactoryToken(name)],
+      useFactory: async (
+        given: FairLockModuleOptions,
+        modules: ModulesContainer,
+        createStore: StoreFactory,
+      ) => {
         refuseSecondOf(name, modules);
-        const registration = new FairLockRegistration(name, given);
+        const registration = new FairLockRegistration(name, given, createStore);
         const { requestScope } = registration.options;
         await prepareGateways(modules, { requestScope, filter });
         return registration;

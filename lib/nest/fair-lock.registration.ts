@@ -3,7 +3,7 @@ import { LockEngine } from '../core/lock-engine.js';
 import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
 import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
 import { FairLockService } from './fair-lock.service.js';
-import { createStore } from './fair-lock.store-factory.js';
+import { type StoreFactory } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
 /**
@@ -16,7 +16,11 @@ export class FairLockRegistration {
   private engine: LockEngine | undefined;
 
   /** @throws LockConfigurationError for an option that cannot work */
-  constructor(name: string, given: FairLockModuleOptions) {
+  constructor(
+    name: string,
+    given: FairLockModuleOptions,
+    private readonly createStore: StoreFactory,
+  ) {
     this.logger = new Logger(name === DEFAULT_NAME ? 'FairLock' : `FairLock:${name}`);
     this.options = resolveOptions(given);
     const advice = adviseOn(this.options);
@@ -25,7 +29,7 @@ export class FairLockRegistration {
 
   createService(): FairLockService {
     const { options, logger } = this;
-    const store = createStore(options, (message) => logger.warn(message));
+    const store = this.createStore(options, (message) => logger.warn(message));
     this.engine = new LockEngine(store, {
       waitTime: options.waitTime,
       maxQueue: options.maxQueue,

@@ -5,14 +5,17 @@ import { RedisLockStore } from '../stores/redis/redis-lock-store.js';
 import { RedissonLockStore } from '../stores/redisson/redisson-lock-store.js';
 
 /**
- * The one place that chooses a store.
+ * Makes the store of one registration.
  *
  * @param onWarning told what an operator should know; never contains credentials
  */
-export function createStore(
+export type StoreFactory = (
   options: ResolvedFairLockOptions,
   onWarning: (message: string) => void,
-): LockStore {
+) => LockStore;
+
+/** The one place that chooses a store. */
+export const createStore: StoreFactory = (options, onWarning) => {
   switch (options.store) {
     case 'memory':
       return new MemoryLockStore();
@@ -38,4 +41,4 @@ export function createStore(
         onWarning,
       });
   }
-}
+};

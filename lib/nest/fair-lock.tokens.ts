@@ -1,5 +1,6 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from './fair-lock.service.js';
+import { type StoreFactory } from './fair-lock.store-factory.js';
 
 /** The name of a registration that was given none. */
 export const DEFAULT_NAME = 'default';
@@ -11,6 +12,11 @@ export const DEFAULT_NAME = 'default';
  */
 export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<FairLockService> {
   return name === DEFAULT_NAME ? FairLockService : `FairLockService:${name}`;
+}
+
+/** Within one registration: what makes its store. A test puts a store of its own in its place. */
+export function getStoreFactoryToken(name: string = DEFAULT_NAME): InjectionToken<StoreFactory> {
+  return `FairLockStoreFactory:${name}`;
 }
 
 /**

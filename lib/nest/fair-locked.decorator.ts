@@ -48,6 +48,7 @@ export function FairLocked<
     const wrapped = wrap(locked);
     keepIdentity(method as Callable, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
+    LockedMethod.mark(target, property, locked);
     Inject(getFairLockToken(options?.name))(target, locked.serviceProperty);
   };
 }

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
@@ -14,6 +15,9 @@ import { isAsyncIterable, methodKind, type MethodKind, streamKindOf } from './me
 
 /** Any function, as its wrapper calls it. */
 export type Callable = (this: unknown, ...args: unknown[]) => unknown;
+
+/** On a class, by method: its LockedMethod. The same symbol in every copy of this package. */
+const LOCKED_METHOD = Symbol.for('nestjs-fair-lock:locked-method');
 
 type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly string[];
 
@@ -49,6 +53,30 @@ export class LockedMethod {
     this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
     this.acquireOptions = { ...acquireOptions, label: this.where };
+  }
+
+  /** Notes on the class that the method is locked: for tools that look at it from outside. */
+  static mark(target: object, property: string | symbol, locked: LockedMethod): void {
+    Reflect.defineMetadata(LOCKED_METHOD, locked, target, property);
+  }
+
+  /** How the method of `self` locks; undefined where it is not decorated, also where it overrides one that is. */
+  static of(self: object, property: string | symbol): LockedMethod | undefined {
+    let owner: object | null = self;
+    while (owner && !Object.hasOwn(owner, property)) owner = Object.getPrototypeOf(owner) as object | null;
+    return owner
+      ? (Reflect.getOwnMetadata(LOCKED_METHOD, owner, property) as LockedMethod | undefined)
+      : undefined;
+  }
+
+  /**
+   * The keys of a call with these arguments.
+   *
+   * @throws LockKeyError where an argument makes no key
+   */
+  keys(self: unknown, args: readonly unknown[]): readonly string[] {
+    const keys = this.keysOf(self, args);
+    return typeof keys === 'string' ? [keys] : keys;
   }
 
   async promise(self: unknown, args: unknown[]): Promise<unknown> {

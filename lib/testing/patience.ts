@@ -1,0 +1,42 @@
+import { AssertionError } from 'node:assert';
+
+/** Taken when this file is loaded, so that fake timers installed later do not stop them. */
+const { setTimeout: start, clearTimeout: stop } = globalThis;
+
+/** How long a helper of the probe waits. */
+export interface WithinOptions {
+  /** Milliseconds of real time, also under fake timers, after which the helper fails. Default 2,000. */
+  within?: number | undefined;
+}
+
+const DEFAULT_WITHIN = 2_000;
+
+/** Fails a test. Every test runner shows the message of an AssertionError. */
+export function fail(message: string): never {
+  throw failure(message);
+}
+
+function failure(message: string): AssertionError {
+  return new AssertionError({ message, operator: 'fail', stackStartFn: fail });
+}
+
+/**
+ * Resolves as `promise` does, unless that takes too long.
+ *
+ * @param describe the message of the failure
+ */
+export async function within<T>(
+  promise: Promise<T>,
+  describe: () => string,
+  { within: limit = DEFAULT_WITHIN }: WithinOptions = {},
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_, reject) => {
+    timer = start(() => reject(failure(`${describe()} (waited ${limit} ms)`)), limit);
+  });
+  try {
+    return await Promise.race([promise, tooLong]);
+  } finally {
+    stop(timer);
+  }
+}

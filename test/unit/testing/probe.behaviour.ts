@@ -1,0 +1,266 @@
+import { Test, type TestingModule } from '@nestjs/testing';
+import {
+  FairLockModule,
+  FairLockService,
+  LockConfigurationError,
+  LockKeyError,
+  LockLostError,
+  LockStoreUnavailableError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
+import { FairLockProbe, FairLockTestingModule, getFairLockProbeToken } from 'nestjs-fair-lock/testing';
+import { deferred } from '../../support/waiting.js';
+import { AppModule, CarelessOrders, Orders } from './shop.js';
+
+/** What jest's and vitest's fake timers have in common. */
+export interface FakeTimers {
+  useFakeTimers(): unknown;
+  useRealTimers(): unknown;
+  advanceTimersByTimeAsync(ms: number): Promise<unknown>;
+}
+
+/** Real milliseconds after which a helper fails where it is meant to fail. */
+const BRIEFLY = { within: 100 };
+
+export function describeProbe(timers: FakeTimers): void {
+  let module: TestingModule;
+  let orders: Orders;
+  let careless: CarelessOrders;
+  let locks: FairLockProbe;
+
+  beforeEach(async () => {
+    module = await Test.createTestingModule({
+      imports: [FairLockTestingModule.forRoot()],
+      providers: [Orders, CarelessOrders],
+    }).compile();
+    await module.init();
+    orders = module.get(Orders);
+    careless = module.get(CarelessOrders);
+    locks = module.get(FairLockProbe);
+  });
+
+  afterEach(async () => {
+    timers.useRealTimers();
+    await module.close();
+  });
+
+  describe('keysOf', () => {
+    it('tells the keys that a call would take, and calls nothing', () => {
+      expect(locks.keysOf(orders, 'pay', '42')).toEqual(['order:42']);
+      expect(locks.keysOf(orders, 'cancel', { id: '42' })).toEqual(['order:42']);
+      expect(locks.keysOf(orders, 'transfer', 'bob', 'ann')).toEqual(['account:bob', 'account:ann']);
+      expect(orders.log).toEqual([]);
+    });
+
+    it('fails on a method without a lock, also where that overrides one that has it', () => {
+      expect(() => locks.keysOf(orders, 'look', '42')).toThrow(LockConfigurationError);
+      expect(() => locks.keysOf(careless, 'pay', '42')).toThrow('CarelessOrders.pay is not decorated');
+    });
+
+    it('fails on arguments that make no key', () => {
+      expect(() => locks.keysOf(orders, 'pay', undefined as unknown as string)).toThrow(LockKeyError);
+    });
+  });
+
+  describe('hold and waitForLine', () => {
+    it('keep calls in line until the test lets them go', async () => {
+      const held = await locks.hold('order:42');
+      const paying = [orders.pay('42'), orders.pay('42')];
+      await locks.waitForLine('order:42', 2);
+      expect(orders.log).toEqual([]);
+      await held.release();
+      expect(await Promise.all(paying)).toEqual(['paid 42', 'paid 42']);
+      expect(orders.log).toHaveLength(4);
+    });
+
+    it('take what keysOf tells, all of it', async () => {
+      const held = await locks.hold(locks.keysOf(orders, 'transfer', 'bob', 'ann'));
+      expect(held.keys).toEqual(['account:ann', 'account:bob']);
+      const transfer = orders.transfer('bob', 'ann');
+      await locks.waitForLine('account:ann');
+      await held.release();
+      await held.release();
+      expect(await transfer).toBe('bob to ann');
+    });
+
+    it('wait for a busy lock, and fail where it is not given back', async () => {
+      const first = await locks.hold('order:42');
+      await expect(locks.hold(['order:1', 'order:42'], BRIEFLY)).rejects.toThrow(
+        'The lock "order:42" was not given to hold() (waited 100 ms)',
+      );
+      const second = locks.hold('order:42');
+      await first.release();
+      await (await second).release();
+      // What the hold that failed had taken is free again.
+      await (await locks.hold('order:1')).release();
+    });
+
+    it('fail where a call takes no lock, or another one', async () => {
+      const held = await locks.hold(['order:42', 'account:ann']);
+      await orders.look('42');
+      await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(
+        '1 in line for "order:42" were expected; none waits',
+      );
+      const transfer = orders.transfer('ann', 'bob');
+      await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(
+        'none waits. Others wait for "account:ann"',
+      );
+      await held.release();
+      await transfer;
+    });
+
+    it('show that a method skips its work while another holds the lock', async () => {
+      const held = await locks.hold('report');
+      expect(await orders.report()).toBeUndefined();
+      await held.release();
+      expect(await orders.report()).toBe('reported');
+    });
+  });
+
+  describe('lose', () => {
+    it('takes the lock from a method, whose signal aborts', async () => {
+      const begun = deferred();
+      const counting = orders.count(begun.resolve);
+      await begun.promise;
+      await locks.lose('count');
+      expect(await counting).toBeInstanceOf(LockLostError);
+    });
+
+    it('fails where nothing is held', async () => {
+      const looking = orders.look('42');
+      await expect(locks.lose('order:42')).rejects.toThrow('"order:42" cannot be lost: it is not held');
+      await looking;
+    });
+  });
+
+  describe('failNext', () => {
+    it('refuses the next request, and only that', async () => {
+      const gone = new LockStoreUnavailableError('unreachable', 'Redis is away.');
+      await expect(locks.failNext('order:42', gone, () => orders.pay('42'))).rejects.toBe(gone);
+      expect(orders.log).toEqual([]);
+      expect(await orders.pay('42')).toBe('paid 42');
+    });
+
+    it('shows what a method does instead when the lock is not to be had', async () => {
+      const busy = new LockTimeoutError('report', 0);
+      expect(await locks.failNext('report', busy, () => orders.report())).toBeUndefined();
+    });
+
+    it('fails where the call does not ask for the lock, and leaves nothing behind', async () => {
+      const busy = new LockTimeoutError('order:42', 0);
+      await expect(locks.failNext('order:42', busy, () => orders.look('42'))).rejects.toThrow(
+        'The call ended without asking for the lock "order:42"',
+      );
+      await expect(locks.failNext('order:42', busy, () => careless.pay('42'))).rejects.toThrow(
+        'without asking',
+      );
+      expect(await orders.pay('42')).toBe('paid 42');
+    });
+  });
+
+  describe('assertSerialized', () => {
+    it('passes where all calls wait for one lock, in their order', async () => {
+      const calls = [() => orders.pay('42'), () => orders.cancel({ id: '42' }), () => orders.pay('42')];
+      expect(await locks.assertSerialized('order:42', calls)).toEqual(['paid 42', 'cancelled 42', 'paid 42']);
+      expect(orders.log).toEqual(['pay 42 begins', 'pay 42 ends', 'pay 42 begins', 'pay 42 ends']);
+    });
+
+    it('passes where calls take the lock among others', async () => {
+      const calls = [() => orders.transfer('ann', 'zoe'), () => orders.transfer('ann', 'zoe')];
+      expect(await locks.assertSerialized('account:zoe', calls)).toEqual(['ann to zoe', 'ann to zoe']);
+    });
+
+    it.each([
+      ['has no lock', () => orders.look('42')],
+      ['overrides one that has a lock', () => careless.pay('42')],
+      ['takes another lock', () => orders.pay('7')],
+      ['gives up at once', () => orders.report()],
+    ])('fails where a method %s', async (_, call: () => Promise<unknown>) => {
+      const asserted = locks.assertSerialized('order:42', [() => orders.pay('42'), call]);
+      await expect(asserted).rejects.toThrow('Call 2 ended while the test held "order:42"');
+    });
+
+    it('says with what a call ended', async () => {
+      const failing = (): never => {
+        throw new RangeError('no such order');
+      };
+      const asserted = locks.assertSerialized('order:42', [failing, failing]);
+      await expect(asserted).rejects.toThrow(
+        "Call 1 ended, with 'RangeError: no such order' while the test held",
+      );
+    });
+
+    it('fails where a call waits for something else', async () => {
+      const other = await locks.hold('order:7');
+      const pay = orders.pay.bind(orders);
+      const asserted = locks.assertSerialized('order:42', [() => pay('42'), () => pay('7')]);
+      await locks.waitForLine('order:7');
+      await other.release();
+      await expect(asserted).rejects.toThrow(
+        '2 calls were to take the lock "order:42"; it was taken 1 time.',
+      );
+    });
+
+    it('fails where a call never comes', async () => {
+      const never = (): Promise<void> => new Promise(() => undefined);
+      await expect(locks.assertSerialized('order:42', [never, never], BRIEFLY)).rejects.toThrow(
+        '2 calls were to wait for "order:42"; none waits (waited 100 ms)',
+      );
+      await expect(locks.assertSerialized('order:42', [never])).rejects.toThrow('two calls or more');
+    });
+  });
+
+  describe('fake timers', () => {
+    it('end a wait when the test says so', async () => {
+      timers.useFakeTimers();
+      const held = await locks.hold('order:42');
+      const outcome = orders.pay('42').catch((error: unknown) => error);
+      await locks.waitForLine('order:42', 1);
+      await timers.advanceTimersByTimeAsync(59_999);
+      await locks.waitForLine('order:42', 1);
+      await timers.advanceTimersByTimeAsync(1);
+      expect(await outcome).toBeInstanceOf(LockTimeoutError);
+      await held.release();
+    });
+
+    it('end a lease when the test says so', async () => {
+      timers.useFakeTimers();
+      const lock = await module.get(FairLockService).acquire('order:42', { leaseTime: 5_000 });
+      await timers.advanceTimersByTimeAsync(4_000);
+      expect(lock.state).toBe('held');
+      await timers.advanceTimersByTimeAsync(2_000);
+      expect(lock.signal.aborted).toBe(true);
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+      await lock.release();
+    });
+
+    it('do not stop the patience of a helper', async () => {
+      timers.useFakeTimers();
+      await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow('(waited 100 ms)');
+    });
+  });
+
+  it('stands in for the store of a whole application, whatever its options say', async () => {
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    const probe = FairLockTestingModule.replaceIn(builder);
+    const app = await (await builder.compile()).init();
+    const paying = app.get(Orders);
+    await probe.assertSerialized('order:42', [() => paying.pay('42'), () => paying.pay('42')]);
+    await app.close();
+  });
+
+  it('watches each registration on its own', async () => {
+    const builder = Test.createTestingModule({
+      imports: [
+        FairLockTestingModule.forRoot({ name: 'billing' }),
+        FairLockModule.forRoot({ name: 'stock', store: 'memory' }),
+      ],
+    });
+    const stock = FairLockTestingModule.replaceIn(builder, 'stock');
+    const app = await (await builder.compile()).init();
+    const billing = app.get<FairLockProbe>(getFairLockProbeToken('billing'));
+    await using _held = await billing.hold('a');
+    await (await stock.hold('a', BRIEFLY)).release();
+    await app.close();
+  });
+}
