@@ -128,7 +128,11 @@ export const HISTORIC: readonly Exhibit[] = [
         'line.nextBeat = Infinity;',
       ),
     ],
-    proof: simulation('cut', 'crash'),
+    // Not by simulation: a connection that comes back asks for a heartbeat of its own.
+    proof: test(
+      'unit/redis/line/heartbeat.spec.ts',
+      'a failed heartbeat makes the hold uncertain and is tried again',
+    ),
   },
   {
     of: 'queue and deadlines out of step: a script fails (Redisson 4153, 5989, 2513)',
