@@ -37,7 +37,7 @@ export default {
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [
-    project('no redis', ['unit', 'types']),
+    project('no redis', ['unit', 'types', 'museum']),
     project('redis', ['contract', 'integration', 'nest', 'simulation'], {
       globalSetup: '<rootDir>/test/support/redis.setup.ts',
       globalTeardown: '<rootDir>/test/support/redis.teardown.ts',

@@ -205,6 +205,21 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
+    of: 'M2 the reply to a renewal touches only its own hold',
+    what: 'it touches whatever is held when it comes',
+    mutations: [
+      inStore(
+        'line/grant.ts',
+        '  if (line.run !== run) return;\n  const { status',
+        '  run = line.run ?? run;\n  const { status',
+      ),
+    ],
+    proof: test(
+      'unit/redis/line/grant.spec.ts',
+      'M2: the reply to a renewal touches only the hold whose token was sent with it',
+    ),
+  },
+  {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
     mutations: [inScript('release', 'if holder ~= client or first ~= own then', 'if holder ~= client then')],
@@ -247,6 +262,21 @@ export const RULES: readonly Exhibit[] = [
     proof: test(
       'unit/redis/line/requests.spec.ts',
       'M6: when another server answers, all requests in line ask again',
+    ),
+  },
+  {
+    of: 'M6 an old acknowledgement does not count',
+    what: 'the reply to any command satisfies the need to ask',
+    mutations: [
+      inStore(
+        'line/requests.ts',
+        'if (reply.order > waiter.confirmAfter) waiter.confirmAfter',
+        'waiter.confirmAfter',
+      ),
+    ],
+    proof: test(
+      'unit/redis/line/requests.spec.ts',
+      'M6: a reply to a command from before the need arose does not satisfy it',
     ),
   },
   {

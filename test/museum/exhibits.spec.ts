@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { HISTORIC } from './historic.js';
+import { RULES } from './rules.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
+
+/** The museum itself takes many minutes; this says at once when the code or a test has moved on. */
+describe('the exhibits of the museum', () => {
+  const exhibits = [...HISTORIC, ...RULES].map((exhibit) => ({
+    ...exhibit,
+    title: `${exhibit.of}: ${exhibit.what}`,
+  }));
+
+  test.each(exhibits)('$title', ({ mutations, proof }) => {
+    for (const { file, from } of mutations) {
+      const places = read(`lib/${file}`).split(from).length - 1;
+      expect({ file, from, places }).toEqual({ file, from, places: 1 });
+    }
+    if (proof.by === 'test') expect(read(`test/${proof.file}`)).toContain(proof.name);
+  });
+});
