@@ -53,6 +53,17 @@ export default tseslint.config(
     },
   },
   {
+    files: ['lib/board/page/*.js'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['document', 'location', 'addEventListener', 'scrollTo', 'requestAnimationFrame']
+          .concat('setTimeout', 'clearTimeout', 'fetch', 'EventSource', 'HTMLInputElement')
+          .map((name) => [name, 'readonly']),
+      ),
+    },
+    rules: { 'max-lines': ['error', { max: MAX_LINES }] },
+  },
+  {
     files: ['**/*.ts', '**/*.mts'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },

@@ -1,0 +1,149 @@
+import {
+  BadRequestException,
+  Body,
+  type CanActivate,
+  ConflictException,
+  Controller,
+  ForbiddenException,
+  Get,
+  Headers,
+  HttpCode,
+  Inject,
+  NotFoundException,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+  ServiceUnavailableException,
+  type Type,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
+import { BoardFeed } from './board-feed.js';
+import { EventStream } from './event-stream.js';
+import { page, type PageFile } from './page.generated.js';
+
+export interface BoardSettings {
+  readonly name: string;
+  readonly readOnly: boolean;
+}
+
+export const BOARD_SETTINGS = Symbol('FairLock: settings of the board');
+
+/** Only a script of the page itself can send it: a form of another site cannot. */
+const COMMAND_HEADER = 'x-fair-lock-board';
+
+/** What Express and Fastify have in common. */
+interface PlatformRequest {
+  readonly originalUrl?: string;
+  readonly url: string;
+}
+
+/**
+ * The page, its files, its data and its one command. Answers are sent here and not returned, since an interceptor that wraps
+ * what handlers return would wrap the page as well.
+ */
+export class FairLockBoardController {
+  constructor(
+    @Inject(BoardFeed) private readonly feed: BoardFeed,
+    @Inject(BOARD_SETTINGS) private readonly settings: BoardSettings,
+    @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
+  ) {}
+
+  @Get()
+  index(@Req() request: PlatformRequest, @Res() response: unknown): void {
+    const { name, readOnly } = this.settings;
+    const file = page['index.html']!;
+    const text = file.text
+      .replaceAll('{{base}}', escapeHtml(baseOf(request)))
+      .replaceAll('{{name}}', escapeHtml(name === DEFAULT_NAME ? '' : name))
+      .replaceAll('{{read-only}}', String(readOnly));
+    this.sendFile(response, { ...file, text });
+  }
+
+  @Get('events')
+  events(@Query('key') key: unknown, @Res() response: unknown): void {
+    if (!this.feed.open) throw new ServiceUnavailableException('The application is closing.');
+    const stream = new EventStream(response, typeof key === 'string' ? key : undefined);
+    stream.onEnd(this.feed.watch(stream));
+  }
+
+  @Get(':file')
+  file(@Param('file') name: string, @Res() response: unknown): void {
+    const file = Object.hasOwn(page, name) ? page[name] : undefined;
+    if (!file || name === 'index.html') throw new NotFoundException('The board has no such file.');
+    this.sendFile(response, file);
+  }
+
+  @Post('force-release')
+  @HttpCode(200)
+  async forceRelease(
+    @Headers(COMMAND_HEADER) command: unknown,
+    @Body() body: unknown,
+    @Res() response: unknown,
+  ): Promise<void> {
+    if (this.settings.readOnly) {
+      throw new ForbiddenException(
+        'The board is read-only. FairLockBoardModule.forRoot({ readOnly: false }) lets it take a lock from its holder.',
+      );
+    }
+    if (command !== 'force-release') {
+      throw new ForbiddenException(
+        `The header ${COMMAND_HEADER}: force-release is missing, so the request may come from another site.`,
+      );
+    }
+    const { key, token } = (body ?? {}) as { key?: unknown; token?: unknown };
+    if (typeof key !== 'string' || typeof token !== 'number' || !Number.isSafeInteger(token)) {
+      throw new BadRequestException(
+        'The body must be { key, token } as JSON, with the fencing token of the hold that is to end.',
+      );
+    }
+    const released = await this.feed.locks.forceRelease(key, { token });
+    if (!released)
+      throw new ConflictException('The lock was released or passed on meanwhile; nothing was done.');
+    this.send(response, 'application/json; charset=utf-8', JSON.stringify({ released }));
+  }
+
+  private sendFile(response: unknown, { type, text }: PageFile): void {
+    this.http.httpAdapter.setHeader(response, 'X-Content-Type-Options', 'nosniff');
+    this.http.httpAdapter.setHeader(response, 'X-Frame-Options', 'SAMEORIGIN');
+    this.http.httpAdapter.setHeader(response, 'Referrer-Policy', 'no-referrer');
+    this.send(response, type, text);
+  }
+
+  private send(response: unknown, type: string, text: string): void {
+    const { httpAdapter } = this.http;
+    httpAdapter.setHeader(response, 'Content-Type', type);
+    httpAdapter.setHeader(response, 'Cache-Control', 'no-cache');
+    httpAdapter.reply(response, text, 200);
+  }
+}
+
+/** A controller class of its own for each board, since path and guards belong to the class. It has no version. */
+export function boardController(
+  path: string,
+  guards: readonly (Type<CanActivate> | CanActivate)[],
+): Type<FairLockBoardController> {
+  const controller = { FairLockBoardController: class extends FairLockBoardController {} }
+    .FairLockBoardController;
+  Controller({ path, version: VERSION_NEUTRAL })(controller);
+  if (guards.length > 0) UseGuards(...guards)(controller);
+  return controller;
+}
+
+/**
+ * What leads from the address of the page to its files, relative, so that a proxy may strip a prefix: nothing after a slash,
+ * else the last segment of the path.
+ */
+function baseOf({ originalUrl, url }: PlatformRequest): string {
+  const [path = ''] = (originalUrl ?? url).split(/[?#]/);
+  const segment = path.slice(path.lastIndexOf('/') + 1);
+  return segment === '' ? '' : `${segment}/`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

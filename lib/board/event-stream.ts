@@ -1,0 +1,50 @@
+import { type ServerResponse } from 'node:http';
+import { type BoardViewer } from './board-feed.js';
+
+/** Bytes that a client has not yet read, beyond which it gets no further events until it has. */
+const MOST_UNREAD = 1_000_000;
+
+/** Node's response, or Fastify's around it. */
+interface PlatformResponse {
+  readonly raw?: ServerResponse;
+  hijack?(): void;
+}
+
+/**
+ * One stream of server-sent events. Written by hand, since `@Sse` would keep all that a slow client does not read; here it
+ * misses what is no longer true.
+ */
+export class EventStream implements BoardViewer {
+  private readonly response: ServerResponse;
+
+  constructor(
+    platform: unknown,
+    readonly key: string | undefined,
+  ) {
+    const fastify = platform as PlatformResponse;
+    fastify.hijack?.();
+    this.response = fastify.raw ?? (platform as ServerResponse);
+    this.response.on('error', () => undefined);
+    this.response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      // `no-transform` keeps compression, and `x-accel-buffering` keeps nginx, from holding events back.
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    });
+    this.response.write('retry: 1000\n\n');
+  }
+
+  /** Calls `listener` when the client or the server has ended the stream. */
+  onEnd(listener: () => void): void {
+    this.response.on('close', listener);
+  }
+
+  send(event: string, json: string): void {
+    if (this.response.writableLength > MOST_UNREAD || this.response.writableEnded) return;
+    this.response.write(`event: ${event}\ndata: ${json}\n\n`);
+  }
+
+  end(): void {
+    this.response.end();
+  }
+}

@@ -1,0 +1,173 @@
+/** What the page knows, and which view shows it. */
+import { h, render } from './dom.js';
+import { connect } from './feed.js';
+import { figures } from './figures.js';
+import { confirmForceRelease } from './force-release.js';
+import { graphView } from './graph.js';
+import { lineView, rememberHolder } from './line.js';
+import { locksView } from './locks.js';
+import { processesView } from './processes.js';
+import { count } from './text.js';
+
+const { base, readOnly } = document.documentElement.dataset;
+const ROWS_A_FRAME = 100;
+const MINUTES = 5;
+
+const main = document.getElementById('main');
+const state = {
+  readOnly: readOnly === 'true',
+  connection: 'wait',
+  overview: undefined,
+  line: undefined,
+  trouble: undefined,
+  history: [],
+  filter: '',
+  rows: ROWS_A_FRAME,
+  view: 'locks',
+  key: undefined,
+};
+const actions = {
+  filter(text) {
+    state.filter = text;
+    state.rows = ROWS_A_FRAME;
+    draw();
+  },
+  forceRelease: (holder) => confirmForceRelease(base, state.key, holder),
+};
+
+const open = connect(base, hear);
+addEventListener('hashchange', () => {
+  route();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+});
+addEventListener('keydown', onKey);
+document.querySelector('.skip').onclick = (event) => {
+  event.preventDefault();
+  main.focus();
+};
+route();
+
+function route() {
+  const [, view = '', rest = ''] = /^#\/([a-z]*)\/?(.*)$/.exec(location.hash) ?? [];
+  state.view = ['lock', 'processes', 'graph'].includes(view) ? view : 'locks';
+  const key = state.view === 'lock' ? decode(rest) : undefined;
+  if (key !== state.key || state.connection === 'wait') {
+    state.key = key;
+    state.line = undefined;
+    open(key);
+  }
+  state.rows = ROWS_A_FRAME;
+  document.title = state.view === 'lock' ? `${key} · Locks` : 'Locks';
+  draw();
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function hear(event, data) {
+  if (event === 'overview') {
+    state.overview = data;
+    state.trouble = undefined;
+    remember(data.totals);
+  } else if (event === 'line') {
+    state.line = data;
+    rememberHolder(data);
+  } else if (event === 'trouble') state.trouble = data.message;
+  else if (event === 'history')
+    state.history = data.map(({ ago, ...rest }) => ({ at: Date.now() - ago, ...rest }));
+  else state.connection = event;
+  draw();
+}
+
+function remember({ waiting, longestWait }) {
+  const at = Date.now();
+  state.history.push({ at, waiting, longestWait });
+  while (state.history[0].at < at - MINUTES * 60_000) state.history.shift();
+}
+
+/** `/` leads to the filter, Escape back to all locks. */
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById('dialog').open) return;
+  const typing = event.target instanceof HTMLInputElement;
+  if (event.key === '/' && !typing) {
+    const filter = document.getElementById('filter');
+    if (!filter) return;
+    event.preventDefault();
+    filter.focus();
+  } else if (event.key === 'Escape') {
+    if (typing && state.filter !== '') actions.filter((event.target.value = ''));
+    else if (state.view !== 'locks') location.hash = '#/';
+  }
+}
+
+function draw() {
+  const { overview, view } = state;
+  render(document.getElementById('live'), ...live());
+  render(
+    document.getElementById('tabs'),
+    tab('locks', '#/', 'Locks'),
+    tab('processes', '#/processes', 'Processes'),
+    tab('graph', '#/graph', 'Waits'),
+  );
+  main.classList.toggle('stale', state.connection !== 'open' || state.trouble !== undefined);
+  const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
+  const content = overview
+    ? views[view](state, actions)
+    : h('p', { class: 'empty' }, 'Asking the processes …');
+  render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
+  if (view === 'locks' && overview && state.rows < overview.locks.length) requestAnimationFrame(more);
+}
+
+/** A thousand rows are made in portions, so that the page stays at hand meanwhile. */
+function more() {
+  if (state.view !== 'locks' || state.rows >= state.overview.locks.length) return;
+  state.rows += ROWS_A_FRAME;
+  draw();
+}
+
+function tab(view, href, text) {
+  const current = state.view === view || (view === 'locks' && state.view === 'lock');
+  return h('a', { href, 'aria-current': current ? 'page' : undefined }, text);
+}
+
+function live() {
+  const texts = { wait: 'Connecting', open: 'Live', lost: 'Reconnecting', refused: 'Signed out' };
+  return [h('span', { class: `lamp ${state.connection}`, 'aria-hidden': 'true' }), texts[state.connection]];
+}
+
+function alerts() {
+  const { trouble, connection, overview, view } = state;
+  return h(
+    'div',
+    { key: 'alerts', role: 'alert' },
+    connection === 'refused' &&
+      alert('bad', 'The server no longer lets this page in. Reload it to sign in again.'),
+    connection === 'lost' &&
+      alert('warn', 'The connection is lost. What you see is the last that was heard.'),
+    trouble !== undefined && alert('bad', trouble),
+    overview?.cycles.length > 0 &&
+      view !== 'graph' &&
+      alert(
+        'bad',
+        `${count(overview.cycles.length, 'cycle')} of sections that wait for each other. `,
+        h('a', { href: '#/graph' }, 'Show'),
+      ),
+    overview?.silent.length > 0 &&
+      view !== 'processes' &&
+      alert(
+        'warn',
+        `${count(overview.silent.length, 'process', 'processes')} did not answer. `,
+        h('a', { href: '#/processes' }, 'Show'),
+      ),
+  );
+}
+
+function alert(kind, ...content) {
+  return h('p', { class: `alert ${kind}` }, ...content);
+}

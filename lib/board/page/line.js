@@ -1,0 +1,163 @@
+/** One lock as a picture of its line: the holder and what is left of its lease, then the waiters in their order. */
+import { h } from './dom.js';
+import { badge } from './locks.js';
+import { count, dot, duration, lockLink, number, person, processName } from './text.js';
+
+const SPAN = 5 * 60_000;
+/** The holders that this page has seen, of one lock. */
+let seen = { key: undefined, holds: [], longestLease: 0 };
+
+/** Notes who held the lock, for its time line. */
+export function rememberHolder({ key, holder }) {
+  if (seen.key !== key) seen = { key, holds: [], longestLease: 0 };
+  if (!holder) return;
+  const now = Date.now();
+  seen.longestLease = Math.max(seen.longestLease, holder.leaseLeft ?? 0);
+  const id = `${processName(holder)} ${holder.token ?? holder.label}`;
+  const last = seen.holds.at(-1);
+  if (last?.id === id) last.end = now;
+  else seen.holds.push({ id, holder, begin: now - (holder.heldFor ?? 0), end: now });
+  while (seen.holds[0].end < now - SPAN) seen.holds.shift();
+}
+
+export function lineView({ key, line, readOnly, overview }, actions) {
+  return [
+    h('p', { class: 'back' }, h('a', { href: '#/' }, '← All locks')),
+    h('h1', { class: 'key' }, key),
+    line ? picture(line, overview, readOnly, actions) : h('p', { class: 'empty' }, 'Asking Redis …'),
+  ];
+}
+
+function picture(line, overview, readOnly, actions) {
+  const { holder, waiters, queueLength } = line;
+  const longest = Math.max(1, ...waiters.map(({ waitingFor }) => waitingFor ?? 0));
+  return [
+    h(
+      'section',
+      { class: 'line', 'aria-label': 'The line' },
+      holder
+        ? holderCard(holder, readOnly, actions)
+        : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
+      timeLine(),
+      queueLength === 0
+        ? h('p', { class: 'note' }, 'No call waits for it.')
+        : h('h2', null, `${count(queueLength, 'call')} in line`),
+      h('ol', { class: 'queue' }, ...waiters.map((waiter, index) => place(waiter, index, longest))),
+      queueLength > waiters.length &&
+        h('p', { class: 'note' }, `and ${number(queueLength - waiters.length)} more behind them`),
+    ),
+  ];
+}
+
+function holderCard(holder, readOnly, actions) {
+  const { heldFor, leaseLeft, token, state, traceId } = holder;
+  const endless = leaseLeft === null || leaseLeft === undefined;
+  const share = endless ? 1 : leaseLeft / Math.max(1, seen.longestLease);
+  return h(
+    'div',
+    { class: `card holder ${state}` },
+    h(
+      'div',
+      { class: 'who' },
+      h('h2', null, 'Holder'),
+      h('p', null, person(holder), badge(state)),
+      h(
+        'dl',
+        null,
+        fact('Held for', duration(heldFor)),
+        token !== undefined && fact('Fencing token', token),
+        traceId && fact('Trace', traceId),
+      ),
+    ),
+    h(
+      'div',
+      { class: 'lease' },
+      h('h3', null, 'Lease'),
+      h('p', null, endless ? 'no end' : `${duration(leaseLeft)} left`),
+      h(
+        'div',
+        { class: `gauge ${share < 0.25 ? 'low' : ''}`, '--share': share.toFixed(3), 'aria-hidden': 'true' },
+        h('i', null),
+      ),
+      !readOnly &&
+        token !== undefined &&
+        h(
+          'button',
+          { type: 'button', class: 'danger', onclick: () => actions.forceRelease(holder) },
+          'Force release …',
+        ),
+    ),
+  );
+}
+
+function fact(name, value) {
+  return h('div', null, h('dt', null, name), h('dd', null, value));
+}
+
+function place(waiter, index, longest) {
+  const { waitingFor, live, inside } = waiter;
+  return h(
+    'li',
+    { class: live ? undefined : 'gone' },
+    h('span', { class: 'number', 'aria-hidden': 'true' }, index + 1),
+    h(
+      'span',
+      { class: 'who' },
+      person(waiter),
+      !live && h('span', { class: 'badge warn' }, 'not heard from, passed over'),
+      inside.length > 0 &&
+        h(
+          'span',
+          { class: 'inside' },
+          'holds ',
+          ...inside.map((held) => lockLink(held, { key: held, class: 'chip' })),
+        ),
+    ),
+    h(
+      'span',
+      { class: 'time wait', '--share': ((waitingFor ?? 0) / longest).toFixed(3) },
+      duration(waitingFor),
+    ),
+  );
+}
+
+/** Who held the lock during the last minutes, as far as this page was open or the holders tell. */
+function timeLine() {
+  const now = Date.now();
+  const holds = seen.holds.filter(({ end }) => end > now - SPAN);
+  if (holds.length === 0) return undefined;
+  const processes = new Map(holds.map(({ holder }) => [processName(holder), holder]));
+  const share = (ms) => Math.min(1, Math.max(0, ms / SPAN));
+  return h(
+    'section',
+    { class: 'past', 'aria-label': 'The last five minutes' },
+    h('h2', null, 'The last five minutes'),
+    h(
+      'div',
+      {
+        class: 'band',
+        role: 'img',
+        'aria-label': `${count(holds.length, 'hold')} by ${count(processes.size, 'process', 'processes')}`,
+      },
+      ...holds.map(({ id, holder, begin, end }) => {
+        const from = share(begin - (now - SPAN));
+        const title = `${processName(holder)} ${holder.label ?? ''}: ${duration(end - begin)}`;
+        return h('span', {
+          key: id,
+          title,
+          class: dot(holder).props.class.replace('dot', 'hold'),
+          '--from': from.toFixed(4),
+          '--long': (share(end - (now - SPAN)) - from).toFixed(4),
+        });
+      }),
+    ),
+    h('p', { class: 'axis', 'aria-hidden': 'true' }, h('span', null, '5 min ago'), h('span', null, 'now')),
+    h(
+      'ul',
+      { class: 'legend' },
+      ...[...processes.values()].map((process) =>
+        h('li', { key: processName(process) }, dot(process), processName(process)),
+      ),
+    ),
+  );
+}

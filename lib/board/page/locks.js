@@ -1,0 +1,90 @@
+/** All locks, the longest wait first. */
+import { h } from './dom.js';
+import { count, duration, lockLink, number, person, processName } from './text.js';
+
+const MOST_PIPS = 10;
+
+export function locksView(state, actions) {
+  const { overview, filter } = state;
+  const wanted = filter.trim().toLowerCase();
+  const fits = ({ key, holder }) =>
+    wanted === '' ||
+    `${key} ${holder ? `${processName(holder)} ${holder.label ?? ''}` : ''}`.toLowerCase().includes(wanted);
+  const locks = overview.locks.filter(fits);
+  const longest = Math.max(1, ...locks.map(({ longestWait }) => longestWait));
+  return [
+    h(
+      'div',
+      { class: 'tools' },
+      h('h1', null, 'Locks'),
+      h('input', {
+        id: 'filter',
+        type: 'search',
+        placeholder: 'Filter by key, process or label',
+        'aria-label': 'Filter by key, process or label',
+        'aria-keyshortcuts': '/',
+        oninput: (event) => actions.filter(event.target.value),
+      }),
+    ),
+    locks.length === 0
+      ? h(
+          'p',
+          { class: 'empty' },
+          wanted === '' ? 'No lock is held, and no call waits for one.' : 'No lock fits the filter.',
+        )
+      : [
+          h(
+            'div',
+            { class: 'row head', 'aria-hidden': 'true' },
+            ...['Lock', 'Holder', 'Held for', 'Waiting', 'Longest wait'].map((text) => h('span', null, text)),
+          ),
+          h('ol', { class: 'rows' }, ...locks.slice(0, state.rows).map((lock) => row(lock, longest))),
+        ],
+    overview.moreLocks > 0 &&
+      h('p', { class: 'note' }, `${count(overview.moreLocks, 'more lock')} with shorter waits not shown.`),
+  ];
+}
+
+function row({ key, holder, waiting, longestWait, orphan }, longest) {
+  return h(
+    'li',
+    { key },
+    lockLink(
+      key,
+      { class: 'row' },
+      h('span', { class: 'key' }, key),
+      h('span', { class: 'holder' }, holder ? [person(holder), badge(holder.state)] : unknown(orphan)),
+      h('span', { class: 'time held' }, holder ? duration(holder.heldFor) : ''),
+      h(
+        'span',
+        { class: 'waiting' },
+        waiting > 0 && pips(waiting),
+        h('span', { class: 'n' }, number(waiting)),
+      ),
+      h(
+        'span',
+        { class: 'time wait', '--share': waiting > 0 ? (longestWait / longest).toFixed(3) : '0' },
+        waiting > 0 ? duration(longestWait) : '',
+      ),
+    ),
+  );
+}
+
+function unknown(orphan) {
+  return h('span', { class: 'badge warn' }, orphan ? 'its process is gone' : 'no process reports the hold');
+}
+
+/** Every state but the usual one. */
+export function badge(state) {
+  const texts = { uncertain: 'uncertain', lost: 'lost', silent: 'does not answer' };
+  return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);
+}
+
+function pips(waiting) {
+  const shown = Math.min(waiting, MOST_PIPS);
+  return h(
+    'span',
+    { class: 'pips', 'aria-hidden': 'true' },
+    ...Array.from({ length: shown }, () => h('i', null)),
+  );
+}

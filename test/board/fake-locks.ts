@@ -1,0 +1,163 @@
+/** A source of locks that a test fills by hand: as many as it wants, in any state. */
+import {
+  type LockOverview,
+  type LockReport,
+  type ProcessReport,
+  type WaitReport,
+} from '../../lib/core/lock-overview.js';
+import { type LockSnapshot } from '../../lib/core/lock-store.js';
+import { type LockSource } from '../../lib/board/lock-source.js';
+
+export class FakeLocks implements LockSource {
+  overview: LockOverview = { locks: [], processes: [], cycles: [], silent: [] };
+  /** Thrown by every question while it is set. */
+  failure: Error | undefined;
+  /** How many times the processes were asked. */
+  queries = 0;
+  readonly forced: { key: string; token: number }[] = [];
+  private readonly snapshots = new Map<string, LockSnapshot>();
+
+  async query(): Promise<LockOverview> {
+    this.queries += 1;
+    if (this.failure) throw this.failure;
+    return this.overview;
+  }
+
+  async inspect(key: string): Promise<LockSnapshot> {
+    if (this.failure) throw this.failure;
+    return this.snapshots.get(key) ?? this.snapshotOf(key);
+  }
+
+  async forceRelease(key: string, { token }: { token: number }): Promise<boolean> {
+    const holder = this.overview.locks.find((lock) => lock.key === key)?.holder;
+    if (holder?.token !== token) return false;
+    this.forced.push({ key, token });
+    return true;
+  }
+
+  /** What Redis says of `key`, where that is more than what the processes say. */
+  redisSays(snapshot: LockSnapshot): void {
+    this.snapshots.set(snapshot.key, snapshot);
+  }
+
+  private snapshotOf(key: string): LockSnapshot {
+    const { holder, waiters = [] } = this.overview.locks.find((lock) => lock.key === key) ?? {};
+    return {
+      key,
+      holder: holder && {
+        who: `${holder.host}/${holder.pid}/${holder.label}`,
+        token: holder.token,
+        heldFor: holder.heldFor,
+        leaseLeft: 20_000,
+      },
+      waiters: waiters.map(({ host, pid, waitingFor }) => ({
+        who: `${host}/${pid}`,
+        waitingFor,
+        live: true,
+      })),
+      queueLength: waiters.length,
+    };
+  }
+}
+
+const process = (index: number) => ({
+  clientId: `client-${index}`,
+  host: `web-${index}`,
+  pid: 4_000 + index,
+});
+
+/** `locks` locks of twenty processes, with `waiters` calls in all that wait for them; the first has the longest wait. */
+export function manyLocks(locks: number, waiters: number): LockOverview {
+  const each = Math.ceil(waiters / locks);
+  const reports = Array.from({ length: locks }, (_, index): LockReport => ({
+    key: `order:${index}`,
+    holder: {
+      ...process(index % 20),
+      label: 'OrdersService.pay',
+      heldFor: 1_500 + index,
+      token: index + 1,
+      state: 'held',
+    },
+    waiters: Array.from({ length: each }, (_, place) => ({
+      ...process((index + place) % 20),
+      label: 'OrdersService.pay',
+      waitingFor: (locks - index) * 10 + (each - place),
+      ahead: place,
+      inside: [],
+    })),
+    orphan: false,
+  }));
+  return {
+    locks: reports,
+    processes: Array.from({ length: 20 }, (_, index) => processOf(index, reports)),
+    cycles: [],
+    silent: [],
+  };
+}
+
+function processOf(index: number, locks: readonly LockReport[]): ProcessReport {
+  const identity = process(index);
+  const mine = ({ clientId }: { clientId: string }) => clientId === identity.clientId;
+  return {
+    ...identity,
+    version: '0.1.0',
+    eventLoopDelay: 1,
+    holds: locks.flatMap(({ key, holder }) => (holder && mine(holder) ? { ...holder, key } : [])),
+    waits: locks.flatMap(({ key, waiters }) =>
+      waiters.filter(mine).map((waiter): WaitReport => ({ ...waiter, key })),
+    ),
+    truncated: false,
+  };
+}
+
+/** A calm evening in a shop: a few lines, a process that does not answer, and two sections that wait for each other. */
+export function shopLocks(): LockOverview {
+  const held = (key: string, by: number, label: string, heldFor: number, token: number) => ({
+    key,
+    holder: { ...process(by), label, heldFor, token, state: 'held' as const },
+    orphan: false,
+  });
+  const wait = (by: number, label: string, waitingFor: number, inside: string[] = []) => ({
+    ...process(by),
+    label,
+    waitingFor,
+    inside,
+  });
+  const locks: LockReport[] = [
+    {
+      ...held('order:4711', 1, 'OrdersService.pay', 12_300, 91),
+      waiters: [3, 2, 1, 4, 3, 2, 5, 4].map((by, place) =>
+        wait(by, 'OrdersService.pay', 11_800 - place * 1_240),
+      ),
+    },
+    {
+      ...held('account:7', 2, 'AccountsService.transfer', 6_100, 17),
+      waiters: [wait(3, 'AccountsService.transfer', 5_900, ['account:9'])],
+    },
+    {
+      ...held('account:9', 3, 'AccountsService.transfer', 6_000, 12),
+      waiters: [
+        wait(2, 'AccountsService.transfer', 5_700, ['account:7']),
+        wait(5, 'AccountsService.close', 2_100, ['stock:lamp']),
+      ],
+    },
+    {
+      ...held('stock:lamp', 5, 'StockService.take', 2_400, 402),
+      waiters: [wait(1, 'StockService.take', 840, ['order:4711'])],
+    },
+    { ...held('report:monthly', 4, 'ReportsJob.run', 184_000, 3), waiters: [] },
+  ];
+  return {
+    locks,
+    processes: [1, 2, 3, 4, 5].map((index) => processOf(index, locks)),
+    cycles: [
+      {
+        steps: [
+          { ...process(2), label: 'AccountsService.transfer', holds: 'account:7', waitsFor: 'account:9' },
+          { ...process(3), label: 'AccountsService.transfer', holds: 'account:9', waitsFor: 'account:7' },
+        ],
+      },
+    ],
+    silent: [{ clientId: 'client-6', host: 'web-6', pid: 4_006 }],
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * Writes the files of the board's page into a TypeScript file, so that they are found in both module formats and by
+ * bundlers. `--check` only compares.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const PAGE = join(ROOT, 'lib', 'board', 'page');
+const TARGET = join(ROOT, 'lib', 'board', 'page.generated.ts');
+
+/** What a browser loads to show the board. */
+const MOST_BYTES = 60_000;
+const TYPES = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript', '.svg': 'image/svg+xml' };
+
+const files = readdirSync(PAGE).sort();
+const texts = files.map((file) => readFileSync(join(PAGE, file), 'utf8'));
+const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+if (bytes > MOST_BYTES) fail(`The page of the board has ${bytes} bytes; at most ${MOST_BYTES} are allowed.`);
+
+const entries = files.map((file, index) => {
+  const type = `${TYPES[extname(file)]}; charset=utf-8`;
+  return `  ${JSON.stringify(file)}: { type: ${JSON.stringify(type)}, text: ${JSON.stringify(texts[index])} },\n`;
+});
+const code =
+  '// Made by tools/embed-page.mjs from lib/board/page. Do not edit.\n\n' +
+  'export interface PageFile {\n  readonly type: string;\n  readonly text: string;\n}\n\n' +
+  `export const page: Readonly<Record<string, PageFile>> = {\n${entries.join('')}};\n`;
+
+if (!process.argv.includes('--check')) writeFileSync(TARGET, code);
+else if (readFileSync(TARGET, 'utf8') !== code)
+  fail('lib/board/page.generated.ts is not what lib/board/page says. Run: node tools/embed-page.mjs');
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
