@@ -4,12 +4,10 @@ import { FairLockError } from '../core/errors.js';
 import { type LockOverview } from '../core/lock-overview.js';
 import { type LockSource } from './lock-source.js';
 import { lineMessage } from './line-message.js';
-import { nameUnknownHolders, overviewMessage } from './overview-message.js';
+import { overviewMessage } from './overview-message.js';
 
 /** ms between the end of one look at the locks and the next. */
 const PAUSE = 1_000;
-/** Holders that do not answer a query are looked up in Redis for at most this many locks, those with the longest waits. */
-const LOOK_UPS = 20;
 /** ms of history that a page is given when it opens, as far as a page was open meanwhile. */
 const HISTORY = 5 * 60_000;
 
@@ -67,11 +65,7 @@ export class BoardFeed implements OnModuleDestroy {
   private async look(): Promise<void> {
     try {
       const overview = await this.locks.query();
-      const unnamed = overview.locks.filter(({ holder, waiters }) => !holder && waiters.length > 0);
-      const snapshots = await Promise.all(
-        unnamed.slice(0, LOOK_UPS).map(({ key }) => this.locks.inspect(key)),
-      );
-      const message = overviewMessage(nameUnknownHolders(overview, snapshots));
+      const message = overviewMessage(overview);
       this.remember(message.totals);
       this.sendAll('overview', message);
       await this.sendLines(overview);

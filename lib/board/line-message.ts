@@ -7,22 +7,19 @@ const MOST_WAITERS = 500;
 
 /**
  * One lock as a picture of its line. Redis knows the order, the lease and which clients are heard from; the processes know
- * labels, traces and what a waiter holds meanwhile.
+ * what a waiter holds meanwhile, and traces.
  */
 export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   const report = overview.locks.find(({ key }) => key === snapshot.key);
-  const nextReport = reportsByProcess(report);
+  const reports = new Map(report?.waiters.map((waiter) => [waiter.id, waiter]));
   return {
     key: snapshot.key,
     holder: snapshot.holder && holderOf(snapshot.holder, report),
     queueLength: snapshot.queueLength,
-    waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ who, waitingFor, live }) => {
-      const { host, pid, label } = parseWho(who);
-      const reported = nextReport(host, pid);
+    waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live }) => {
+      const reported = id === undefined ? undefined : reports.get(id);
       return {
-        host,
-        pid,
-        label: label ?? reported?.label,
+        ...parseWho(who),
         waitingFor: waitingFor ?? reported?.waitingFor,
         live,
         inside: reported?.inside ?? [],
@@ -33,29 +30,15 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
 }
 
 function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockReport | undefined) {
-  // A report of another hold is of another moment.
-  const reported = report?.holder?.token === token ? report?.holder : undefined;
-  const { host, pid, label } = parseWho(who);
+  // A report of another token is of another moment.
+  const reported = (report?.holder?.token || undefined) === token ? report?.holder : undefined;
   return {
-    host,
-    pid,
-    label: label ?? reported?.label,
+    ...parseWho(who),
     token,
     heldFor: heldFor ?? reported?.heldFor,
     // Infinity, in the memory store, becomes null.
     leaseLeft,
-    state: reported?.state ?? 'silent',
+    state: reported?.state ?? 'held',
     traceId: reported?.traceId,
   };
-}
-
-/** Waits of one process for one key are served in the order in which they came: its first report is of its first place. */
-function reportsByProcess(report: LockReport | undefined) {
-  const byProcess = new Map<string, LockReport['waiters']>();
-  for (const waiter of report?.waiters ?? []) {
-    const id = `${waiter.host}/${waiter.pid}`;
-    byProcess.set(id, [...(byProcess.get(id) ?? []), waiter]);
-  }
-  for (const waiters of byProcess.values()) waiters.sort((a, b) => b.waitingFor - a.waitingFor);
-  return (host: string, pid: number) => byProcess.get(`${host}/${pid}`)?.shift();
 }

@@ -1,9 +1,4 @@
-import { type LockOverview } from '../core/lock-overview.js';
-import { type LockSnapshot } from '../core/lock-store.js';
+import { type FairLockService } from '../nest/fair-lock.service.js';
 
-/** What the board needs of a `FairLockService`. */
-export interface LockSource {
-  query(): Promise<LockOverview>;
-  inspect(key: string): Promise<LockSnapshot>;
-  forceRelease(key: string, options: { token: number }): Promise<boolean>;
-}
+/** What the board asks of the locks. */
+export type LockSource = Pick<FairLockService, 'query' | 'inspect' | 'forceRelease'>;

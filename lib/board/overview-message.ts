@@ -1,40 +1,13 @@
-import {
-  type ClientIdentity,
-  type LockOverview,
-  type LockReport,
-  type ProcessReport,
-} from '../core/lock-overview.js';
-import { type LockSnapshot } from '../core/lock-store.js';
-import { parseWho } from './who.js';
+import { type LockOverview, type ProcessReport } from '../core/lock-overview.js';
 
 /** What fits a page: the rest is counted. */
 const MOST_LOCKS = 1_000;
 const MOST_EDGES = 200;
-
-type Overview = Pick<LockOverview, 'processes' | 'cycles' | 'silent'> & { locks: readonly NamedLock[] };
-
-/** `gone`: no process that answered has the hold; the holder is the one that Redis names. */
-type NamedLock = Omit<LockReport, 'holder'> & {
-  holder?: (Partial<ClientIdentity> & { label?: string; heldFor?: number; state: string }) | undefined;
-};
-
-/** Holders that no process reported, by what Redis says of them. */
-export function nameUnknownHolders(overview: LockOverview, snapshots: readonly LockSnapshot[]): Overview {
-  const found = new Map(snapshots.map(({ key, holder }) => [key, holder]));
-  const locks = overview.locks.map((lock): NamedLock => {
-    const holder = lock.holder ?? found.get(lock.key);
-    if (!holder || 'clientId' in holder) return lock;
-    const { who, heldFor } = holder;
-    return {
-      ...lock,
-      holder: { ...parseWho(who), ...(heldFor !== undefined && { heldFor }), state: 'silent' },
-    };
-  });
-  return { ...overview, locks };
-}
+const MOST_PROBLEMS = 10;
 
 /** An overview as the page needs it: numbers in place of long lines, so that a thousand locks are little to send. */
-export function overviewMessage({ locks, processes, cycles, silent }: Overview) {
+export function overviewMessage({ locks, processes, cycles, silent, problems }: LockOverview) {
+  const answered = new Set(processes.map(({ clientId }) => clientId));
   return {
     totals: {
       held: locks.filter(({ holder }) => holder).length,
@@ -43,7 +16,7 @@ export function overviewMessage({ locks, processes, cycles, silent }: Overview) 
     },
     locks: locks.slice(0, MOST_LOCKS).map((lock) => ({
       key: lock.key,
-      holder: lock.holder,
+      holder: lock.holder && { ...lock.holder, answers: answered.has(lock.holder.clientId) },
       waiting: lock.waiters.length,
       longestWait: longestWait(lock),
       orphan: lock.orphan,
@@ -52,6 +25,7 @@ export function overviewMessage({ locks, processes, cycles, silent }: Overview) 
     processes: processes.map(processRow),
     silent,
     cycles,
+    problems: problems.slice(0, MOST_PROBLEMS),
     edges: edgesOf(processes),
   };
 }

@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { FairLockBoardModule, type FairLockBoardOptions } from '../../lib/board/index.js';
+import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { FakeLocks } from './fake-locks.js';
 
 export type Platform = 'express' | 'fastify';

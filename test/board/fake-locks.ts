@@ -5,11 +5,12 @@ import {
   type ProcessReport,
   type WaitReport,
 } from '../../lib/core/lock-overview.js';
+import { LockHolderChangedError } from 'nestjs-fair-lock';
 import { type LockSnapshot } from '../../lib/core/lock-store.js';
 import { type LockSource } from '../../lib/board/lock-source.js';
 
 export class FakeLocks implements LockSource {
-  overview: LockOverview = { locks: [], processes: [], cycles: [], silent: [] };
+  overview: LockOverview = { locks: [], processes: [], cycles: [], silent: [], problems: [] };
   /** Thrown by every question while it is set. */
   failure: Error | undefined;
   /** How many times the processes were asked. */
@@ -28,9 +29,10 @@ export class FakeLocks implements LockSource {
     return this.snapshots.get(key) ?? this.snapshotOf(key);
   }
 
-  async forceRelease(key: string, { token }: { token: number }): Promise<boolean> {
+  async forceRelease(key: string, { token }: { token?: number | undefined } = {}): Promise<boolean> {
     const holder = this.overview.locks.find((lock) => lock.key === key)?.holder;
-    if (holder?.token !== token) return false;
+    if (token === undefined || holder?.token !== token)
+      throw new LockHolderChangedError(key, token ?? 0, holder?.token);
     this.forced.push({ key, token });
     return true;
   }
@@ -92,6 +94,7 @@ export function manyLocks(locks: number, waiters: number): LockOverview {
     processes: Array.from({ length: 20 }, (_, index) => processOf(index, reports)),
     cycles: [],
     silent: [],
+    problems: [],
   };
 }
 
@@ -159,5 +162,6 @@ export function shopLocks(): LockOverview {
       },
     ],
     silent: [{ clientId: 'client-6', host: 'web-6', pid: 4_006 }],
+    problems: [],
   };
 }

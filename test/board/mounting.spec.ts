@@ -12,7 +12,7 @@ import {
 import { Test } from '@nestjs/testing';
 import { LockConfigurationError } from 'nestjs-fair-lock';
 import { map, type Observable } from 'rxjs';
-import { FairLockBoardModule, type FairLockBoardOptions } from '../../lib/board/index.js';
+import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { eventually, within } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, PLATFORMS } from './board-app.js';
 import { manyLocks } from './fake-locks.js';

@@ -158,6 +158,7 @@ function alerts() {
         `${count(overview.cycles.length, 'cycle')} of sections that wait for each other. `,
         h('a', { href: '#/graph' }, 'Show'),
       ),
+    overview?.problems.map((problem) => alert('warn', problem)),
     overview?.silent.length > 0 &&
       view !== 'processes' &&
       alert(

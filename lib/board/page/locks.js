@@ -53,7 +53,11 @@ function row({ key, holder, waiting, longestWait, orphan }, longest) {
       key,
       { class: 'row' },
       h('span', { class: 'key' }, key),
-      h('span', { class: 'holder' }, holder ? [person(holder), badge(holder.state)] : unknown(orphan)),
+      h(
+        'span',
+        { class: 'holder' },
+        holder && [person(holder), badge(orphan ? 'gone' : holder.answers ? holder.state : 'silent')],
+      ),
       h('span', { class: 'time held' }, holder ? duration(holder.heldFor) : ''),
       h(
         'span',
@@ -70,13 +74,14 @@ function row({ key, holder, waiting, longestWait, orphan }, longest) {
   );
 }
 
-function unknown(orphan) {
-  return h('span', { class: 'badge warn' }, orphan ? 'its process is gone' : 'no process reports the hold');
-}
-
 /** Every state but the usual one. */
 export function badge(state) {
-  const texts = { uncertain: 'uncertain', lost: 'lost', silent: 'does not answer' };
+  const texts = {
+    uncertain: 'uncertain',
+    lost: 'lost',
+    silent: 'does not answer',
+    gone: 'its process is gone',
+  };
   return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);
 }
 
