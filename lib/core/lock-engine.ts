@@ -73,8 +73,8 @@ export class LockEngine {
    * @throws LockStoreUnavailableError when the store does not serve
    * @throws LockKeyError or LockConfigurationError, before anything is queued, for a call that cannot work
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<FairLock> {
-    return this.obtain(keys, options);
+  async acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<FairLock> {
+    return await this.obtain(keys, options);
   }
 
   /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
@@ -116,8 +116,8 @@ export class LockEngine {
   }
 
   /** As `acquire`, with a scope that can be entered again and again: for streams and generators. */
-  open(keys: string | readonly string[], options: AcquireOptions = {}): Promise<ScopedLock> {
-    return this.obtain(keys, options);
+  async open(keys: string | readonly string[], options: AcquireOptions = {}): Promise<ScopedLock> {
+    return await this.obtain(keys, options);
   }
 
   /** The innermost section, of those that hold `key`, that the running flow is inside of; of all, without a key. */
@@ -184,16 +184,20 @@ export class LockEngine {
     }
   }
 
-  /** All or nothing: what was taken when one key cannot be had is given back. */
-  private async obtain(
+  /** Throws, or rejects with, what `acquire` throws. */
+  private obtain(
     keys: string | readonly string[],
     options: AcquireOptions,
     waitTime?: number,
   ): Promise<LockHandle> {
     const call = new AcquireCall(options, this.defaults, waitTime);
-    if (typeof keys === 'string') {
-      return new LockHandle(call.scope, await this.acquirer.acquire(keys, this.store.encode(keys), call));
-    }
+    if (typeof keys !== 'string') return this.obtainAll(keys, call);
+    const served = this.acquirer.acquire(keys, this.store.encode(keys), call);
+    return served.then((hold) => new LockHandle(call.scope, hold));
+  }
+
+  /** All or nothing: what was taken when one key cannot be had is given back. */
+  private async obtainAll(keys: readonly string[], call: AcquireCall): Promise<LockHandle> {
     const taken: Hold[] = [];
     call.taken = taken;
     try {

@@ -10,13 +10,14 @@ import { SignalOfHandle } from './signal-of-handle.js';
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 
 const NONE: readonly Hold[] = [];
+const DONE = Promise.resolve();
 
 /** The handle of one acquire: a hold for each key. */
 export class LockHandle implements ScopedLock, LockInScope {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
-  private releasing = Promise.resolve();
+  private releasing = DONE;
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 

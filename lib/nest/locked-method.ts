@@ -81,18 +81,19 @@ export class LockedMethod {
 
   async promise(self: unknown, args: unknown[]): Promise<unknown> {
     let begun = false;
-    const section = async (): Promise<unknown> => {
+    const section = (): unknown => {
       begun = true;
-      const result = await Reflect.apply(this.method, self, args);
+      return Reflect.apply(this.method, self, args);
+    };
+    try {
+      const keys = this.keysOf(self, args);
+      const result = await this.service(self).withLock(keys, section, this.acquireOptions);
       const stream = streamKindOf(result);
       if (stream)
         this.refuseResult(
           `declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
         );
       return result;
-    };
-    try {
-      return await this.service(self).withLock(this.keysOf(self, args), section, this.acquireOptions);
     } catch (error) {
       // A timeout of some other lock, inside the method, is the method's own.
       const instead = begun ? undefined : this.insteadOf(error);

@@ -5,7 +5,7 @@ import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
 import { introduce } from './introduction.js';
 import type { Script } from './script.js';
-import { ScriptSender } from './script-sender.js';
+import { ScriptSender, UnknownScript } from './script-sender.js';
 import {
   commandTimeout,
   refusedCredentials,
@@ -154,14 +154,23 @@ export class CommandConnection {
         end();
         resolve(reply);
       };
-      const refused = (error: unknown): void => {
+      const failed = (error: unknown): void => {
+        if (error instanceof UnknownScript && !ended) return send();
         end();
         reject(this.failureOf(error));
       };
-      this.scripts
-        .send(script, keys, args, this.addressOf(keys[0] ?? ''), () => ended)
-        .then(replied, refused);
+      const send = (): void => void this.send(script, keys, args).then(replied, failed);
+      send();
     });
+  }
+
+  /**
+   * Sends a script at once, without a deadline.
+   *
+   * @throws UnknownScript, or what ioredis rejects with
+   */
+  send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.scripts.send(script, keys, args, this.addressOf(keys[0] ?? ''));
   }
 
   /** Closes for good: politely where the server answers within `limit` ms. */

@@ -2,6 +2,12 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Script } from './script.js';
 
 /**
+ * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent
+ * again, it goes as text.
+ */
+export class UnknownScript extends Error {}
+
+/**
  * Sends scripts: the first time on a connection as text (EVAL), which makes the server keep it, from then on by digest (EVALSHA).
  *
  * What is sent by digest right behind the text is carried out behind it, so nothing waits, and no script is sent twice to a
@@ -21,33 +27,26 @@ export class ScriptSender {
 
   /**
    * @param address where the server listens that keeps the keys; undefined while that is not known
-   * @param ended tells whether the caller has stopped waiting: then the command is not sent again
-   * @throws what ioredis rejects with
+   * @throws UnknownScript, or what ioredis rejects with
    */
-  async send(
+  send(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
     address: string | undefined,
-    ended: () => boolean,
   ): Promise<unknown> {
-    const { client } = this;
-    for (;;) {
-      const known = this.sentTo(address);
-      const sending = known.get(script.sha1);
-      if (sending === undefined) {
-        known.set(script.sha1, (this.sendings += 1));
-        return client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
-      }
-      try {
-        return await client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
-      } catch (error) {
-        // The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: it did not run.
-        if (!isNoScript(error) || ended()) throw error;
-      }
+    const known = this.sentTo(address);
+    const sending = known.get(script.sha1);
+    if (sending === undefined) {
+      known.set(script.sha1, (this.sendings += 1));
+      return this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
+    }
+    return this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).catch((error: unknown) => {
+      if (!isNoScript(error)) throw error;
       // Unless another command has sent the text meanwhile.
       if (known.get(script.sha1) === sending) known.delete(script.sha1);
-    }
+      throw new UnknownScript();
+    });
   }
 
   private sentTo(address: string | undefined): Map<string, number> {

@@ -18,17 +18,24 @@ export class CommandSender {
    * @param onWritten is called with the reply to a renewal that counts only when replicas have it, before they do
    * @throws CommandFailure when it got no usable reply
    */
-  async send(command: Command, onWritten: OnWritten): Promise<Reply> {
+  send(command: Command, onWritten: OnWritten): Promise<Reply> {
+    const { subscriber, timing } = this.context;
+    // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9). A try must not
+    // wait for anything.
+    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.args.tries);
+    if (enters && !subscriber.up) {
+      return subscriber.settled(timing.commandTimeout).then(() => this.sendNow(command, onWritten));
+    }
+    return this.sendNow(command, onWritten);
+  }
+
+  private sendNow(command: Command, onWritten: OnWritten): Promise<Reply> {
     const { keys } = this;
-    const { commands, subscriber, timing } = this.context;
+    const { commands } = this.context;
     switch (command.kind) {
       case 'acquire':
-        // A try must not wait for anything.
-        if (!command.args.tries && !subscriber.up) await subscriber.settled(timing.commandTimeout);
         return commands.acquire(keys, command.args, command.deadline);
       case 'join':
-        // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9).
-        if (!subscriber.up) await subscriber.settled(timing.commandTimeout);
         return commands.join(keys, command.first, command.count, command.deadline);
       case 'release':
         return commands.release(keys, command.grant, command.markAlive);

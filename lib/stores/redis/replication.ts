@@ -3,6 +3,7 @@ import { CommandConnection } from '../redis-client/command-connection.js';
 import type { Script } from '../redis-client/script.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
+import { UnknownScript } from '../redis-client/script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
@@ -35,9 +36,6 @@ interface Item {
   done(replicas: number | undefined): void;
 }
 
-/** The server has forgotten the script, so it did not run. */
-class UnknownScript extends Error {}
-
 /**
  * Commands that count only when enough replicas have what they wrote (docs/replication.md).
  *
@@ -50,8 +48,6 @@ export class Replication {
   private busy = false;
   /** Counts connections: an answer to a WAIT counts only on the one that carried the writes. */
   private epoch = 0;
-  /** Scripts that this connection has brought to its server. */
-  private readonly known = new Set<string>();
   private readonly wait: WaitCommand;
   private readonly firstProbe: Promise<void>;
 
@@ -64,10 +60,7 @@ export class Replication {
     this.firstProbe = new Promise((resolve) => {
       connection.onConnected = () => void this.probe().then(resolve);
     });
-    connection.onClosed = () => {
-      this.epoch += 1;
-      this.known.clear();
-    };
+    connection.onClosed = () => void (this.epoch += 1);
   }
 
   /** Milliseconds after which a grant that is not confirmed is given up. */
@@ -193,17 +186,11 @@ export class Replication {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    const { client, ready } = this.connection;
-    if (!ready) throw toCommandFailure(new Error("Stream isn't writeable"));
-    const known = this.known.has(script.sha1);
-    this.known.add(script.sha1);
+    if (!this.connection.ready) throw toCommandFailure(new Error("Stream isn't writeable"));
     try {
-      if (known) return await client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args);
-      return await client.eval(script.lua, script.numberOfKeys, ...keys, ...args);
+      return await this.connection.send(script, keys, args);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.includes('NOSCRIPT')) throw toCommandFailure(error);
-      this.known.clear();
-      throw new UnknownScript();
+      throw error instanceof UnknownScript ? error : toCommandFailure(error);
     }
   }
 
@@ -216,7 +203,6 @@ export class Replication {
   /** No answer for longer than WAIT can take: the socket may be dead without knowing it. */
   private rebuild(): void {
     this.epoch += 1;
-    this.known.clear();
     const { client } = this.connection;
     if (!client.isCluster && this.connection.ready) client.disconnect(true);
   }
