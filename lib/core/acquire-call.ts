@@ -8,7 +8,7 @@ import { describeDomain, wholeNumber, type NumberOption } from './option-domains
 import { currentClient, type RequestClient } from './request-scope.js';
 import { printable } from './text.js';
 
-/** One call of an engine: its terms, checked, and who makes it. */
+/** One call of an engine: its checked options, its scope and its owner. */
 export class AcquireCall {
   readonly waitTime: number;
   /** When the call was made, on the monotonic clock. */

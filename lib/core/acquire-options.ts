@@ -1,4 +1,4 @@
-/** What an engine does where a call says nothing else. */
+/** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
   /** Milliseconds in line. */
   waitTime: number;
@@ -12,7 +12,7 @@ export interface EngineDefaults {
   drainTimeout: number;
   /** Whether a flow that holds a key may ask for it again. */
   reentrant: boolean;
-  /** Told what an operator should know and no caller can be told: a lost lock, a hold past `maxHold`. */
+  /** Called with what an operator should know and no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning(message: string, detail?: object): void;
 }
 

@@ -54,7 +54,7 @@ export class ActiveGrants {
     if (this.all.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
-  /** The drain time is over: asks all who hold to stop. */
+  /** The drain time is over: aborts the signals of all holds. */
   interrupt(): void {
     for (const { key, lease } of this.present()) lease.interrupt(new LockShuttingDownError(key));
   }

@@ -13,7 +13,7 @@ export function now(): Instant {
   return { monotonic: performance.now(), wall: Date.now() };
 }
 
-/** Milliseconds since `start`, by whichever local clock says more. */
+/** Milliseconds since `start`, by the local clock that shows more. */
 export function elapsedSince(start: Instant): number {
   return Math.max(performance.now() - start.monotonic, Date.now() - start.wall);
 }

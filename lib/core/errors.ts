@@ -189,7 +189,7 @@ export class LockConfigurationError extends FairLockError {
   }
 }
 
-/** The application is closing: no new locks, all who wait leave their lines, and in the end all holders are to stop. */
+/** The application is closing: no new locks, all waiters leave their lines, and in the end all holders are asked to stop. */
 export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;

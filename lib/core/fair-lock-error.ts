@@ -28,7 +28,7 @@ export interface FairLockErrorBody {
 /** The same symbol in every copy of this package that a process loads. */
 const BRAND = Symbol.for('nestjs-fair-lock:error');
 
-/** What an error says: to a client, and to an operator. */
+/** The texts of an error: for a client, and for an operator. */
 interface ErrorTexts {
   readonly message: string;
   readonly details: string;

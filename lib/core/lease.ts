@@ -6,13 +6,13 @@ import { LockLostError, type FairLockError } from './errors.js';
 /**
  * - `held`: the last renewal was confirmed.
  * - `uncertain`: renewals are failing, but the lease has not run out; `assertHeld` passes.
- * - `lost`: the lease ran out by this process's clocks, or the store said that another grant took its place.
+ * - `lost`: the lease ran out by this process's clocks, or the store reported that another grant took its place.
  * - `released`: given back.
  */
 export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 
 /**
- * How long a holder may still believe in its grant, by its own clocks (R12).
+ * How long a holder may still rely on its grant, by its own clocks (R12).
  *
  * The server's end of the lease is never earlier: time is counted from the *sending* of the command that was
  * confirmed (M1) and a margin is taken off, so `lost` fires here before the server gives the lock to another.
@@ -125,7 +125,7 @@ export class Lease {
     return true;
   }
 
-  /** The store that renews it is told when it must not do so any more. The listener must not throw. */
+  /** Calls `listener` when the store must stop renewing the lease. The listener must not throw. */
   onRenewingStopped(listener: () => void): void {
     this.renewingStoppedListener = listener;
   }

@@ -26,7 +26,7 @@ export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
  * Locks on several keys, nesting and shutdown, on top of a store that keeps the line of one lock.
  *
  * The owner of a lock is the async flow: a request made inside a section, for a key that the section holds, is nested
- * in it and costs the store nothing. `Hold` says what that means when flows fork.
+ * in it and costs the store nothing. `Hold` describes what that means when flows fork.
  */
 export class LockEngine {
   private readonly defaults: EngineDefaults;

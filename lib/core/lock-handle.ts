@@ -95,7 +95,7 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   release(): Promise<void> {
-    // To look may tell that it is lost to listeners, which may release it.
+    // Reading it may call listeners of the loss, which may release the lock.
     const lost = this.lostError;
     if (!this.open) return this.releasing;
     this.inside.lock = undefined;

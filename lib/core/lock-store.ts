@@ -137,6 +137,6 @@ export interface LockWaiter {
   readonly who: string;
   /** Waiting for this long; undefined where the store does not know. */
   readonly waitingFor: number | undefined;
-  /** False while its client is not heard from; it is passed over then, without losing its place. */
+  /** False while its client sends no sign of life; it is passed over then, without losing its place. */
   readonly live: boolean;
 }

@@ -13,7 +13,7 @@ export interface RequestClient {
   leaving(): AbortSignal;
 }
 
-/** The name has a version: copies of the package share what they both understand. */
+/** The name has a version: copies of the package share it where their versions are equal. */
 const clients = sharedByAllCopies(
   'nestjs-fair-lock:request-client:1',
   () => new AsyncLocalStorage<RequestClient>(),

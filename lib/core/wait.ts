@@ -44,7 +44,7 @@ export class Wait implements AbortSource, Linked<Wait> {
     this.call.onQueued?.(ahead);
   }
 
-  /** Leaves the line; the request is refused with `reason`, or with an error that tells it. */
+  /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

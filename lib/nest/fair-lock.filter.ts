@@ -6,8 +6,8 @@ import { FairLockError, type FairLockErrorBody } from '../core/errors.js';
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
- * It logs what an operator must learn (a lost lock, a store that is away, a bug), with all details; a timeout, a full
- * line, a client that left and a request without a usable key are not logged.
+ * It logs what an operator must know (a lost lock, a store that cannot be reached, a bug), with all details; a timeout, a
+ * full line, a client that left and a request without a usable key are not logged.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
  * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
@@ -41,12 +41,12 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
   }
 }
 
-/** Bugs, lost locks, and a store that does not serve; the rest is everyday life. */
+/** Bugs, lost locks, and a store that does not serve; all other errors are part of normal operation. */
 function mustBeLogged({ code, status }: FairLockError): boolean {
   return status === 500 || code === 'STORE_UNAVAILABLE' || code === 'NOT_REPLICATED';
 }
 
-/** A message that helps no client gives way to the name of the status. */
+/** Replaces a message that no client can use by the name of the status. */
 function bodyOf(error: FairLockError): FairLockErrorBody {
   const body = error.toJSON();
   return error.expose ? body : { ...body, message: STATUS_CODES[error.status] ?? body.message };
@@ -54,7 +54,7 @@ function bodyOf(error: FairLockError): FairLockErrorBody {
 
 /** What the responses of Express and Fastify have in common. */
 interface HttpReply {
-  /** Fastify's only: what Node knows of the response. */
+  /** Only with Fastify: the response of Node. */
   readonly raw?: ServerResponse;
   status(code: number): this;
   header(name: string, value: string): this;

@@ -41,8 +41,8 @@ export interface FairLockInterceptorOptions extends Pick<
 }
 
 /**
- * Locks handlers by what their request says, also for whole controllers. It runs before pipes: a request that fails
- * validation has had the lock, and the handler's arguments are not known. Where they matter, take `@FairLocked`.
+ * Locks handlers by values of their request, also for whole controllers. It runs before pipes: a request that fails
+ * validation has held the lock before, and the arguments of the handler are not known. Where they matter, use `@FairLocked`.
  *
  * @example
  * @UseInterceptors(FairLockInterceptor.for('session:<headers.x-session>'))
@@ -119,8 +119,8 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
 }
 
 /**
- * A hold that is given back when its handler has released it and, unless it is to stop before, the response is closed,
- * whichever comes last.
+ * A hold that is given back when the handler has ended and the response is closed. It does not wait for the response
+ * once its signal has aborted.
  */
 function holdUntilClosed(response: ServerResponse, { lock, onLost }: StreamHold): StreamHold {
   const closed = new Promise<void>((resolve) => {

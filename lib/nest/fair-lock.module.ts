@@ -23,8 +23,8 @@ import { installHttpRequestScope } from './http-request-scope.js';
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
  *
- * With `app.enableShutdownHooks()`, a process that is told to stop leaves every line at once, lets its holders end, and
- * hands its locks on; without them its locks are free when their lease has run out.
+ * With `app.enableShutdownHooks()`, a process that gets a signal to stop leaves every line at once, lets its holders
+ * finish, and hands its locks on; without them its locks are free when their lease has run out.
  *
  * @example
  * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost

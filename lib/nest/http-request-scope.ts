@@ -23,7 +23,7 @@ export function installHttpRequestScope(server: HttpServer): void {
   if (installed.has(server)) return;
   installed.add(server);
   if (server.getType() === 'fastify') {
-    // A hook, since `skipMiddie` takes middleware away; the last one, so that no other step can lose the scope.
+    // A hook, since `skipMiddie` turns middleware off; the last one before the handler, so that no other step loses the scope.
     (server.getInstance() as FastifyHooks).addHook('preHandler', (_request, reply, done) =>
       runForClient(new HttpClient(reply.raw), done),
     );

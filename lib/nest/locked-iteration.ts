@@ -7,7 +7,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
  * line, it leaves the line.
  *
  * @param source makes what runs under the lock; called inside the hold, when it is granted
- * @param instead makes what takes its place when the lock was not to be had; undefined where the error shall pass
+ * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
  */
 export function lockIteration<T>(
   open: OpenStream,
@@ -52,7 +52,7 @@ async function* iterate<T>(
     return yield* other;
   }
   try {
-    // The grant may have come in the very moment of leaving.
+    // The consumer may have left just before the grant arrived.
     if (leaving.aborted) return undefined;
     return yield* stepsInside(hold, source);
   } finally {
@@ -88,7 +88,7 @@ function stepsInside<T>(
         .finally(() => lock.signal.removeEventListener('abort', onAbort));
     });
 
-  // `yield*` passes on `return` and `throw` where they are there.
+  // `yield*` passes `return` and `throw` on to a source that has them.
   const iterator: AsyncIterator<T, unknown, unknown> = {
     next: (...sent: [] | [unknown]) => inside(() => steps.next(...sent)),
     ...(leave && { return: (value: unknown) => inside(() => leave(value)) }),

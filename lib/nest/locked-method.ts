@@ -138,7 +138,7 @@ export class LockedMethod {
       openStream(this.service(self), this.keysOf(self, args), this.acquireOptions, leaving);
   }
 
-  /** What happens in place of the method when the lock was not to be had. */
+  /** What replaces the method when the lock was not granted. */
   private insteadOf(error: unknown): 'skip' | Callable | undefined {
     return error instanceof LockTimeoutError ? this.onTimeout : undefined;
   }
@@ -162,7 +162,7 @@ export class LockedMethod {
   }
 }
 
-/** Nest prints it where the module was not imported, so it says what to do. */
+/** Nest prints it where the module was not imported, so it names the missing import. */
 function servicePropertyOf(name: string): symbol {
   const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
   return Symbol.for(

@@ -6,7 +6,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
  * subscription is a request of its own; one that is unsubscribed in line leaves the line.
  *
  * @param source makes what runs under the lock; called inside the hold, when it is granted
- * @param instead makes what takes its place when the lock was not to be had; undefined where the error shall pass
+ * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
  */
 export function lockObservable<T>(
   open: OpenStream,
@@ -35,11 +35,11 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   lock.signal.addEventListener('abort', onAbort);
   subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
   if (lock.signal.aborted) onAbort();
-  // The grant may have come in the very moment of unsubscribing, or be over already.
+  // The subscriber may have unsubscribed just before the grant arrived, or the grant may be over already.
   if (subscriber.closed) return release();
 
-  // In this order: the source's own teardown, the release, the news. So the source cleans up under the lock, and who
-  // hears that it ended may ask for the lock again without nesting in this hold.
+  // In this order: the teardown of the source, the release, the notification of the subscriber. So the source cleans up
+  // under the lock, and a subscriber that requests the lock again does not nest in this hold.
   const released = concat(
     defer(source),
     defer(() => {

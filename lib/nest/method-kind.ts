@@ -11,8 +11,8 @@ const AsyncGeneratorFunction: unknown = async function* () {}.constructor;
 const GeneratorFunction: unknown = function* () {}.constructor;
 
 /**
- * What a method returns, by the kind of its function or its written return type; where neither tells, by what its
- * decorator says.
+ * What a method returns, by the kind of its function or its written return type; where neither shows it, by the
+ * option of its decorator.
  *
  * @throws LockConfigurationError for a synchronous method, or where the decorator contradicts
  */
@@ -77,7 +77,7 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
 
 /**
  * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
- * that has no class of its own, `Function` also for a class that was only imported as a type: they tell nothing.
+ * that has no class of its own, `Function` also for a class that was only imported as a type: they show nothing.
  */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);

@@ -22,7 +22,7 @@ export class MemoryLine implements WaiterExits {
 
   /**
    * Ends a lease that is over by the clock although its timer has not fired yet (a blocked event loop).
-   * The look at the state is enough: the lease tells its holder, then `end` is called.
+   * Reading the state is enough: the lease notifies its holder, then `end` is called.
    */
   settle(): void {
     void this.holder?.lease.state;

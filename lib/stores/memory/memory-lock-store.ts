@@ -7,7 +7,7 @@ import { MemoryLine } from './memory-line.js';
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
  *
  * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
- * locks; two instances know nothing of each other. A hold without `leaseTime` never runs out, since who could crash
+ * locks; two instances do not share locks. A hold without `leaseTime` never runs out, since who could crash
  * is the store itself. A free lock takes no memory, and an idle store has no timer.
  */
 export class MemoryLockStore implements LockStore {

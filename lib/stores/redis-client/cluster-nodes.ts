@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from './hash-slot.js';
 import { introduce } from './introduction.js';
 
-/** Least time between two questions to the Cluster who serves what, ms: a failover is many refusals, and one answer. */
+/** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
 const REFRESH_PAUSE = 100;
 
 /** What `CommandConnection` must know of the nodes behind a Cluster client, which shows itself as one connection. */
@@ -16,7 +16,7 @@ export class ClusterNodes {
   /**
    * @param onServers another server answers for some of the slots, or it became known which one
    * @param onGone the connection to the node at this address broke
-   * @param onTime the node at this address told its time
+   * @param onTime is called with the time of the node at an address
    */
   constructor(
     private readonly cluster: Cluster,
@@ -44,7 +44,7 @@ export class ClusterNodes {
     return this.servers.get(this.addressOf(key) ?? '');
   }
 
-  /** Asks who serves which slot: a command was refused or its connection broke, and ioredis would wait to be told. */
+  /** Refreshes the slot map: a command was refused or its connection broke, and ioredis refreshes only on a redirection. */
   refresh(): void {
     const time = performance.now();
     if (time - this.refreshedAt < REFRESH_PAUSE || this.cluster.status !== 'ready') return;
@@ -73,7 +73,7 @@ export class ClusterNodes {
     const address = addressOf(node);
     const onReady = (): void => {
       this.connections += 1;
-      // Where it is not told, each connection counts as another server.
+      // Where it is not known, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
       void introduce(node, (...time) => this.onTime(address, ...time)).then((id) =>
         this.answers(address, id ?? unnamed),

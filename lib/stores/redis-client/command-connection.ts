@@ -39,7 +39,7 @@ export class CommandConnection {
   /** The only server, where there is one. */
   private server: string | undefined;
 
-  /** Called after each connect, when it is known who answers; on a Cluster also when others serve some slots. */
+  /** Called after each connect, when the server is known; on a Cluster also when other nodes serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called before that with the time of a server (ms), and when it was asked and answered on the monotonic clock. */
   onServerTime:
@@ -99,7 +99,7 @@ export class CommandConnection {
 
   /**
    * Which server process keeps `key`; undefined while that is not known. Another one may not know what this one
-   * acknowledged. Where servers do not tell their run ids, each connection counts as another one.
+   * acknowledged. Where servers do not show their run ids, each connection counts as another one.
    */
   serverOf(key: string): string | undefined {
     if (this.nodes) return this.nodes.serverOf(this.connection.keyPrefix + key);

@@ -50,7 +50,7 @@ function connectTo(address: Partial<SentinelAddress>, options: RedisOptions): Re
   });
   limitHandshake(watch, CONNECT_TIMEOUT);
   watch.on('error', () => undefined);
-  // A sentinel that refuses will refuse again; the others tell.
+  // A sentinel that refuses will refuse again; the others announce the failover.
   watch.on('ready', () => void watch.subscribe(SWITCH_MASTER).catch(() => undefined));
   return watch;
 }

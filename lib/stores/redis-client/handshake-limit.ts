@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Drops a connection whose server accepts and then says nothing for `limit` ms. A frozen process does: its kernel still
+ * Drops a connection whose server accepts it and then sends nothing for `limit` ms, as a frozen process does: its kernel still
  * accepts, and ioredis, which has a limit for connecting only, would wait for an answer for ever instead of looking for
  * the server that has taken its place.
  */

@@ -1,10 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
 
 /**
- * What a server tells of itself when a connection to it is ready: its run id, and its time. Never rejects.
+ * Reads the run id and the time of a server when a connection to it is ready. Never rejects.
  *
  * @param onTime is called with the server's time (ms), and when it was asked and answered on the monotonic clock
- * @returns the run id; undefined where that is not told (no permission, a Cluster with many servers)
+ * @returns the run id; undefined where it is not known (no permission, a Cluster with many servers)
  */
 export async function introduce(
   client: Redis | Cluster,
@@ -29,7 +29,7 @@ interface InfoClient {
   info?(section: string): Promise<string>;
 }
 
-/** The run id of the server, or undefined where that is not told. Never rejects. */
+/** The run id of the server, or undefined where it cannot be read. Never rejects. */
 export async function readRunId(client: InfoClient): Promise<string | undefined> {
   if (client.isCluster) return undefined;
   try {

@@ -4,7 +4,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
 export const DISCONNECT_TIMEOUT = 200;
-/** How long a sentinel, or a node that is asked who serves what, may take to answer, ms. */
+/** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
 const LOOK_UP_TIMEOUT = 1_000;
 /** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
 const MAX_REDIRECTIONS = 5;
@@ -14,7 +14,7 @@ const MOVING_PAUSE = 20;
 /**
  * Options of every connection the lock makes: nothing is sent twice by the client library, nothing is kept for later,
  * each command is written as it comes and to a primary; deadlines, repeats and re-subscription are the lock's own.
- * What is said here must not be left to the client that the user brings.
+ * These options must not depend on the client that the user brings.
  */
 export const OWN_OPTIONS = {
   lazyConnect: true,

@@ -15,7 +15,7 @@ export class PendingRequest implements Watched, AbortListener {
   constructor(
     readonly request: LockRequest,
     private readonly watchdog: Watchdog,
-    /** Where it stands, which hears that the wait time is over or the caller aborts, with the error to reject with. */
+    /** Its line, called when the wait time is over or the caller aborts, with the error to reject with. */
     private readonly requests: { giveUp(waiter: PendingRequest, error: FairLockError): void },
   ) {
     this.promise = new Promise((resolve, reject) => {

@@ -33,7 +33,7 @@ export function openConnection(
   shardedChannels = false,
 ): RedisConnection {
   const client = makeClient(source, role, shardedChannels);
-  // Without a listener, ioredis prints every connection error; what matters is told by the commands that fail.
+  // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
     client.on('+node', (node: Redis) => limitHandshake(node, CONNECT_TIMEOUT));

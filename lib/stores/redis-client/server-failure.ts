@@ -114,7 +114,7 @@ function known(
 export function toCommandFailure(cause: unknown): CommandFailure {
   if (cause instanceof CommandFailure) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
-  // Scripts say so before they write anything; Redis 6 puts its own words around it.
+  // Scripts fail with it before they write anything; Redis 6 wraps it in a text of its own.
   const unreadable = /PROTOCOL (.*?)(?: script: |$)/m.exec(message)?.[1];
   if (unreadable !== undefined) {
     const text =

@@ -23,7 +23,7 @@ export interface Needs {
 const OLDEST = [6, 2] as const;
 /** The digest of no script, to see whether scripts may be called by digest. */
 const NO_SCRIPT = '0'.repeat(40);
-/** A host whose clock differs from that of Redis by more than this (ms) is told at start. */
+/** A host whose clock differs from that of Redis by more than this (ms) is warned of at start. */
 const CLOCK_TOLERANCE = 2_000;
 
 /**
@@ -122,7 +122,7 @@ function rightFor(command: string, message: string, keys: string, channels: stri
 
 // ---- the server ----------------------------------------------------------------------------------------------------
 
-/** @param note hears what the server refuses to tell */
+/** @param note is called with what the server refuses to show */
 async function lookAtNode(node: Redis, needs: Needs, note: (error: unknown) => void): Promise<string[]> {
   const [info, difference] = await Promise.all([
     node.info().catch((error: unknown) => {

@@ -23,7 +23,7 @@ interface Held {
 }
 
 /**
- * Brings what happens to a lock to its line (line/line.ts) and does what the line says: sends commands, settles requests,
+ * Passes events to the line of a lock (line/line.ts) and executes the effects that the line returns: sends commands, settles requests,
  * keeps leases and the wake-up time. Nothing else touches the line.
  */
 export class LineDriver implements Watched {
@@ -178,7 +178,7 @@ export class LineDriver implements Watched {
     try {
       call?.request.onQueued?.(ahead);
     } catch (error) {
-      // Nothing may throw into the line; the caller that cannot be told leaves it.
+      // Nothing may throw into the line; a caller whose callback fails leaves it.
       if (call) this.giveUp(call, error);
     }
   }

@@ -14,10 +14,10 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
 /**
  * The marker of strict mode (docs/replication.md): which server may grant, and since when. Scripts of a strict client
  * look at it themselves, wherever they run; this class looks at each connect, so that the wait on a new primary begins
- * then, that people are told, and that strict and other clients do not share a prefix.
+ * then, that operators are warned, and that strict and other clients do not share a prefix.
  */
 export class PrimaryMarker implements Watched {
-  /** What scripts of a strict client are told; undefined where the client is not strict. */
+  /** The argument that scripts of a strict client get; undefined where the client is not strict. */
   readonly guard: string | undefined;
   private refusal: LockConfigurationError | undefined;
   private looked!: () => void;
@@ -86,7 +86,7 @@ export class PrimaryMarker implements Watched {
         'It could be given a lock that another client still holds. Set strict: true for all clients of the prefix, or another ' +
         'keyPrefix; when no strict client is left, delete that key or let it expire.',
       UNKNOWN:
-        'The option strict needs to know which server it speaks to, and to keep the key ' +
+        'The option strict needs to know which server it is connected to, and to keep the key ' +
         `${JSON.stringify(this.fullKey)}: permit INFO and that key to this user, or remove the option.`,
     }[status as string];
     const before = this.refusal;

@@ -98,7 +98,7 @@ export class RedisLockStore implements LockStore {
       check.received();
       this.onMessage(message);
     };
-    // What was missed is found by asking (M6), and the server is told before it takes the silence for a death (R6).
+    // Heartbeats find what was missed (M6), and mark the client alive before the server takes it for dead (R6).
     this.subscriber.onUp = this.subscriber.onDown = () => this.subscriptionChanged();
     this.connection.onConnected = () => this.onConnected();
     this.connection.onServerTime = (address, ...time) => this.clocks.of(address).observe(...time);
@@ -243,7 +243,7 @@ export class RedisLockStore implements LockStore {
       line.happens({ type: 'server', id: this.connection.serverOf(line.keys[0]) });
       line.happens({ type: 'look' });
     }
-    // A subscription that stayed with a former primary hears everything, but proves nothing to the new one (R6).
+    // A subscription that stayed with a former primary receives all messages, but the new primary does not see it (R6).
     const [runId, subscribedRunId] = [this.connection.serverRunId, this.subscriber.serverRunId];
     if (runId !== undefined && subscribedRunId !== undefined && runId !== subscribedRunId)
       this.subscriber.rebuild();

@@ -68,7 +68,7 @@ export class Replication {
     return this.options.timeout + this.options.commandTimeout;
   }
 
-  /** What a request is told whose grant could not be confirmed; `outcome` undefined: there was no answer. */
+  /** The error of a request whose grant could not be confirmed; `outcome` undefined: there was no answer. */
   failureOf(
     key: string,
     outcome: { readonly replicas: number; readonly refusal: FairLockError | undefined } | undefined,
@@ -175,7 +175,7 @@ export class Replication {
     const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
     const replicas = await this.retry.atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
-    // On another connection WAIT says nothing about these writes.
+    // A WAIT on another connection does not cover these writes.
     if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;
     return replicas;
   }
@@ -208,7 +208,7 @@ export class Replication {
   }
 }
 
-/** @throws LockConfigurationError for a Cluster, whose client does not say which node a WAIT goes to */
+/** @throws LockConfigurationError for a Cluster, whose client does not show which node a WAIT goes to */
 export function openReplication(
   source: {
     readonly redis: RedisSource;

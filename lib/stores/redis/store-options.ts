@@ -6,7 +6,7 @@ export interface RedisLockStoreOptions {
   readonly redis: RedisSource;
   /** Before every key and channel; `fairlock` makes `fairlock:{name}`. No braces. */
   readonly keyPrefix: string;
-  /** Milliseconds for which Redis honours a grant without hearing from its holder. */
+  /** Milliseconds for which Redis keeps a grant that its holder does not renew. */
   readonly lease: number;
   /** Milliseconds for which a waiting client may be silent. */
   readonly livenessWindow: number;

@@ -1,21 +1,21 @@
 import type { Subscriber } from '../redis-client/subscriber.js';
 
-/** Where not even a new subscription hears a ping, it is tried again ever less often, up to so many periods. */
+/** Where even a new subscription does not receive the ping, the check backs off, up to so many periods. */
 const MOST_PERIODS = 32;
 
 /**
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
  * connections to a server that is no longer the one that commands go to.
  *
- * The ping rides on a heartbeat that is sent anyway, so it costs no command of its own. It is judged when a later heartbeat
+ * The ping is part of a heartbeat that is sent anyway, so it costs no command of its own. It is judged when a later heartbeat
  * is answered: in a process that stood still, timers run before the sockets are read.
  */
 export class SubscriptionCheck {
   private pingedAt = -Infinity;
   private receivedAt = -Infinity;
-  /** The server says that it has sent the last ping, which has not come. */
+  /** The server reported that it sent the last ping, but the ping did not arrive. */
   private missing = false;
-  /** Periods between two pings; more than one where nothing was heard since a rebuild (messages may be denied). */
+  /** Periods between two pings; more than one where no message arrived since a rebuild (messages may be denied). */
   private retry = 1;
 
   constructor(

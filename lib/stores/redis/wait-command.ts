@@ -9,7 +9,7 @@ export interface WaitOptions {
   readonly onWarning: (message: string) => void;
 }
 
-/** WAIT on one connection, and what an operator is told of it. */
+/** Sends WAIT on one connection, and warns of what an operator should change. */
 export class WaitCommand {
   private refusal: LockConfigurationError | undefined;
   /** What was warned of is not repeated before it was well again. */
@@ -21,7 +21,7 @@ export class WaitCommand {
     private readonly options: WaitOptions,
   ) {}
 
-  /** Why this server cannot tell about replicas; undefined where nothing is known against it. */
+  /** Why this server cannot report on replicas; undefined where no reason is known. */
   get refused(): LockConfigurationError | undefined {
     return this.refusal;
   }
@@ -31,7 +31,7 @@ export class WaitCommand {
     this.refusal = undefined;
   }
 
-  /** How many replicas have what this connection wrote, 0 if the server refuses to tell. Never rejects. */
+  /** How many replicas have what this connection wrote, 0 if the server refuses WAIT. Never rejects. */
   async send(): Promise<number | 'failed'> {
     if (!this.connection.ready) return 'failed';
     const { min, timeout } = this.options;

@@ -22,7 +22,7 @@ interface Held {
 }
 
 /**
- * Brings what happens to a lock to its line (line/line.ts) and does what the line says: sends commands, settles requests,
+ * Passes events to the line of a lock (line/line.ts) and executes the effects that the line returns: sends commands, settles requests,
  * keeps leases, subscriptions and the wake-up time. Nothing else touches the line.
  */
 export class LineDriver implements Watched {
@@ -50,12 +50,12 @@ export class LineDriver implements Watched {
     const call = new WaitingCall(request, this.context.watchdog, this, entry);
     this.calls.set(entry.id, call);
     this.happens({ type: 'requested', request: entry });
-    // Its wait begins to end when it was asked for: nothing should come before that.
+    // The wait time runs from the moment of the call; the request is sent first.
     call.limitWait();
     return call.promise;
   }
 
-  /** The wait time of a call is over, or its caller aborts or cannot be told its place. */
+  /** The wait time of a call is over, its caller aborts, or the callback of its caller fails. */
   giveUp(call: WaitingCall, error: unknown): void {
     call.cancellation = error;
     const why = error instanceof LockTimeoutError ? 'wait time' : 'abort';
@@ -188,7 +188,7 @@ export class LineDriver implements Watched {
     try {
       call?.request.onQueued?.(ahead);
     } catch (error) {
-      // Nothing may throw into the line; the caller that cannot be told leaves it.
+      // Nothing may throw into the line; a caller whose callback fails leaves it.
       if (call) this.giveUp(call, error);
     }
   }

@@ -7,7 +7,7 @@ export const MOST_WAITERS_SHOWN = 1_000;
 /** Who this client knows under an id of the wire, and since when. */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 
-/** What the inspect script shows. The wire knows neither labels nor durations: only this client's own are told. */
+/** What the inspect script shows. The wire format has neither labels nor durations, so only those of this client are shown. */
 export function toSnapshot(key: string, shown: InspectReply, describe: Describe): LockSnapshot {
   const waiters = shown.waiters.map(({ id, left }) => {
     const [who, waitingFor] = known(id, describe);

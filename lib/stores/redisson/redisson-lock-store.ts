@@ -22,16 +22,16 @@ import { WakeUps } from './wake-ups.js';
 
 export interface RedissonLockStoreOptions {
   readonly redis: RedisSource;
-  /** Milliseconds for which Redis honours a grant without hearing from its holder. Redisson's name and default: 30,000. */
+  /** Milliseconds for which Redis keeps a grant that its holder does not renew. Redisson's name and default: 30,000. */
   readonly lockWatchdogTimeout: number;
   /**
-   * Milliseconds after which a waiter without a wait time is taken for dead once its turn has come. Must be the same in
+   * Milliseconds after which a waiter without a wait time is taken for dead once it is the first in line. Must be the same in
    * Java. Redisson's name and default: 300,000.
    */
   readonly fairLockWaitTimeout: number;
   /** Milliseconds within which a command must be answered. */
   readonly commandTimeout: number;
-  /** Hears what an operator should know; never contains credentials. */
+  /** Called with what an operator should know; never contains credentials. */
   readonly onWarning: (message: string) => void;
 }
 
@@ -46,7 +46,7 @@ export class RedissonLockStore implements LockStore {
   readonly fencing = false;
 
   private readonly lines = new Map<string, LineDriver>();
-  /** Where each request stands, by its name in Redis: that is what a message tells. */
+  /** The line of each request, by its name in Redis, which is all that a message contains. */
   private readonly lineOf = new Map<string, LineDriver>();
   private readonly connection: CommandConnection;
   private readonly subscriber: Subscriber;
@@ -204,7 +204,7 @@ export class RedissonLockStore implements LockStore {
     }
   }
 
-  /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; what the message says is always the same. */
+  /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; the content of the message is always the same. */
   private onMessage(channel: string): void {
     const id = channel.slice(channel.lastIndexOf(this.uuid));
     this.lineOf.get(id)?.happens({ type: 'woken', id });

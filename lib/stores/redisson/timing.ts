@@ -3,7 +3,7 @@ const LONGEST_LOOK = 3_000;
 
 /** Every time of the store, in ms, in one place. */
 export interface Timing {
-  /** How long Redis honours a grant without hearing from its client: Redisson's `lockWatchdogTimeout`. */
+  /** How long Redis keeps a grant that its client does not renew: Redisson's `lockWatchdogTimeout`. */
   readonly lease: number;
   /** What the deadline of a waiter without a wait time is reckoned with: Redisson's `fairLockWaitTimeout`. */
   readonly waitTimeout: number;
@@ -12,7 +12,7 @@ export interface Timing {
   /** How often a grant is renewed: after a third of the lease, as Redisson does. */
   readonly renewal: number;
   /**
-   * How often the first in line looks after its turn although nothing is heard. It finds lost messages, and ends of
+   * How often the first in line looks for the lock although no message arrived. This finds lost messages, and ends of
    * leases that nothing on the wire announces.
    */
   readonly look: number;

@@ -28,7 +28,7 @@ export class WaitingCall extends PendingRequest {
     this.fail(this.errorFor(refusal));
   }
 
-  /** What an operator is told when it stands at the end of the line. */
+  /** The warning for an operator when it was put at the end of the line. */
   lostPlaceWarning(): string {
     const { key, waitTime } = this.request;
     const advice =

@@ -13,7 +13,7 @@ import type {
 
 /** When an event happens. */
 export interface Moment extends Instant {
-  /** How many commands this client has sent by then: an answer to one of these says nothing about what comes after (M6). */
+  /** How many commands this client has sent by then: a reply to one of these is older than what happens after (M6). */
   readonly order: number;
 }
 
@@ -101,7 +101,7 @@ export type Refusal =
   | { readonly why: 'abort' }
   | { readonly why: 'busy'; readonly blocker: Blocker }
   | { readonly why: 'full' }
-  /** Its fixed lease was over so many times in a row before its grant was heard of. */
+  /** Its fixed lease ended so many times in a row before its grant was received. */
   | { readonly why: 'lease too short'; readonly missed: number }
   /** Too few replicas have its grant, or it is not known how many. */
   | { readonly why: 'not replicated'; readonly replicated: Replicated | undefined }
@@ -131,7 +131,7 @@ export type Effect =
   | { readonly type: 'end lease'; readonly token: number }
   /** What the end of that section gave back is given back, or need not be waited for any longer. */
   | { readonly type: 'released'; readonly token: number }
-  /** When to say `due`; Infinity: not at all. */
+  /** When to send the event `due`; Infinity: never. */
   | { readonly type: 'wake up'; readonly at: number }
   /** Neither a request nor a grant nor a command is left. */
   | { readonly type: 'forget' }

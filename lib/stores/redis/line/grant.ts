@@ -17,7 +17,7 @@ import { remind, send, type Line, type Run } from './state.js';
 
 const RAN_OUT = 'its lease ran out before it could be renewed';
 
-/** A reply to the command of that order says that this client holds the lock. */
+/** The reply to the command of that order contains a grant of this client. */
 export function applyGrant(line: Line, grant: PresentGrant, order: number): void {
   if (grant.first > line.finished) return present(line, grant);
   // From before its release, or while that is still under way: nothing new.
@@ -28,12 +28,12 @@ export function applyGrant(line: Line, grant: PresentGrant, order: number): void
   for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
 }
 
-/** A message says so; it may be as late as it likes (R9). */
+/** A message announces a grant; it may arrive at any later time (R9). */
 export function applyMessage(line: Line, grant: PresentGrant): void {
   if (grant.first > line.finished) present(line, grant);
 }
 
-/** Redis says that this grant was taken away. */
+/** Redis reports that this grant was taken away. */
 export function revoke(line: Line, first: number): void {
   if (line.run?.first === first) lose(line, line.run, 'it was released by force');
   else if (line.confirming?.first === first) finish(line, line.confirming);
@@ -127,7 +127,7 @@ export function finish(line: Line, run: Run, ended?: number): void {
 function present(line: Line, grant: PresentGrant): void {
   const { late } = line;
   if (late && grant.first < late.first) return;
-  // Redis has granted anew, so the one that came too late is over, and no heartbeat will ever tell.
+  // Redis has granted anew, so the one that came too late is over, and no heartbeat will report it.
   if (late && grant.first > late.first) dropLate(line, late);
   if (line.run) {
     if (grant.first <= line.run.first) return;
@@ -160,7 +160,7 @@ function enter(line: Line, grant: PresentGrant): void {
 }
 
 /**
- * Asks for a renewal that replicas confirm, whatever told of the grant: it comes after the grant in the order of
+ * Sends a renewal that replicas confirm, however the grant was announced: it comes after the grant in the order of
  * replication. Until then the grant is not held (docs/replication.md).
  */
 function confirm(line: Line, run: Run): void {
@@ -181,7 +181,7 @@ function lose(line: Line, run: Run, why: string): void {
 }
 
 /**
- * The holder has been told. What the margin leaves of the lease is for it to stop in, so the grant is not released before
+ * The holder has been notified. The margin of the lease is the time in which it must stop, so the grant is not released before
  * it does, or the lease ends; but others of the run have waited long enough, and ask anew (M7).
  */
 function lost(line: Line, run: Run): void {

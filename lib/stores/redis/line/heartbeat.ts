@@ -6,7 +6,7 @@ import { send, type Line, type Run } from './state.js';
 /** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
 const RETRY_PAUSE = 100;
 
-/** Something may have been missed: a heartbeat at once, whose reply tells the present grant and generation. */
+/** A message may have been missed: sends a heartbeat at once, whose reply contains the present grant and generation. */
 export function beatNow(line: Line): void {
   line.nextBeat = line.now.monotonic;
 }

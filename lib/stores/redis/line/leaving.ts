@@ -1,7 +1,7 @@
 import type { LeaveReply } from '../commands/reply.js';
 import { remind, send, type Line, type PlaceRequest } from './state.js';
 
-/** A caller whose wait ended is told who was in the way, if the server says so within this many ms. */
+/** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
 
 /** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
@@ -34,7 +34,7 @@ export function left(line: Line, request: PlaceRequest, reply: LeaveReply | unde
   refuseWithLastWords(line, request, reply);
 }
 
-/** The wait time is over: its caller is told who was in the way, as far as the server said it. */
+/** The wait time is over: refuses the request, with its blocker as far as the server reported it. */
 export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: LeaveReply): void {
   if (!request.lastWords) return;
   request.lastWords = false;

@@ -77,7 +77,7 @@ function stopRenewing(line: Line, token: number): void {
   if (line.run?.holder?.token === token) line.run.holder.renewable = false;
 }
 
-/** Another server process may not know who waits (M6). */
+/** Another server process may not have the waiters of its predecessor (M6). */
 function keptBy(line: Line, server: string | undefined): void {
   if (server === undefined || server === line.server) return;
   line.server = server;

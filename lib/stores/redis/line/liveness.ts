@@ -3,7 +3,7 @@ import type { LockReply } from '../commands/reply.js';
 import { oldestKnown } from './requests.js';
 import { WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
 
-/** A command has told the server that this client lives and waits. */
+/** A command has marked this client alive and waiting on the server. */
 export function markedAlive(line: Line, { sentAt }: LockReply): void {
   line.markedAliveAt = Math.max(line.markedAliveAt, sentAt.monotonic);
 }
@@ -21,7 +21,7 @@ export function queuedBehind(line: Line, ahead: number): void {
   line.wakeSpread = Math.min(line.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
 }
 
-/** What a heartbeat says: what it renews, and what this client waits for. */
+/** What a heartbeat contains: what it renews, and what this client waits for. */
 export function heartbeatArgs(line: Line, renewal: Renewal): Omit<HeartbeatArgs, 'ping'> {
   if (line.waiting.size === 0) return { renewal, waiting: undefined };
   const { sequence, leaseTime } = oldestKnown(line) ?? {};

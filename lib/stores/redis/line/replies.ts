@@ -15,12 +15,12 @@ import { acknowledge, applyGeneration, requestPlace, mustRequest, refuse, report
 import { skipMember, renew } from './run.js';
 import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
 
-/** For so long (ms) a try asks again where the lock is free and only requests that cannot be heard are in line. */
+/** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
 /** Pause before a request that is in line asks again for a place that is not confirmed, ms. */
 const RETRY_PAUSE = 100;
 
-/** What a reply tells about the lock, whatever the command was. */
+/** Applies the part that every reply has, whatever the command was. */
 export function applyReply(line: Line, reply: LockReply): void {
   if (reply.order > line.newest) {
     line.newest = reply.order;
@@ -80,7 +80,7 @@ export function failed(line: Line, about: UnderWay, failure: Failure): void {
   }
 }
 
-/** A renewal was answered that replicas need not have yet: it renews nothing here, but tells all that a reply tells. */
+/** A renewal was answered that replicas need not have yet: it renews nothing here, but the common part of the reply applies. */
 export function written(line: Line, about: UnderWay, reply: HeartbeatReply): void {
   if (about.kind === 'heartbeat') {
     applyHeartbeat(line, about, reply, reply.status === 'gone');
@@ -107,7 +107,7 @@ function applyPlaceReply(
     if (reply.status === 'busy') busy(line, request, reply);
     if (reply.status === 'full') refuse(line, request, { why: 'full' });
   }
-  // Before a caller is told of its place: the reply may bring the grant.
+  // Before the place is reported to the caller: the reply may contain the grant.
   applyReply(line, reply);
   for (const [index, request] of requests.entries()) {
     if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
@@ -139,7 +139,7 @@ function busy(
   { mustRetry, wake, blocker }: LockReply & { readonly blocker: Blocker },
 ): void {
   const { now, settings } = line;
-  // Free, but those in line cannot be heard: whether they are dead is known when the grace is over (R6).
+  // Free, but the clients in line are unreachable: whether they are dead is known when the grace period is over (R6).
   const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
   if (soon) remind(line, { at: now.monotonic + wake + 1, what: 'request place', request });
   else refuse(line, request, { why: 'busy', blocker });
@@ -164,7 +164,7 @@ function heartbeat(line: Line, about: HeartbeatUnderWay, reply: ReplicatedReply)
   line.beating = false;
   const { replicated } = reply;
   if (!replicated) return applyHeartbeat(line, about, reply, true);
-  // All else was said when it was written.
+  // The rest was applied when the write was answered.
   if (reply.status !== 'renewed') return;
   if (!replicated.enough) heartbeatFailed(line, about.run);
   else if (about.run) applyRenewal(line, about.run, reply);

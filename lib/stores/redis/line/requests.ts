@@ -5,7 +5,7 @@ import { send, type Line, type PlaceRequest } from './state.js';
 
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
-/** So many grants of a request may be over before this client hears of them. */
+/** So many grants of a request may end before this client receives them. */
 const MOST_MISSED = 3;
 /** No other acknowledgement is needed. */
 const NO_NEED = -1;
@@ -66,7 +66,7 @@ export function requestAgain(line: Line, waiter: PlaceRequest | undefined): void
   requestPlace(line, waiter);
 }
 
-/** A fixed lease that is over again and again before its grant is heard of would only be granted in vain for ever. */
+/** A fixed lease that always ends before its grant is received would be granted in vain for ever. */
 export function missedGrant(line: Line, waiter: PlaceRequest | undefined): void {
   if (waiter?.state !== 'waiting') return;
   waiter.missed += 1;
@@ -135,7 +135,7 @@ export function refuseAll(line: Line, refusal: Refusal): void {
   }
 }
 
-/** The longest waiting request that Redis must still know. A heartbeat names it: the queue may have been evicted (M5). */
+/** The longest waiting request that must still be in the queue. A heartbeat names it: the queue may have been evicted (M5). */
 export function oldestKnown(line: Line): PlaceRequest | undefined {
   for (const waiter of line.waiting.values()) {
     if (waiter.ticket > 0 && !waiter.requesting && !isGranted(line, waiter)) return waiter;

@@ -5,7 +5,7 @@ import type { PresentGrant } from '../commands/reply.js';
 import { elapsed, type Holder, type Line, type PlaceRequest, type Run } from './state.js';
 
 /**
- * A section that lasts longer than this (ms) after a handoff renews its first lease and tells Redis who holds; shorter ones,
+ * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis; shorter ones,
  * as on a lock that many want, cost no command of their own.
  */
 const FIRST_REPORT = 100;
@@ -105,7 +105,7 @@ export function renew(line: Line, run: Run, since: Instant, left: number): void 
   if (run.holder) line.effects.push({ type: 'renew lease', token: run.holder.token, since, left: usable });
 }
 
-/** When a heartbeat should tell Redis who holds (monotonic ms); Infinity: it knows. */
+/** When a heartbeat should report the holder to Redis (monotonic ms); Infinity: it is reported. */
 export function reportDue(line: Line, run: Run): number {
   if (!isUnreported(run) || run.holder?.renewable !== true) return Infinity;
   const whole = run.leaseTime ?? line.settings.timing.lease;
@@ -113,12 +113,12 @@ export function reportDue(line: Line, run: Run): number {
   return short ? run.holderSince : run.holderSince + FIRST_REPORT;
 }
 
-/** A heartbeat tells who holds. */
+/** A heartbeat reports the holder. */
 export function report(run: Run): void {
   run.reported = run.next;
 }
 
-/** Redis does not know yet who holds, or has given a first lease only. */
+/** The holder is not reported to Redis yet, or has its first lease only. */
 function isUnreported(run: Run): boolean {
   return run.holder !== undefined && run.reported < run.next;
 }
@@ -135,7 +135,7 @@ export function renewalOf(run: Run): Renewal {
   return { first: run.first, run: run.sequences, leaseTime: run.leaseTime, label, served };
 }
 
-/** What the release script is told of it. */
+/** What the release script needs of it. */
 export function finishedGrant(run: Run, left: readonly PlaceRequest[]): FinishedGrant {
   return {
     first: run.first,

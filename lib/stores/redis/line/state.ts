@@ -18,14 +18,14 @@ export interface PlaceRequest extends NewRequest {
   confirmAfter: number;
   /** The last command before the one that took it out of the line. */
   leftAfter: number;
-  /** How many of its grants were over before this client heard of them. */
+  /** How many of its grants ended before this client received them. */
   missed: number;
   placeReported: boolean;
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
   outcomeUnknownUntil: number;
   /** No copy of an earlier command could run when the present one was sent. */
   confirmedBefore: boolean;
-  /** The refusal of an ended wait is held back until the server says who was in the way. */
+  /** The refusal of an ended wait is delayed until the server reports its blocker. */
   lastWords: boolean;
 }
 
@@ -103,7 +103,7 @@ export interface Line {
   readonly waiting: Map<number, PlaceRequest>;
   /** Those of this turn of the event loop, which ask together at its end. */
   newcomers: PlaceRequest[];
-  /** The client's generation as Redis last told it (M5). */
+  /** The client's generation in the last reply of Redis (M5). */
   generation: number;
 
   // ---- the grant (grant.ts)
@@ -111,7 +111,7 @@ export interface Line {
   run: Run | undefined;
   /** A grant that not enough replicas are known to have yet: it is not held. */
   confirming: Run | undefined;
-  /** A grant that came too late to be entered; a heartbeat that names it will tell (M1). */
+  /** A grant that came too late to be entered; the reply to a heartbeat that names it decides (M1). */
   late: PresentGrant | undefined;
   /** A grant that was lost while its section still runs, until the server, too, must have ended it (monotonic ms). */
   lapsing: { readonly run: Run; readonly until: number } | undefined;
@@ -122,7 +122,7 @@ export interface Line {
   releasedAfter: number;
 
   // ---- the heartbeat (heartbeat.ts)
-  /** The newest command whose reply was applied: an older one tells nothing about the present. */
+  /** The newest command whose reply was applied: an older one is outdated. */
   newest: number;
   /** 0: not needed yet. */
   nextBeat: number;
@@ -204,7 +204,7 @@ export function remind(line: Line, reminder: Reminder): void {
   reminders.splice(index, 0, reminder);
 }
 
-/** Milliseconds since `start`, by whichever local clock says more (R12). */
+/** Milliseconds since `start`, by the local clock that shows more (R12). */
 export function elapsed(line: Line, start: Instant): number {
   return Math.max(line.now.monotonic - start.monotonic, line.now.wall - start.wall);
 }

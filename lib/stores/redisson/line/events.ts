@@ -100,7 +100,7 @@ export type Effect =
   | { readonly type: 'lose lease'; readonly id: string; readonly why: string }
   /** What the end of that section gave back is given back, or need not be waited for any longer. */
   | { readonly type: 'released'; readonly id: string }
-  /** When to say `due` (monotonic ms); Infinity: not at all. */
+  /** When to send the event `due` (monotonic ms); Infinity: never. */
   | { readonly type: 'wake up'; readonly at: number }
   /** Neither a request nor a grant nor a command is left. */
   | { readonly type: 'forget' }

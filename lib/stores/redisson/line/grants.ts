@@ -56,7 +56,7 @@ export function renewIfDue(line: Line): void {
   }
 }
 
-/** Whether the grants still count may have changed: each asks, rather than wait for the next renewal. */
+/** The grants may have ended: each is checked now rather than at its next renewal. */
 export function renewNow(line: Line): void {
   for (const grant of line.grants.values()) if (grant.nextRenewal < Infinity) grant.nextRenewal = 0;
   renewIfDue(line);
@@ -94,7 +94,7 @@ export function stopRenewing(grant: ActiveGrant): void {
   grant.nextRenewal = Infinity;
 }
 
-/** This client took a grant by force. The reply that tells of it may still be under way. */
+/** This client took a grant by force. The reply with that grant may still be under way. */
 export function forced(line: Line, id: string): void {
   const request = line.waiting.get(id);
   if (request) request.forced = true;

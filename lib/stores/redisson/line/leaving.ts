@@ -2,13 +2,13 @@ import type { LeaveReply } from '../commands/reply.js';
 import type { Blocker } from './events.js';
 import { remind, send, type Line, type PlaceRequest } from './state.js';
 
-/** A caller whose wait ended is told who was in the way, if the server says so within this many ms. */
+/** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
 
 /**
  * Out of the line, and out of the lock if it was just granted.
  *
- * @param requestsAgain whether the request asks anew after that
+ * @param requestsAgain whether the request joins the line anew after that
  */
 export function leave(line: Line, request: PlaceRequest, requestsAgain = false): void {
   const { id, wait } = request;
@@ -24,7 +24,7 @@ export function left(line: Line, request: PlaceRequest, reply: LeaveReply | unde
   if (request.state !== 'waiting') leaveAfterDuplicates(line, request);
 }
 
-/** The wait time is over: its caller is told who was in the way, as far as the server said it. */
+/** The wait time is over: refuses the request, with its blocker as far as the server reported it. */
 export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: LeaveReply): void {
   if (!request.lastWords) return;
   request.lastWords = false;

@@ -9,7 +9,7 @@ import { lookWithin, type Line, type Reminder, type UnderWay } from './state.js'
  * One lock as this client sees it: its requests in line and its grants. Something happens to the line at a moment; what is
  * to be done about it is returned, in order.
  *
- * A message only says that asking makes sense (R9). The first of this client's requests also asks when the holder's lease
+ * A message is only a hint to look again (R9). The first of this client's requests also looks when the holder's lease
  * should end and every few seconds, so that the line goes on with every message lost.
  */
 export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {

@@ -149,7 +149,7 @@ function granted(
   reply: Extract<AcquireReply, { readonly status: 'granted' }>,
 ): void {
   if (waiter.forced) {
-    // This reply may be older than the force release: Redis says what became of the grant.
+    // This reply may be older than the force release: another request to Redis shows whether the grant still exists.
     waiter.forced = false;
     waiter.requestAgain = true;
     return;

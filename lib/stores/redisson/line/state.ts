@@ -11,7 +11,7 @@ export interface PlaceRequest extends NewRequest {
   placed: boolean;
   /** Had a grant whose reply came after the lease. */
   missedGrant: boolean;
-  /** Its grant was taken by force before the reply that tells of the grant was applied. */
+  /** Its grant was taken by force before the reply with the grant was applied. */
   forced: boolean;
   /** Whether its channel is, or will be, subscribed. */
   subscribed: boolean;
@@ -25,7 +25,7 @@ export interface PlaceRequest extends NewRequest {
   leftAfter: number;
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
   outcomeUnknownUntil: number;
-  /** The refusal of an ended wait is held back until the server says who was in the way. */
+  /** The refusal of an ended wait is delayed until the server reports its blocker. */
   lastWords: boolean;
 }
 
@@ -69,7 +69,7 @@ export interface Line {
   /** In the order of their places. */
   readonly waiting: Map<string, PlaceRequest>;
   readonly grants: Map<string, ActiveGrant>;
-  /** A request that asked by this command, or a later one, knows its place. */
+  /** A request that was sent with this command, or a later one, has a confirmed place. */
   checkedOrder: number;
   /** When the first in line asks although nothing was received. */
   nextLook: number;
@@ -118,7 +118,7 @@ export function lookWithin(line: Line, delay: number): void {
   line.nextLook = Math.min(line.nextLook, due);
 }
 
-/** Milliseconds since `start`, by whichever local clock says more (R12). */
+/** Milliseconds since `start`, by the local clock that shows more (R12). */
 export function elapsed(line: Line, start: Instant): number {
   return Math.max(line.now.monotonic - start.monotonic, line.now.wall - start.wall);
 }
