@@ -1,5 +1,6 @@
 import { uniquePrefix } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
+import { CHECKS, declarationErrors } from './declarations.js';
 import { Installation, type Build, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
@@ -21,6 +22,17 @@ export function describeConsumer(versions: Versions): void {
     const installation = new Installation();
     beforeAll(() => installation.install(versions), INSTALL_TIMEOUT);
     afterAll(() => installation.remove());
+
+    test.each(CHECKS)(
+      'every entry has declarations without an error ($resolution, $format, strict: $strict)',
+      async (check) => {
+        expect(await declarationErrors(installation.folder, check)).toEqual([]);
+      },
+    );
+
+    test('every entry is loaded in both formats', async () => {
+      await installation.loadEntries();
+    });
 
     describe.each(BUILDS)('an application ($format, $compiler, strict: $strict)', (build) => {
       let program: string | undefined;

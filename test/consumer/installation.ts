@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { entriesOf } from './declarations.js';
 
 const SOURCES = fileURLToPath(new URL('app/', import.meta.url));
 const run = promisify(execFile);
@@ -25,7 +26,7 @@ export interface Build {
 
 /** A folder outside of the repository, into which the tarball is installed beside one Nest and one ioredis. */
 export class Installation {
-  private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-consumer-'));
+  readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-consumer-'));
 
   async install({ nest, ioredis, typescript }: Versions): Promise<void> {
     this.write('package.json', { private: true });
@@ -59,6 +60,15 @@ export class Installation {
       throw new Error(`${name} does not compile:\n${error.stdout ?? ''}${error.stderr ?? ''}`);
     });
     return join(app, 'dist', 'main.js');
+  }
+
+  /** Loads every entry of the package by `import` and by `require`. */
+  async loadEntries(): Promise<void> {
+    const entries = JSON.stringify(entriesOf(this.folder));
+    const byRequire = `for (const entry of ${entries}) require(entry);`;
+    const byImport = `for (const entry of ${entries}) await import(entry);`;
+    await run(process.execPath, ['--input-type=commonjs', '-e', byRequire], { cwd: this.folder });
+    await run(process.execPath, ['--input-type=module', '-e', byImport], { cwd: this.folder });
   }
 
   remove(): void {
