@@ -10,9 +10,9 @@ export interface LockInScope extends FairLock {
 }
 
 /**
- * What the scopes of one lock have in common: the lock, until it is released. What still runs in them then is a
- * stranger. Emptied, not flagged: whatever runs on would keep the lock alive, and through the promises that the lock
- * keeps the flow that took it, and so on, in a loop that starts each round from inside the last.
+ * What the scopes of one lock have in common: the lock, until it is released. Code that still runs in them after
+ * that is outside of the lock. The field is emptied rather than flagged: code that runs on would otherwise keep the lock
+ * in memory, and with it the flow that took it, and so on, in a loop that starts each round from inside the last.
  */
 export interface Inside {
   lock: LockInScope | undefined;
@@ -24,13 +24,16 @@ export interface Scope {
   outer: Scope | undefined;
 }
 
-/** Only ever `run`, never `enterWith`: a scope ends with the code it was made for. */
-const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope', () => new AsyncLocalStorage<Scope>());
+/**
+ * Only ever `run`, never `enterWith`: a scope ends with the code it was made for. The name has the format of a scope:
+ * raise it when `Scope`, or what a nested call uses of its lock, changes.
+ */
+const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope:1', () => new AsyncLocalStorage<Scope>());
 
 /** Runs `code`, and everything it starts, inside a lock. */
 export function runInScope<T>(inside: Inside, code: () => T): T {
   const outer = currentScope();
-  // Those that have ended meanwhile are forgotten, or rounds that begin before the last has ended would keep them all.
+  // Drops scopes that have ended, or rounds that begin before the last has ended would keep them all in memory.
   if (outer) outer.outer = innermostOpen(outer.outer);
   return scopes.run({ inside, outer }, code);
 }

@@ -13,7 +13,7 @@ export interface RequestClient {
   leaving(): AbortSignal;
 }
 
-/** The name has a version: copies of the package share it where their versions are equal. */
+/** The name has the format of a client: raise it when `RequestClient` changes. Only copies of one format share it. */
 const clients = sharedByAllCopies(
   'nestjs-fair-lock:request-client:1',
   () => new AsyncLocalStorage<RequestClient>(),
