@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
@@ -112,7 +113,7 @@ export class CommandConnection {
     else if (this.ready) this.onReady();
   }
 
-  /** Resolves when commands can be sent, or after `limit` ms. */
+  /** Resolves when commands can be sent, or after `limit` ms (24.8 days, Node's longest timer, at the most). */
   whenReady(limit: number): Promise<void> {
     if (this.ready || this.closed) return Promise.resolve();
     return new Promise((resolve) => {
@@ -121,7 +122,7 @@ export class CommandConnection {
         this.readyWaiters.delete(done);
         resolve();
       };
-      const timer = setTimeout(done, Math.max(0, limit));
+      const timer = setTimeout(done, Math.min(Math.max(0, limit), LARGEST_NUMBER));
       this.readyWaiters.add(done);
     });
   }
