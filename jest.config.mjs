@@ -38,7 +38,7 @@ export default {
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [
     project('no redis', ['unit', 'types', 'museum']),
-    project('redis', ['contract', 'integration', 'nest', 'simulation'], {
+    project('redis', ['contract', 'docs', 'integration', 'nest', 'simulation'], {
       globalSetup: '<rootDir>/test/support/redis.setup.ts',
       globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
     }),

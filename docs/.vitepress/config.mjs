@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import { defineConfig } from 'vitepress';
+
+const page = (text, link) => ({ text, link });
+
+/** `npm run docs` serves this site, `npm run docs:build` builds it and fails on a dead link. */
+export default defineConfig({
+  title: 'nestjs-fair-lock',
+  description: 'Fair, crash-safe, reentrant locks for NestJS on Redis',
+  lang: 'en',
+  cleanUrls: true,
+  // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
+  rewrites: { 'decisions/README.md': 'decisions/index.md' },
+  markdown: { languageAlias: { output: 'text' } },
+  themeConfig: {
+    outline: [2, 3],
+    search: { provider: 'local' },
+    nav: [
+      page('Guide', '/getting-started'),
+      page('Recipes', '/recipes/'),
+      page('Production', '/production-checklist'),
+      page('API', '/api/'),
+    ],
+    sidebar: [
+      {
+        text: 'Guide',
+        items: [
+          page('Getting started', '/getting-started'),
+          page('Keys, methods, requests', '/locking'),
+          page('Nested calls', '/reentrancy'),
+          page('Testing', '/testing'),
+          page('Options and errors', '/reference'),
+          page('Mistakes and their errors', '/errors'),
+        ],
+      },
+      {
+        text: 'Recipes',
+        items: [
+          page('Overview', '/recipes/'),
+          page('An order route', '/recipes/orders'),
+          page('Cron jobs', '/recipes/cron'),
+          page('Queue workers', '/recipes/queues'),
+          page('Transactions', '/recipes/transactions'),
+          page('Commands and events', '/recipes/cqrs'),
+          page('Transports', '/recipes/transports'),
+          page('Scripts and serverless', '/recipes/scripts-and-serverless'),
+        ],
+      },
+      {
+        text: 'To decide',
+        items: [
+          page('Considerations', '/considerations'),
+          page('When not to use a lock', '/when-not-to-use-a-lock'),
+          page('Comparison', '/comparison'),
+          page('Migration', '/migration'),
+          page('Performance', '/performance'),
+          page('Compatibility', '/compatibility'),
+        ],
+      },
+      {
+        text: 'In production',
+        items: [
+          page('Checklist', '/production-checklist'),
+          page('Operations', '/operations'),
+          page('Observability', '/observability'),
+          page('Replicas and strict mode', '/replication'),
+          page('One line with Java', '/redisson'),
+        ],
+      },
+      {
+        text: 'Inside',
+        items: [
+          page('Architecture', '/architecture'),
+          page('Protocol', '/protocol'),
+          page('Reliability', '/reliability'),
+          page('Decisions', '/decisions/'),
+          page('Proposals to ioredis', '/upstream'),
+        ],
+      },
+    ]
+      .map((group) => ({ ...group, items: group.items.filter(exists) }))
+      .map((group) => ({ ...group, collapsed: false })),
+  },
+});
+
+function exists({ link }) {
+  const path = new URL(`..${link}`, import.meta.url).pathname;
+  return [`${path}.md`, `${path}index.md`, `${path}README.md`].some((file) => existsSync(file));
+}

@@ -1,0 +1,130 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { redisUrl } from '../support/redis.js';
+import { within } from '../support/waiting.js';
+
+const run = promisify(execFile);
+
+/** An npm script that compiles the application, then loads Nest, beside other tests. */
+const START_TIMEOUT = 90_000;
+
+export interface Starter {
+  readonly nest: string;
+  readonly type: 'commonjs' | 'module';
+}
+
+/** Does what a page says in a fresh folder, with the tarball in place of the published package. */
+export class Newcomer {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-newcomer-'));
+  private readonly apps: ChildProcess[] = [];
+  /** The ports of the page may be taken on this machine. */
+  private readonly ports = new Map<string, number>();
+
+  constructor(private readonly starter: Starter) {}
+
+  /** The part of an application made by the Nest CLI that a page builds on. */
+  async createApplication(): Promise<void> {
+    const { nest, type } = this.starter;
+    for (const port of ['3000', '3001']) this.ports.set(port, await freePort());
+    this.write(
+      'package.json',
+      JSON.stringify({ private: true, type, scripts: { start: 'tsc && node dist/main.js' } }),
+    );
+    this.write('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }));
+    this.write('src/main.ts', MAIN);
+    await run(
+      'npm',
+      [
+        ...['install', '--no-audit', '--no-fund', '--ignore-scripts', 'reflect-metadata@0.2', 'rxjs@7'],
+        ...['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${nest}`),
+        ...[`typescript@${nest === '11' ? '5.9' : '6'}`, '@types/node@20'],
+      ],
+      { cwd: this.folder },
+    );
+  }
+
+  write(file: string, text: string): void {
+    const path = join(this.folder, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+
+  /** What the commands print; a command that starts the application goes on in the background. */
+  async run(commands: string): Promise<string> {
+    const text = [...this.ports].reduce(
+      (said, [port, free]) => said.replaceAll(port, String(free)),
+      commands,
+    );
+    if (/npm start\n$/.test(text)) return await this.start(text);
+    const install = text.replace(' nestjs-fair-lock ', ` ${process.env['FAIR_LOCK_TARBALL']} `);
+    const { stdout } = await run('bash', ['-c', install], { cwd: this.folder });
+    return stdout;
+  }
+
+  async leave(): Promise<void> {
+    for (const app of this.apps) {
+      const exit = once(app, 'exit');
+      process.kill(-(app.pid ?? 0), 'SIGKILL');
+      await exit;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async start(command: string): Promise<string> {
+    const app = spawn('bash', ['-c', command], {
+      cwd: this.folder,
+      detached: true, // npm, its shell and the application end together
+      env: { PORT: String(this.ports.get('3000')), ...process.env, REDIS_URL: redisUrl() },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.apps.push(app);
+    let said = '';
+    const started = new Promise<void>((resolve, reject) => {
+      const hear = (data: Buffer): void => {
+        said += data.toString();
+        if (said.includes('Nest application successfully started')) resolve();
+      };
+      app.stdout.on('data', hear);
+      app.stderr.on('data', hear);
+      app.once('exit', () => reject(new Error(`The application did not start:\n${said}`)));
+    });
+    await within(started, START_TIMEOUT, 'the application');
+    return '';
+  }
+}
+
+const MAIN = `import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+
+async function bootstrap() {
+  const app = await NestFactory.create(AppModule);
+  await app.listen(process.env.PORT ?? 3000);
+}
+void bootstrap();
+`;
+
+const COMPILER_OPTIONS = {
+  module: 'nodenext',
+  moduleResolution: 'nodenext',
+  target: 'ES2023',
+  emitDecoratorMetadata: true,
+  experimentalDecorators: true,
+  strictNullChecks: true,
+  skipLibCheck: true,
+  types: ['node'],
+  rootDir: 'src',
+  outDir: 'dist',
+};
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  return port;
+}

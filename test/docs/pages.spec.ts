@@ -1,0 +1,3 @@
+import { describeSuite } from './describe-suite.js';
+
+describeSuite('docs');
