@@ -3,8 +3,8 @@ import ts from 'typescript';
 import { KNOWN_NAMES } from './context.js';
 import { type Fragment, ROOT } from './pages.js';
 
-/** Seen from the folder of a page, in whatever suite. */
-const CONTEXT = '../../docs/';
+/** The name by which the imports in front of a fragment call `context.ts`. */
+const CONTEXT = 'context-of-the-pages';
 
 /**
  * What the compiler says of each fragment. Fragments of a page that name a file can import one another.
@@ -43,7 +43,11 @@ function compilerOptions(): ts.CompilerOptions {
     config: unknown;
   };
   const { options } = ts.parseJsonConfigFileContent(config, { ...ts.sys, readDirectory: () => [] }, ROOT);
-  return { ...options, declaration: false };
+  return {
+    ...options,
+    declaration: false,
+    paths: { ...options.paths, [CONTEXT]: [`${ROOT}test/docs/context.ts`] },
+  };
 }
 
 function hostOf(options: ts.CompilerOptions, sources: ReadonlyMap<string, string>): ts.CompilerHost {
@@ -77,9 +81,11 @@ function asModule(text: string): string {
   const body = isModule ? text : `class Example extends Members {\n${text}}\nexport { Example };\n`;
   const imports = Object.entries(KNOWN_NAMES).map(([from, names]) => {
     const used = names.filter((name) => uses(body, name) && !declares(text, name));
-    return used.length === 0 ? '' : `import { ${used.join(', ')} } from '${from.replace('./', CONTEXT)}';`;
+    return used.length === 0
+      ? ''
+      : `import { ${used.join(', ')} } from '${from === './context.js' ? CONTEXT : from}';`;
   });
-  const members = isModule ? '' : `import { Members } from '${CONTEXT}context.js';`;
+  const members = isModule ? '' : `import { Members } from '${CONTEXT}';`;
   return `${imports.join('')}${members}export {};\n${body}`;
 }
 

@@ -17,10 +17,10 @@ export interface Program {
   readonly output: string;
 }
 
-/** A block of code that is followed by a block of its output. */
+/** A block of code that is followed by a block of its output; not a command, which a reader types. */
 export function programsOf(fragments: readonly Fragment[]): Program[] {
   return fragments.flatMap(({ page, place, words, text }, index) => {
-    if (!words.includes('output')) return [];
+    if (!words.includes('output') || fragments[index - 1]?.language !== 'ts') return [];
     const before = fragments.slice(0, index).filter((other) => other.page === page && other.file);
     return [{ place, files: before, output: text }];
   });
