@@ -23,7 +23,17 @@ const REDIS = { regex: '^ioredis', message: 'Only a store knows Redis.' };
 const closed = (target, from, except, message) => ({ target, from, except, message });
 
 export default tseslint.config(
-  { ignores: ['dist/', 'dist-sample/', 'coverage/', 'reports/', 'docs/.vitepress/{cache,dist}/', 'test/*/programs/', '**/*.generated.ts'] },
+  {
+    ignores: [
+      'dist/',
+      'dist-sample/',
+      'coverage/',
+      'reports/',
+      'docs/.vitepress/{cache,dist}/',
+      'test/*/programs/',
+      '**/*.generated.ts',
+    ],
+  },
   js.configs.recommended,
   {
     files: ['**/*.mjs', '**/*.cjs'],
