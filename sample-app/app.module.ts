@@ -5,6 +5,7 @@ import { TerminusModule } from '@nestjs/terminus';
 import { FairLockFilter, FairLockModule } from 'nestjs-fair-lock';
 import { AccountsController } from './accounts/accounts.controller.js';
 import { AccountsService } from './accounts/accounts.service.js';
+import { BoardModule } from './board/board.module.js';
 import { MemoryShopData } from './data/memory-shop-data.js';
 import { RedisShopData } from './data/redis-shop-data.js';
 import { ShopData } from './data/shop-data.js';
@@ -35,6 +36,7 @@ import { StockService } from './stock/stock.service.js';
     }),
     ScheduleModule.forRoot(),
     TerminusModule,
+    BoardModule,
   ],
   controllers: [OrdersController, StockController, AccountsController, PricesController, HealthController],
   providers: [

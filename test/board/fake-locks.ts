@@ -52,8 +52,9 @@ export class FakeLocks implements LockSource {
         heldFor: holder.heldFor,
         leaseLeft: 20_000,
       },
-      waiters: waiters.map(({ host, pid, waitingFor }) => ({
-        who: `${host}/${pid}`,
+      waiters: waiters.map(({ id, host, pid, label, waitingFor }) => ({
+        ...(id !== undefined && { id }),
+        who: `${host}/${pid}/${label}`,
         waitingFor,
         live: true,
       })),
@@ -122,6 +123,7 @@ export function shopLocks(): LockOverview {
   });
   const wait = (by: number, label: string, waitingFor: number, inside: string[] = []) => ({
     ...process(by),
+    id: `${by}-${waitingFor}`,
     label,
     waitingFor,
     inside,

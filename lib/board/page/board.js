@@ -10,7 +10,7 @@ import { processesView } from './processes.js';
 import { count } from './text.js';
 
 const { base, readOnly } = document.documentElement.dataset;
-const ROWS_A_FRAME = 100;
+const ROWS_A_FRAME = 60;
 const MINUTES = 5;
 
 const main = document.getElementById('main');

@@ -58,6 +58,7 @@ function create(node, inSvg) {
 }
 
 function change(old, node) {
+  if (old === node) return;
   node.dom = old.dom;
   if (node.tag === undefined) {
     if (old.text !== node.text) node.dom.data = node.text;

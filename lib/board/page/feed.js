@@ -10,6 +10,7 @@ const RETRY = 1_000;
 export function connect(base, hear) {
   let source;
   let timer;
+  let refused = false;
 
   function open(key) {
     clearTimeout(timer);
@@ -18,23 +19,28 @@ export function connect(base, hear) {
       `${base}events${key === undefined ? '' : `?key=${encodeURIComponent(key)}`}`,
     );
     source = mine;
-    mine.onopen = () => hear('open');
+    mine.onopen = () => {
+      refused = false;
+      hear('open');
+    };
     for (const event of ['history', 'overview', 'line', 'trouble'])
       mine.addEventListener(event, ({ data }) => mine === source && hear(event, JSON.parse(data)));
     mine.onerror = () => {
       if (mine !== source) return;
-      hear('lost');
+      if (!refused) hear('lost');
       // It tries again by itself after a broken connection, but not after an answer that is no stream.
       if (mine.readyState === EventSource.CLOSED) timer = setTimeout(() => again(key), RETRY);
     };
   }
 
+  /** An EventSource does not tell why it was refused. */
   async function again(key) {
     const status = await fetch(`${base}board.css`, { cache: 'no-store' }).then(
       (response) => response.status,
       () => undefined,
     );
-    if (status === 401 || status === 403) hear('refused');
+    refused = status === 401 || status === 403;
+    if (refused) hear('refused');
     open(key);
   }
 

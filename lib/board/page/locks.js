@@ -3,6 +3,7 @@ import { h } from './dom.js';
 import { count, duration, lockLink, number, person, processName } from './text.js';
 
 const MOST_PIPS = 10;
+const rows = new WeakMap();
 
 export function locksView(state, actions) {
   const { overview, filter } = state;
@@ -38,11 +39,18 @@ export function locksView(state, actions) {
             { class: 'row head', 'aria-hidden': 'true' },
             ...['Lock', 'Holder', 'Held for', 'Waiting', 'Longest wait'].map((text) => h('span', null, text)),
           ),
-          h('ol', { class: 'rows' }, ...locks.slice(0, state.rows).map((lock) => row(lock, longest))),
+          h('ol', { class: 'rows' }, ...locks.slice(0, state.rows).map((lock) => rowOf(lock, longest))),
         ],
     overview.moreLocks > 0 &&
       h('p', { class: 'note' }, `${count(overview.moreLocks, 'more lock')} with shorter waits not shown.`),
   ];
+}
+
+/** Made once for each lock of an overview: the same row again is not compared. */
+function rowOf(lock, longest) {
+  let made = rows.get(lock);
+  if (made?.longest !== longest) rows.set(lock, (made = { longest, node: row(lock, longest) }));
+  return made.node;
 }
 
 function row({ key, holder, waiting, longestWait, orphan }, longest) {
@@ -85,11 +93,7 @@ export function badge(state) {
   return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);
 }
 
+/** A dot for each of the first waiters, in one element: a thousand rows are shown at once. */
 function pips(waiting) {
-  const shown = Math.min(waiting, MOST_PIPS);
-  return h(
-    'span',
-    { class: 'pips', 'aria-hidden': 'true' },
-    ...Array.from({ length: shown }, () => h('i', null)),
-  );
+  return h('span', { class: 'pips', 'aria-hidden': 'true', '--n': Math.min(waiting, MOST_PIPS) });
 }
