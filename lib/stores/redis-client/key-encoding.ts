@@ -33,6 +33,15 @@ function encode(name: string): string {
   return `${encoded.slice(0, KEPT_OF_LONG_NAME)}%h${digest}`;
 }
 
+/** The name that `encoded` stands for; undefined where a digest stands in the place of a part of it. */
+export function decodeName(encoded: string): string | undefined {
+  if (encoded === '%') return '';
+  if (encoded.includes('%h')) return undefined;
+  return encoded.replace(/%u([0-9a-f]{4})|%([0-9a-f]{2})/g, (_, wide?: string, narrow?: string) =>
+    String.fromCharCode(parseInt(wide ?? narrow ?? '', 16)),
+  );
+}
+
 function escapeUnit(unit: string): string {
   const code = unit.charCodeAt(0);
   return code < 0x100 ? `%${code.toString(16).padStart(2, '0')}` : `%u${code.toString(16).padStart(4, '0')}`;

@@ -176,7 +176,7 @@ export class LineDriver implements Watched {
   private reportPlace(sequence: number, ahead: number): void {
     const call = this.calls.get(sequence);
     try {
-      call?.request.onQueued?.(ahead);
+      call?.request.onQueued?.(ahead, `${this.context.commands.clientId}:${sequence}`);
     } catch (error) {
       // Nothing may throw into the line; a caller whose callback fails leaves it.
       if (call) this.giveUp(call, error);

@@ -19,9 +19,11 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
   ];
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
-    const [, ticket, deadline, waiter] = entries.slice(i, i + 4);
+    const [id = '', ticket, deadline, waiter] = entries.slice(i, i + 4);
     const { doubted, where } = parseRecord(waiter ?? '');
     waiters.push({
+      id,
+      client: clientOf(id),
       who: where,
       waitingFor: Math.max(0, time - Number(ticket) / 1_000),
       live: Number(deadline) >= time && !doubted,
@@ -31,7 +33,9 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
     key,
     // A grant that was passed on bears no label before its first renewal.
     holder:
-      holder === '' ? undefined : { who: label || parseRecord(record).where, token, heldFor, leaseLeft },
+      holder === ''
+        ? undefined
+        : { client: holder, who: label || parseRecord(record).where, token, heldFor, leaseLeft },
     waiters,
     queueLength,
   };
@@ -40,6 +44,11 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
 /** The first token of the present grant, by which it is ended; undefined where nothing holds the lock. */
 export function presentGrantOf(reply: unknown): number | undefined {
   return (reply as number[])[9] || undefined;
+}
+
+/** A member of a line is `client:number`. */
+function clientOf(member: string): string {
+  return member.slice(0, member.lastIndexOf(':'));
 }
 
 /** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid, window. */

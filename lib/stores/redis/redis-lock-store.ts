@@ -1,15 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import { LockProtocolError, LockShuttingDownError, type LockConfigurationError } from '../../core/errors.js';
+import {
+  LockHolderChangedError,
+  LockProtocolError,
+  LockShuttingDownError,
+  type LockConfigurationError,
+} from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { encodeName } from '../redis-client/key-encoding.js';
+import { namesInRedis } from '../redis-client/names-in-redis.js';
 import { reportOnServer } from '../redis-client/start-up-check.js';
 import { openConnection, openSubscription } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
+import { RedisPeers } from '../redis-client/redis-peers.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
 import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
@@ -44,6 +51,7 @@ export class RedisLockStore implements LockStore {
   private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
   private readonly clientId = randomBytes(16).toString('hex');
+  readonly peers: RedisPeers;
   private readonly keyPrefix: string;
   private sequence = 0;
   private connecting = false;
@@ -59,7 +67,8 @@ export class RedisLockStore implements LockStore {
     this.connection = new CommandConnection(commands, options.commandTimeout);
     this.subscriber = new Subscriber(subscriptions);
     const check = new SubscriptionCheck(this.subscriber, this.timing.heartbeat, !commands.client.isCluster);
-    const where = `${hostname()}/${process.pid}`.replace(/\s/g, '_');
+    const host = hostname().replace(/\s/g, '_');
+    const where = `${host}/${process.pid}`;
     const channels = `${this.keyPrefix}${options.keyPrefix}:client:`;
     const markerKey = `${options.keyPrefix}:primary`;
     this.marker = new PrimaryMarker(
@@ -74,6 +83,8 @@ export class RedisLockStore implements LockStore {
       for (const line of this.lines.all()) line.happens({ type: 'refused', error });
     };
     this.retry = new Retry(this.connection);
+    const self = { clientId: this.clientId, host, pid: process.pid };
+    this.peers = new RedisPeers(self, channels, this.connection, this.retry, options.commandTimeout);
     this.commands = new LockCommands(
       this.clientId,
       this.connection,
@@ -96,7 +107,7 @@ export class RedisLockStore implements LockStore {
     void this.subscriber.add(channels + this.clientId);
     this.subscriber.onMessage = (_channel, message) => {
       check.received();
-      this.onMessage(message);
+      if (!this.peers.onMessage(message)) this.onMessage(message);
     };
     // Heartbeats find what was missed (M6), and mark the client alive before the server takes it for dead (R6).
     this.subscriber.onUp = this.subscriber.onDown = () => this.subscriptionChanged();
@@ -146,11 +157,17 @@ export class RedisLockStore implements LockStore {
     return this.ask(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
-  async forceRelease(key: string): Promise<boolean> {
+  async keptKeys(): Promise<readonly string[]> {
+    return await this.ask(() =>
+      namesInRedis(this.connection.client, `${this.keyPrefix}${this.options.keyPrefix}:`),
+    );
+  }
+
+  async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
     const keys = this.keysOf(encodeName(key));
     // The grant is named, so that a repeated command does not end the next one too.
-    const first = await this.presentToken(key);
+    const first = await this.presentToken(key, token);
     if (first === undefined) return false;
     const reply = await this.ask(() => this.commands.forceRelease(keys, first));
     // The caller may be the holder itself: its line hears it here rather than by a message.
@@ -158,12 +175,21 @@ export class RedisLockStore implements LockStore {
     return reply.status === 'forced';
   }
 
-  /** Undefined: nothing holds the lock; 0: no script can read who does. */
-  private async presentToken(key: string): Promise<number | undefined> {
+  /**
+   * The token by which scripts name the present grant. Undefined: nothing holds the lock; 0: no script can read who does.
+   *
+   * @throws LockHolderChangedError if the holder has another token than `expected`
+   */
+  private async presentToken(key: string, expected: number | undefined): Promise<number | undefined> {
     try {
-      return presentGrantOf(await this.look(key, 0));
+      const reply = await this.look(key, 0);
+      const { holder } = toSnapshot(key, reply);
+      if (expected !== undefined && holder?.token !== expected) {
+        throw new LockHolderChangedError(key, expected, holder?.token);
+      }
+      return presentGrantOf(reply);
     } catch (error) {
-      if (error instanceof LockProtocolError) return 0;
+      if (error instanceof LockProtocolError && expected === undefined) return 0;
       throw error;
     }
   }

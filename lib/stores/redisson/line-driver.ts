@@ -186,7 +186,7 @@ export class LineDriver implements Watched {
   private reportPlace(id: string, ahead: number): void {
     const call = this.calls.get(id);
     try {
-      call?.request.onQueued?.(ahead);
+      call?.request.onQueued?.(ahead, id);
     } catch (error) {
       // Nothing may throw into the line; a caller whose callback fails leaves it.
       if (call) this.giveUp(call, error);

@@ -11,12 +11,22 @@ type Describe = (id: string) => { readonly who: string; readonly since: number }
 export function toSnapshot(key: string, shown: InspectReply, describe: Describe): LockSnapshot {
   const waiters = shown.waiters.map(({ id, left }) => {
     const [who, waitingFor] = known(id, describe);
-    return { who, waitingFor, live: left > 0 };
+    return { id, client: clientOf(id), who, waitingFor, live: left > 0 };
   });
   const { holder, leaseLeft, queueLength } = shown;
   if (holder === undefined) return { key, holder, waiters, queueLength };
   const [who, heldFor] = known(holder, describe);
-  return { key, holder: { who, token: undefined, heldFor, leaseLeft }, waiters, queueLength };
+  return {
+    key,
+    holder: { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft },
+    waiters,
+    queueLength,
+  };
+}
+
+/** A request is `uuid:thread` on the wire. */
+function clientOf(id: string): string {
+  return id.slice(0, id.lastIndexOf(':'));
 }
 
 function known(id: string, describe: Describe): [who: string, forMs: number | undefined] {

@@ -4,6 +4,7 @@ import { abortError, LockConfigurationError, LockShuttingDownError } from '../..
 import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
+import { RedisPeers } from '../redis-client/redis-peers.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
@@ -35,6 +36,12 @@ export interface RedissonLockStoreOptions {
   readonly onWarning: (message: string) => void;
 }
 
+/**
+ * What the channel of each client begins with, on which clients of this library ask each other (`query`). Within the channels
+ * that Redisson uses, so that the same ACL rule permits it; no lock's own channel begins so, since these have a brace here.
+ */
+const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
+
 /** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */
 const LONGEST = 2 ** 40;
 /** How much of a label is kept. */
@@ -55,8 +62,10 @@ export class RedissonLockStore implements LockStore {
   private readonly context: ClientContext;
   /** The uuid by which Redisson knows this client. */
   private readonly uuid = randomUUID();
-  private readonly where = `${hostname()}/${process.pid}`;
+  private readonly host = hostname();
+  private readonly where = `${this.host}/${process.pid}`;
   private readonly onCluster: boolean;
+  readonly peers: RedisPeers;
   private threads = 0;
   private connecting = false;
   private closed: Promise<void> | undefined;
@@ -83,10 +92,15 @@ export class RedissonLockStore implements LockStore {
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     const times = timing(options.lockWatchdogTimeout, options.fairLockWaitTimeout, options.commandTimeout);
     this.retry = new Retry(this.connection);
+    const self = { clientId: this.uuid, host: this.host, pid: process.pid };
+    this.peers = new RedisPeers(self, PEER_CHANNELS, this.connection, this.retry, options.commandTimeout);
+    void this.subscriber.add(PEER_CHANNELS + this.uuid);
     this.commands = new LockCommands(this.connection, this.retry, clocks, times, publish);
     this.context = {
       commands: this.commands,
-      wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel) => this.onMessage(channel)),
+      wakeUps: new WakeUps(this.subscriber, subscriptions.client, (channel, text) =>
+        this.onMessage(channel, text),
+      ),
       watchdog: new Watchdog(),
       timing: times,
       onWarning: options.onWarning,
@@ -205,7 +219,11 @@ export class RedissonLockStore implements LockStore {
   }
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; the content of the message is always the same. */
-  private onMessage(channel: string): void {
+  private onMessage(channel: string, text: string): void {
+    if (channel.startsWith(PEER_CHANNELS)) {
+      this.peers.onMessage(text);
+      return;
+    }
     const id = channel.slice(channel.lastIndexOf(this.uuid));
     this.lineOf.get(id)?.happens({ type: 'woken', id });
   }

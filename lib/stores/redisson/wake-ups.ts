@@ -14,7 +14,7 @@ export class WakeUps {
   constructor(
     private readonly subscriber: Subscriber,
     client: Redis | Cluster,
-    onMessage: (channel: string) => void,
+    onMessage: (channel: string, text: string) => void,
   ) {
     if (client.isCluster && 'shardedSubscribers' in client.options && client.options.shardedSubscribers) {
       this.cluster = client as Cluster;

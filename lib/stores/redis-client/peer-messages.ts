@@ -1,0 +1,154 @@
+/** How clients ask each other: two messages on their channels, which a client that does not know them ignores. */
+
+import type { HoldReport, ProcessReport, WaitReport } from '../../core/lock-overview.js';
+import type { PeerQuestion } from '../../core/peers.js';
+
+/** How many holds and waits one message carries. */
+const ENTRIES_PER_MESSAGE = 200;
+/** More parts than a client that keeps to its bounds can send. */
+const MOST_PARTS = 100;
+
+/** `Q nonce asker question` */
+const QUESTION = /^Q (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
+/** `A nonce client part parts report` */
+const ANSWER = /^A (\w{1,64}) ([\w-]{1,64}) (\d{1,4}) (\d{1,4}) (.*)$/s;
+
+export interface QuestionMessage {
+  readonly nonce: string;
+  /** The client that asks, on whose channel the answer goes. */
+  readonly asker: string;
+  readonly question: PeerQuestion;
+}
+
+export interface AnswerMessage {
+  readonly nonce: string;
+  readonly client: string;
+  readonly part: number;
+  readonly parts: number;
+  readonly json: string;
+}
+
+export function questionMessage(nonce: string, asker: string, question: PeerQuestion): string {
+  return `Q ${nonce} ${asker} ${JSON.stringify(question)}`;
+}
+
+/** Undefined for any other text, and for a question that this version cannot read. */
+export function parseQuestion(text: string): QuestionMessage | undefined {
+  const [, nonce, asker, json = ''] = QUESTION.exec(text) ?? [];
+  if (nonce === undefined || asker === undefined) return undefined;
+  const value = parsed(json);
+  if (!isObject(value)) return undefined;
+  const { key } = value;
+  if (key !== undefined && typeof key !== 'string') return undefined;
+  return { nonce, asker, question: key === undefined ? {} : { key } };
+}
+
+/** In parts, so that no message is large. */
+export function answerMessages(nonce: string, report: ProcessReport): string[] {
+  const { holds, waits, ...process } = report;
+  const parts = Math.max(1, Math.ceil(Math.max(holds.length, waits.length) / ENTRIES_PER_MESSAGE));
+  return Array.from({ length: parts }, (_, part) => {
+    const [from, to] = [part * ENTRIES_PER_MESSAGE, (part + 1) * ENTRIES_PER_MESSAGE];
+    const json = JSON.stringify({ ...process, holds: holds.slice(from, to), waits: waits.slice(from, to) });
+    return `A ${nonce} ${report.clientId} ${part} ${parts} ${json}`;
+  });
+}
+
+/** Undefined for any other text. What it reports is read by `readReport`. */
+export function parseAnswer(text: string): AnswerMessage | undefined {
+  const [, nonce, client, part, parts, json = ''] = ANSWER.exec(text) ?? [];
+  if (nonce === undefined || client === undefined) return undefined;
+  const message = { nonce, client, part: Number(part), parts: Number(parts), json };
+  return message.part < message.parts && message.parts <= MOST_PARTS ? message : undefined;
+}
+
+/**
+ * The report of `client`, put together from all its parts; undefined if one cannot be read. Fields that this version does not
+ * know are left out, so newer versions may add some.
+ */
+export function readReport(client: string, parts: readonly string[]): ProcessReport | undefined {
+  const reports = parts.map((json) => readPart(client, parsed(json)));
+  if (reports.includes(undefined)) return undefined;
+  const all = reports as ProcessReport[];
+  return (
+    all[0] && {
+      ...all[0],
+      holds: all.flatMap(({ holds }) => holds),
+      waits: all.flatMap(({ waits }) => waits),
+    }
+  );
+}
+
+function readPart(client: string, value: unknown): ProcessReport | undefined {
+  if (!isObject(value)) return undefined;
+  const { clientId, host, pid, version, eventLoopDelay, truncated, holds, waits } = value;
+  if (clientId !== client || typeof host !== 'string' || typeof pid !== 'number') return undefined;
+  if (!Array.isArray(holds) || !Array.isArray(waits)) return undefined;
+  const read = { holds: holds.map(readHold), waits: waits.map(readWait) };
+  if (read.holds.includes(undefined) || read.waits.includes(undefined)) return undefined;
+  return {
+    clientId: client,
+    host,
+    pid,
+    version: text(version) ?? 'unknown',
+    eventLoopDelay: time(eventLoopDelay) ?? 0,
+    truncated: truncated === true,
+    holds: read.holds as HoldReport[],
+    waits: read.waits as WaitReport[],
+  };
+}
+
+function readHold(value: unknown): HoldReport | undefined {
+  if (!isObject(value)) return undefined;
+  const { key, heldFor, token, state } = value;
+  if (typeof key !== 'string' || time(heldFor) === undefined || time(token) === undefined) return undefined;
+  return {
+    key,
+    ...texts(value, 'label', 'traceId'),
+    heldFor: heldFor as number,
+    token: token as number,
+    // A state that a newer version may know is one of a lock that is held.
+    state: state === 'lost' || state === 'uncertain' ? state : 'held',
+  };
+}
+
+function readWait(value: unknown): WaitReport | undefined {
+  if (!isObject(value)) return undefined;
+  const { key, waitingFor, ahead, inside } = value;
+  if (typeof key !== 'string' || time(waitingFor) === undefined) return undefined;
+  const keys: unknown[] = Array.isArray(inside) ? inside : [];
+  return {
+    key,
+    ...texts(value, 'label', 'id', 'traceId'),
+    waitingFor: waitingFor as number,
+    ...(time(ahead) !== undefined && { ahead: ahead as number }),
+    inside: keys.filter((each) => typeof each === 'string'),
+  };
+}
+
+function texts<Name extends string>(value: Json, ...names: Name[]): { [name in Name]?: string } {
+  const found = names.map((name) => [name, text(value[name])]).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(found) as { [name in Name]?: string };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function time(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import type { Cluster, Redis } from 'ioredis';
+import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
+import type { PeerAnswers, PeerQuestion, Peers, SilentClient } from '../../core/peers.js';
+import type { CommandConnection } from './command-connection.js';
+import {
+  answerMessages,
+  parseAnswer,
+  parseQuestion,
+  questionMessage,
+  readReport,
+  type AnswerMessage,
+} from './peer-messages.js';
+import type { Retry } from './retry.js';
+import { commandTimeout, toCommandFailure } from './server-failure.js';
+
+/** Of how many clients host and process are remembered, to name one that has become silent. */
+const MOST_REMEMBERED = 1_000;
+
+/** The clients that listen to channels of one form, `<channels><client id>`, and what they tell each other there. */
+export class RedisPeers implements Peers {
+  onAsked: ((question: PeerQuestion) => ProcessReport) | undefined;
+  private readonly surveys = new Map<string, Survey>();
+  private readonly remembered = new Map<string, ClientIdentity>();
+
+  /**
+   * @param channels what the name of every client's channel begins with
+   * @param timeout milliseconds within which a command must be answered
+   */
+  constructor(
+    readonly self: ClientIdentity,
+    private readonly channels: string,
+    private readonly connection: CommandConnection,
+    private readonly retry: Retry,
+    private readonly timeout: number,
+  ) {}
+
+  async ask(question: PeerQuestion, timeout: number, clients?: readonly string[]): Promise<PeerAnswers> {
+    const { asked, problems } = clients
+      ? { asked: clients, problems: [] }
+      : await this.answered(() => this.listeners());
+    const others = asked.filter((client) => client !== this.self.clientId);
+    if (others.length === 0) return { reports: [], silent: [], problems };
+    const nonce = randomBytes(8).toString('hex');
+    const survey = new Survey(others, timeout);
+    this.surveys.set(nonce, survey);
+    try {
+      const text = questionMessage(nonce, this.self.clientId, question);
+      await this.answered(() =>
+        Promise.all(others.map((client) => this.connection.client.publish(this.channels + client, text))),
+      );
+      await survey.complete;
+    } finally {
+      survey.end();
+      this.surveys.delete(nonce);
+    }
+    return this.read(survey, problems);
+  }
+
+  /** Whether `text` was a message between clients. Never throws. */
+  onMessage(text: string): boolean {
+    if (text.startsWith('A ')) {
+      const answer = parseAnswer(text);
+      if (answer) this.surveys.get(answer.nonce)?.add(answer);
+      return true;
+    }
+    if (!text.startsWith('Q ')) return false;
+    const asked = parseQuestion(text);
+    const report = asked && this.onAsked?.(asked.question);
+    if (!report) return true;
+    for (const message of answerMessages(asked.nonce, report)) {
+      // Without an answer this client is reported as silent, which is what it is.
+      this.connection.client.publish(this.channels + asked.asker, message).catch(() => undefined);
+    }
+    return true;
+  }
+
+  /** Every client that listens. On a Cluster each node knows only those that are connected to it. */
+  private async listeners(): Promise<{ asked: string[]; problems: string[] }> {
+    const { client } = this.connection;
+    const nodes = client.isCluster ? (client as Cluster).nodes('all') : [client as Redis];
+    const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    const asked = new Set<string>();
+    const problems: string[] = [];
+    const errors: unknown[] = [];
+    const look = async (node: Redis): Promise<void> => {
+      try {
+        const channels = await within(node.pubsub('CHANNELS', pattern), this.timeout / 2);
+        for (const channel of channels as string[]) asked.add(channel.slice(this.channels.length));
+      } catch (error) {
+        errors.push(error);
+        const { host, port } = node.options;
+        problems.push(`The node ${host}:${port} did not tell which processes listen there.`);
+      }
+    };
+    await Promise.all(nodes.map(look));
+    if (errors.length === nodes.length) throw toCommandFailure(errors[0]);
+    return { asked: [...asked], problems };
+  }
+
+  /** @throws LockStoreUnavailableError when there is no answer in time */
+  private async answered<T>(command: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.timeout;
+    const attempt = (): Promise<T> => within(command(), Math.max(1, deadline - performance.now()));
+    try {
+      return await this.retry.until(attempt, deadline);
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+  }
+
+  private read(survey: Survey, found: readonly string[]): PeerAnswers {
+    const reports: ProcessReport[] = [];
+    const silent: SilentClient[] = [];
+    const problems = [...found];
+    for (const [client, parts] of survey.answers) {
+      if (!parts) {
+        silent.push(this.remembered.get(client) ?? { clientId: client });
+        continue;
+      }
+      const report = readReport(client, parts);
+      if (report) {
+        reports.push(report);
+        this.remember(report);
+      } else {
+        problems.push(
+          `The client ${client} gave an answer that cannot be read: its version of nestjs-fair-lock may be another one.`,
+        );
+      }
+    }
+    return { reports, silent, problems };
+  }
+
+  private remember({ clientId, host, pid }: ProcessReport): void {
+    this.remembered.delete(clientId);
+    this.remembered.set(clientId, { clientId, host, pid });
+    if (this.remembered.size <= MOST_REMEMBERED) return;
+    const [oldest] = this.remembered.keys();
+    if (oldest !== undefined) this.remembered.delete(oldest);
+  }
+}
+
+/** @throws CommandFailure after `limit` ms */
+function within<T>(command: Promise<T>, limit: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(commandTimeout(limit)), limit);
+    timer.unref();
+    command.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** One question to several clients, until all have answered or the time is over. */
+class Survey {
+  readonly complete: Promise<void>;
+  private readonly parts: Map<string, (string | undefined)[]>;
+  private missing: number;
+  private done!: () => void;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(clients: readonly string[], timeout: number) {
+    this.parts = new Map(clients.map((client) => [client, []]));
+    this.missing = clients.length;
+    this.complete = new Promise((resolve) => (this.done = resolve));
+    // In a process that stood still, timers run before the sockets are read.
+    this.timer = setTimeout(() => setImmediate(() => this.done()), timeout);
+    this.timer.unref();
+  }
+
+  add({ client, part, parts, json }: AnswerMessage): void {
+    const known = this.parts.get(client);
+    if (!known || (known.length > 0 && known.length !== parts)) return;
+    if (known.length === 0) known.push(...Array.from({ length: parts }, () => undefined));
+    if (known[part] !== undefined) return;
+    known[part] = json;
+    if (isComplete(known) && --this.missing === 0) this.done();
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+    this.done();
+  }
+
+  /** All parts of each client's answer; undefined for a client that did not answer in full. */
+  get answers(): Map<string, string[] | undefined> {
+    const answers = new Map<string, string[] | undefined>();
+    for (const [client, parts] of this.parts) answers.set(client, isComplete(parts) ? parts : undefined);
+    return answers;
+  }
+}
+
+function isComplete(parts: readonly (string | undefined)[]): parts is string[] {
+  return parts.length > 0 && !parts.includes(undefined);
+}

@@ -1,0 +1,242 @@
+import { Redis } from 'ioredis';
+import { LockHolderChangedError } from '../../lib/core/errors.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { Lab } from '../support/history/lab.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { deferred, eventually } from '../support/waiting.js';
+
+const SOON = 5_000;
+
+describe('query over all processes', () => {
+  const prefix = uniquePrefix();
+  const clients = new InProcessClients(prefix);
+  const redis = new Redis(redisUrl());
+  let one: InProcessClient;
+  let two: InProcessClient;
+  beforeEach(async () => {
+    [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
+  });
+  afterEach(() => clients.close());
+  afterAll(() => redis.quit());
+
+  /** Resolves when so many requests of both clients are in line. */
+  const inLine = (key: string, count: number): Promise<void> =>
+    eventually(async () => (await one.store.inspect(key)).queueLength === count, SOON, `${count} in line`);
+
+  test('shows holder and waiters of every process, with labels, and the same from each', async () => {
+    const lock = await one.engine.acquire('order:1', { label: 'Orders.pay' });
+    const waits = [];
+    for (const [i, { engine }] of [two, one, two].entries()) {
+      waits.push(engine.withLock('order:1', () => undefined, { label: `Orders.ship${i}` }));
+      await inLine('order:1', i + 1);
+    }
+    for (const { engine } of [one, two]) {
+      const overview = await engine.query({ timeout: SOON });
+      expect(overview).toMatchObject({ cycles: [], silent: [], problems: [] });
+      expect(overview.processes).toHaveLength(2);
+      expect(overview.locks).toMatchObject([
+        {
+          key: 'order:1',
+          orphan: false,
+          holder: { label: 'Orders.pay', token: lock.token, state: 'held', pid: process.pid },
+          waiters: [
+            { label: 'Orders.ship0', ahead: 0, clientId: two.store.peers.self.clientId },
+            { label: 'Orders.ship1', ahead: 1, clientId: one.store.peers.self.clientId },
+            { label: 'Orders.ship2', ahead: 2, clientId: two.store.peers.self.clientId },
+          ],
+        },
+      ]);
+    }
+    await lock.release();
+    await Promise.all(waits);
+  });
+
+  test('finds two and three processes that wait for each other, until one gives up', async () => {
+    const three = await clients.start(redisUrl());
+    for (const all of [
+      [one, two],
+      [one, two, three],
+    ]) {
+      const gaveUp = new AbortController();
+      const begun = deferred();
+      let holding = 0;
+      const flows = all.map(({ engine }, i) =>
+        engine.withLock(`c:${i}`, async () => {
+          if ((holding += 1) === all.length) begun.resolve();
+          await begun.promise;
+          const next = `c:${(i + 1) % all.length}`;
+          await engine.withLock(next, () => undefined, { ...(i === 0 && { signal: gaveUp.signal }) });
+        }),
+      );
+      const ended = Promise.allSettled(flows);
+      await begun.promise;
+      await Promise.all(all.map((_, i) => inLine(`c:${i}`, 1)));
+      const { cycles } = await two.engine.query({ timeout: SOON });
+      expect(cycles).toHaveLength(1);
+      expect(cycles[0]!.steps.map(({ waitsFor }) => waitsFor).sort()).toEqual(all.map((_, i) => `c:${i}`));
+      gaveUp.abort();
+      await ended;
+      expect((await two.engine.query({ timeout: SOON })).cycles).toEqual([]);
+    }
+  });
+
+  test('names a process that stands still as silent, and who it is if it holds what others wait for', async () => {
+    const lab = new Lab(redisUrl());
+    const watchers = new InProcessClients(lab.prefix);
+    try {
+      const [worker] = await lab.workersAlike(1);
+      const watcher = await watchers.start(redisUrl());
+      const ask = worker!.ask('k');
+      await ask.granted();
+      const waits = watcher.engine.withLock('k', () => undefined);
+      await eventually(async () => (await watcher.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
+      process.kill(worker!.pid, 'SIGSTOP');
+      const overview = await watcher.engine.query();
+      process.kill(worker!.pid, 'SIGCONT');
+      expect(overview.silent).toMatchObject([{ pid: worker!.pid }]);
+      expect(overview.locks).toMatchObject([{ key: 'k', holder: { pid: worker!.pid }, orphan: false }]);
+      await ask.release();
+      await waits;
+    } finally {
+      await watchers.close();
+      await lab.close();
+    }
+  });
+
+  test('shows locks of processes that are gone, only if asked for orphans', async () => {
+    const hash = `${prefix}:{lost%7b1%7d}`;
+    const lock = await one.engine.acquire('lost{1}', { label: 'Orders.pay' });
+    const [kept, ttl] = await Promise.all([redis.dumpBuffer(hash), redis.pttl(hash)]);
+    await lock.release();
+    await one.close();
+    await redis.restore(hash, ttl, kept, 'REPLACE');
+
+    expect((await two.engine.query({ timeout: SOON })).locks).toEqual([]);
+    const { locks, problems } = await two.engine.query({ orphans: true, timeout: SOON });
+    expect(problems).toEqual([]);
+    expect(locks).toMatchObject([
+      { key: 'lost{1}', orphan: true, holder: { label: 'Orders.pay', pid: process.pid, token: lock.token } },
+    ]);
+    expect(await two.engine.forceRelease('lost{1}', { token: lock.token })).toBe(true);
+  });
+
+  test('costs no command while it is not called: a section is still two', async () => {
+    const proxy = await TcpProxy.start(redisUrl());
+    const here = await clients.start(proxy.url);
+    // The first section loads the scripts.
+    await here.engine.withLock('quiet', () => undefined);
+    const sent: string[] = [];
+    const stop = proxy.listenTo(({ name }) => sent.push(name));
+    await here.engine.withLock('quiet', () => undefined);
+    expect(sent).toEqual(['evalsha', 'evalsha']);
+    await here.engine.query({ timeout: SOON });
+    expect(sent).toContain('pubsub');
+    stop();
+    await here.close();
+    await proxy.close();
+  });
+
+  test('tells in a problem of an answer that it cannot read, and ignores what it does not know', async () => {
+    const stranger = new Redis(redisUrl());
+    const channel = `${prefix}:client:`;
+    const answers = ['not json', '{"clientId":"stranger"}', NEWER];
+    stranger.on('message', (_: string, text: string) => {
+      const [, nonce, asker] = text.split(' ');
+      if (text.startsWith('Q '))
+        void redis.publish(`${channel}${asker}`, `A ${nonce} stranger 0 1 ${answers[0]}`);
+    });
+    await stranger.subscribe(`${channel}stranger`);
+    for (const bad of [1, 2]) {
+      const { problems, silent, processes } = await one.engine.query({ timeout: SOON });
+      expect(problems).toEqual([expect.stringMatching(/client stranger gave an answer that cannot be read/)]);
+      expect([silent, processes.length, bad]).toEqual([[], 2, bad]);
+      answers.shift();
+    }
+    const { problems, locks } = await one.engine.query({ timeout: SOON });
+    expect(problems).toEqual([]);
+    expect(locks).toEqual([
+      {
+        key: 'k',
+        orphan: false,
+        waiters: [],
+        holder: { clientId: 'stranger', host: 'h', pid: 1, heldFor: 1, token: 7, state: 'held' },
+      },
+    ]);
+    for (const text of ['Q', 'Q x', 'Q a b {', 'Q a b []', 'Q a b {"key":1}', 'A', 'A a b 5 1 x', 'Z news']) {
+      await redis.publish(`${channel}${one.store.peers.self.clientId}`, text);
+    }
+    await one.engine.withLock('still works', () => undefined);
+    await stranger.quit();
+  });
+
+  test('reports 2,000 waits of a process in parts, and says what it left out', async () => {
+    const lock = await one.engine.acquire('long');
+    const gone = new AbortController();
+    const waits = Array.from({ length: 2_000 }, () => one.engine.acquire('long', { signal: gone.signal }));
+    const ended = Promise.allSettled(waits);
+    await inLine('long', 2_000);
+    const { processes, locks } = await two.engine.query({ timeout: SOON });
+    expect(processes.find(({ truncated }) => truncated)?.waits).toHaveLength(1_000);
+    expect(locks[0]!.waiters).toHaveLength(1_000);
+    gone.abort();
+    await ended;
+    await lock.release();
+  });
+
+  test('fails with a typed error when Redis is away', async () => {
+    const away = await clients.start('redis://127.0.0.1:1');
+    await expect(away.engine.query()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+});
+
+const NEWER = JSON.stringify({
+  clientId: 'stranger',
+  host: 'h',
+  pid: 1,
+  version: '9.9.9',
+  mood: 'fine',
+  holds: [{ key: 'k', heldFor: 1, token: 7, state: 'shared', readers: 3 }],
+  waits: [],
+});
+
+describe('inspect and forceRelease over processes', () => {
+  const clients = new InProcessClients(uniquePrefix());
+  afterEach(() => clients.close());
+
+  test('inspect names waiters, and a holder from its first moment, by their labels', async () => {
+    const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
+    const first = await one.engine.acquire('k', { label: 'First.hold' });
+    const second = two.engine.acquire('k', { label: 'Second.hold' });
+    await eventually(async () => (await one.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
+    const here = `${one.store.peers.self.host}/${process.pid}`;
+    expect(await one.engine.inspect('k')).toMatchObject({
+      holder: { who: `${here}/First.hold` },
+      waiters: [{ who: `${here}/Second.hold` }],
+    });
+    await first.release();
+    const lock = await second;
+    // The grant was handed on by the other process, which does not know the label.
+    expect((await one.engine.inspect('k')).holder?.who).toBe(`${here}/Second.hold`);
+    await lock.release();
+  });
+
+  test('forceRelease with the token of a former holder changes nothing', async () => {
+    const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
+    const first = await one.engine.acquire('k');
+    await first.release();
+    const second = await two.engine.acquire('k');
+    const error: unknown = await one.engine
+      .forceRelease('k', { token: first.token })
+      .catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(LockHolderChangedError);
+    expect(error).toMatchObject({ presentToken: second.token });
+    expect(second.state).toBe('held');
+    expect(await one.engine.forceRelease('k', { token: second.token })).toBe(true);
+    await eventually(() => second.state === 'lost', SOON, 'the loss');
+    await expect(one.engine.forceRelease('k', { token: second.token })).rejects.toMatchObject({
+      code: 'HOLDER_CHANGED',
+      presentToken: undefined,
+    });
+  });
+});
