@@ -11,7 +11,8 @@ export default defineConfig({
   cleanUrls: true,
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
-  markdown: { languageAlias: { output: 'text' } },
+  // GitHub's own colours for code, in the variants that have enough contrast.
+  markdown: { theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } },
   themeConfig: {
     outline: [2, 3],
     search: { provider: 'local' },
@@ -77,9 +78,7 @@ export default defineConfig({
           page('Proposals to ioredis', '/upstream'),
         ],
       },
-    ]
-      .map((group) => ({ ...group, items: group.items.filter(exists) }))
-      .map((group) => ({ ...group, collapsed: false })),
+    ].map((group) => ({ ...group, items: group.items.filter(exists) })),
   },
 });
 

@@ -78,7 +78,7 @@ function asModule(text: string): string {
       reportDiagnostics: true,
       compilerOptions: { experimentalDecorators: true, target: ts.ScriptTarget.ES2023 },
     }).diagnostics?.length === 0;
-  const body = isModule ? text : `class Example extends Members {\n${text}}\nexport { Example };\n`;
+  const body = isModule ? text : `abstract class Example extends Members {\n${text}}\nexport { Example };\n`;
   const imports = Object.entries(KNOWN_NAMES).map(([from, names]) => {
     const used = names.filter((name) => uses(body, name) && !declares(text, name));
     return used.length === 0
@@ -95,6 +95,6 @@ function uses(text: string, name: string): boolean {
 
 function declares(text: string, name: string): boolean {
   return new RegExp(
-    `import [^;]*\\b${name}\\b[^;]* from|\\b(class|const|interface|type|function) ${name}\\b`,
+    `import [^;]*\\b${name}\\b[^;]* from|\\b(class|const|let|interface|type|function) ${name}\\b`,
   ).test(text);
 }

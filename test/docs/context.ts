@@ -3,7 +3,9 @@
  * `KNOWN_NAMES`. A fragment of class members stands in a class that extends `Members`.
  */
 
+import { type MessageEvent } from '@nestjs/common';
 import { FairLockService } from 'nestjs-fair-lock';
+import { type Observable } from 'rxjs';
 
 export class Order {
   readonly id: string = '42';
@@ -34,6 +36,7 @@ export abstract class Members {
   protected readonly locks!: FairLockService;
   protected readonly orders!: Repository<Order>;
   protected readonly db!: Database;
+  protected abstract events(): Observable<MessageEvent>;
 }
 
 const names = (text: string): readonly string[] => text.split(/\s+/);
@@ -45,11 +48,13 @@ export const KNOWN_NAMES: Readonly<Record<string, readonly string[]>> = {
       'FairLockError LockLostError LockTimeoutError LockSnapshot',
   ),
   '@nestjs/common': names(
-    'Body ConflictException Controller Delete Get Headers Inject Injectable Module Param ParseIntPipe Post Put Query ' +
-      'UseFilters UseInterceptors applyDecorators',
+    'Body ConflictException Controller Delete Get Headers Inject Injectable MessageEvent Module Param ParseIntPipe Post Put ' +
+      'Query Res Sse UseFilters UseInterceptors applyDecorators',
   ),
   '@nestjs/core': names('APP_FILTER NestFactory'),
   '@nestjs/schedule': names('Cron CronExpression'),
   '@nestjs/testing': names('Test'),
+  'node:http': names('ServerResponse'),
+  rxjs: names('Observable'),
   './context.js': names('Database Order Receipt Repository db locks'),
 };

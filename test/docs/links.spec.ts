@@ -12,15 +12,16 @@ function linksOf(page: string): string[] {
     .filter((link) => !/^(https?:|mailto:)/.test(link));
 }
 
-/** Headings as GitHub and VitePress make anchors of them. */
+/** Headings as GitHub makes anchors of them, and as VitePress does. */
 function anchorsOf(page: string): string[] {
   const prose = textOf(page).replaceAll(/^ *```[^]*?^ *```$/gm, '');
-  return [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(/\s/g, '-'),
-  );
+  return [...prose.matchAll(/^#{1,6} (.+)$/gm)].flatMap(([, heading = '']) => {
+    const text = heading.toLowerCase();
+    return [
+      text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-'),
+      text.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, ''),
+    ];
+  });
 }
 
 const links = pages().flatMap((page) => linksOf(page).map((link) => [page, link] as const));

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+
+const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+
+/** The sources of what the package exports: a folder for each subpath. */
+const entryPoints = Object.values(exports).flatMap((entry) => {
+  const built = entry['module-sync']?.types;
+  return built ? [built.replace('./dist/esm/', 'lib/').replace(/\.d\.ts$/, '.ts')] : [];
+});
+
+/** The API pages of the docs site: `npm run docs:api`. */
+export default {
+  plugin: ['typedoc-plugin-markdown'],
+  tsconfig: 'lib/tsconfig.build.json',
+  entryPoints,
+  out: 'docs/api',
+  readme: 'none',
+  entryFileName: 'index',
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  disableSources: true,
+  excludeInternal: true,
+  excludePrivate: true,
+  treatWarningsAsErrors: true,
+  // The types that check a key at compile time are not for reading.
+  validation: { notExported: false, invalidLink: true },
+  parametersFormat: 'table',
+  router: 'member',
+};
