@@ -12,6 +12,9 @@ import { presentGrant, recordedClients } from './present-grant.js';
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
 
+/** What is promised only where commands are answered in time. */
+const LIVENESS = new Set(['false-alarm', 'lost-wake-up', 'busy', 'order', 'closing', 'repeated']);
+
 /** A fixed lease of at most this, ms, may be over before its holder hears of it; it may then be refused. */
 const SHORT_LEASE = Math.max(...SHORT_LEASES);
 
@@ -43,6 +46,7 @@ export class Checker {
   }
 
   violate(invariant: string, text: string): void {
+    if (this.excuses.isStrained && LIVENESS.has(invariant)) return;
     this.world.trace(() => `!!!! ${invariant}: ${text}`);
     this.violations.push({ invariant, at: this.world.now, text });
   }
@@ -72,7 +76,8 @@ export class Checker {
     record.lease = grant.lease;
     record.token = grant.token ?? 0;
     this.world.trace(() => `${name(record)} HOLDS ${record.lock}, token ${record.token}`);
-    if (grant.lease.remaining() <= 0)
+    // A lease of a millisecond may end between the answer and the turn of the caller.
+    if (grant.lease.remaining() <= 0 && !this.excuses.isStrained)
       this.violate('self-fence', `${name(record)} was granted a lease that is over`);
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.violate('exactly-once', `${name(record)} was granted after it aborted`);
@@ -308,6 +313,7 @@ export class Checker {
     const { now } = this.world;
     for (const other of lock.waiting) {
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
+      if (this.excuses.isTooShort(other)) continue;
       if (this.excuses.mayBePassedOver(other, record, now)) this.tally.excusedInversions += 1;
       else this.violate('order', `${name(record)} was granted ${lock.name} before ${name(other)}`);
     }

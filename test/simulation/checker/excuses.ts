@@ -21,6 +21,8 @@ export class Excuses {
   private readonly kinds: ReadonlySet<FaultKind>;
   /** The longest time for which the server may honour a grant without hearing from its client. */
   readonly longestLease: number;
+  /** Some client hardly ever gets an answer within its commandTimeout: nothing unsafe may happen, but it need not be served. */
+  readonly isStrained: boolean;
 
   constructor(private readonly plan: Plan) {
     const times = plan.clients.map((client) => client.times ?? plan);
@@ -32,6 +34,7 @@ export class Excuses {
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
+    this.isStrained = times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency);
   }
 
   /** A fault that lasts until `until`. */
@@ -75,6 +78,11 @@ export class Excuses {
     return this.breaks.some(
       ({ kind, at }) => kind !== 'clock-back' && kind !== 'line-lost' && at >= now - 2 * lease,
     );
+  }
+
+  /** Its fixed lease may be over before its client can hear of the grant, also in good weather. */
+  isTooShort({ planned }: RequestRecord): boolean {
+    return (planned.leaseTime ?? Infinity) < this.longestSettling();
   }
 
   /** `waiting` could not be heard when the lock passed on, or the server forgot the line. */

@@ -90,10 +90,10 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const prefixes = drawPrefixes(random);
   const scale = drawScale(random);
   const times = drawTimes(random, scale);
-  const longHolds = scale === 'minutes' || random.chance(0.06);
+  const longHolds = scale === 'minutes' || scale === 'days' || (scale !== 'least' && random.chance(0.06));
   const long = longHolds && random.chance(0.5) ? LONG : 1;
-  const safety = long * random.int(6_000, 25_000);
-  const latency = scale === 'tiny' ? random.pick([0.5, 2]) : random.pick([0.5, 2, 5, 30]);
+  const safety = scale === 'least' ? random.int(1_000, 3_000) : long * random.int(6_000, 25_000);
+  const latency = random.pick(scale === 'tiny' ? [0.5, 2] : [0.5, 2, 5, 30]);
   const kinds = drawKinds(random, limits);
   const room: FlowRoom = {
     clients,
@@ -103,6 +103,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     long,
     latency,
     lease: times.lease,
+    scale,
   };
   return {
     seed,
@@ -156,6 +157,7 @@ interface FlowRoom {
   readonly long: number;
   readonly latency: number;
   readonly lease: number;
+  readonly scale: TimeScale;
 }
 
 function drawFlows(random: Random, room: FlowRoom): PlannedFlow[] {
@@ -196,14 +198,14 @@ interface Habits {
 }
 
 function drawRequest(random: Random, room: FlowRoom, habits: Habits): PlannedRequest {
-  const { locks, safety, lease } = room;
+  const { locks, safety, lease, scale } = room;
   const kind = random.next();
   const isLong = habits.long > 0 && random.chance(0.3);
   const tiny = random.chance(habits.tiny) ? random.pick(SHORT_LEASES) : undefined;
   const leaseTime =
     tiny ??
     (isLong && (lease < 60_000 || random.chance(0.5))
-      ? drawLongLeaseTime(random)
+      ? drawLongLeaseTime(random, scale)
       : random.chance(0.12)
         ? drawLeaseTime(random, lease)
         : undefined);

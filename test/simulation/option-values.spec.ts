@@ -1,0 +1,78 @@
+import {
+  OPTION_DOMAINS,
+  wholeNumber,
+  type NumberDomain,
+  type NumberOption,
+} from '../../lib/core/option-domains.js';
+import { drawPlan } from './scenario/plan.js';
+
+/** Options of what is not simulated: the engine, the query over processes, replicas, strict mode, the redisson store. */
+const NOT_SIMULATED: readonly NumberOption[] = [
+  'maxHold',
+  'replicas.min',
+  'replicas.timeout',
+  'maxLease',
+  'drainTimeout',
+  'query.timeout',
+  'fairLockWaitTimeout',
+  'lockWatchdogTimeout',
+];
+const SEEDS = 3_000;
+
+/** Every number of every option that so many plans draw. */
+function drawn(): Map<NumberOption, Set<number>> {
+  const values = new Map<NumberOption, Set<number>>();
+  const add = (option: NumberOption, value: number | undefined): void => {
+    if (value === undefined) return;
+    const set = values.get(option) ?? new Set();
+    values.set(option, set.add(value));
+  };
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const plan = drawPlan(seed);
+    for (const times of [plan, ...plan.clients.flatMap((client) => client.times ?? [])]) {
+      add('watchdogTimeout', times.lease);
+      add('livenessWindow', times.window);
+      add('commandTimeout', times.commandTimeout);
+    }
+    for (const { waitTime, leaseTime, maxQueue } of plan.flows.flatMap(({ requests }) => requests)) {
+      add('waitTime', waitTime);
+      add('leaseTime', leaseTime);
+      add('maxQueue', maxQueue);
+    }
+  }
+  return values;
+}
+
+describe('the plans of the simulation draw', () => {
+  const values = drawn();
+  const all = Object.keys(OPTION_DOMAINS) as NumberOption[];
+
+  test('every option that the simulated part has', () => {
+    expect([...values.keys(), ...NOT_SIMULATED].sort()).toEqual(all.sort());
+  });
+
+  test.each([...values.keys()])('%s from its whole domain, and nothing outside', (option) => {
+    const { unit, least, most, unbounded }: NumberDomain = OPTION_DOMAINS[option];
+    const given = [...(values.get(option) ?? [])];
+    const whole = given.map((value) => wholeNumber(option, value));
+    expect(whole).not.toContain(undefined);
+    // A command takes a millisecond at least, and less than a lease and a window.
+    const isLonger = option === 'watchdogTimeout' || option === 'livenessWindow';
+    expect(Math.min(...(whole as number[]))).toBe(isLonger ? 2 : least);
+    // For the same reason a command takes no longer than the longest lease but one millisecond.
+    const finite = whole.filter((value) => value !== Infinity) as number[];
+    expect(Math.max(...finite)).toBe(option === 'commandTimeout' ? most - 1 : most);
+    expect(whole.includes(Infinity)).toBe(unbounded);
+    if (unit === 'milliseconds') expect(given.some((value) => value % 1 !== 0)).toBe(true);
+  });
+
+  test('prefixes and names of any text, and several registrations', () => {
+    const plans = Array.from({ length: SEEDS }, (_, seed) => drawPlan(seed + 1));
+    const texts = plans.flatMap(({ prefixes, names }) => [...prefixes, ...names]);
+    for (const part of [/ /, /\n/, /\0/, /é/, /\p{Surrogate}/u, /\*/, /:client/, /%/, /\\/]) {
+      expect(texts.some((text) => part.test(text))).toBe(true);
+    }
+    for (const { prefixes } of plans) for (const prefix of prefixes) expect(prefix).toMatch(/^[^{}]+$/);
+    expect(new Set(plans.map(({ prefixes }) => prefixes.length))).toEqual(new Set([1, 2, 3]));
+  });
+});
