@@ -1,7 +1,7 @@
 /** Jest is run as native ESM (`npm run jest`); swc does not type-check, `npm run typecheck` does. */
 const common = {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/test', '<rootDir>/sample-app'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-fair-lock$': '<rootDir>/lib/index.ts',
@@ -24,10 +24,12 @@ const common = {
   },
 };
 
+const inTest = (folder) => `test/${folder}`;
+
 const project = (name, folders, more) => ({
   ...common,
   displayName: name,
-  testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.spec.ts`),
+  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
   ...more,
 });
 
@@ -37,10 +39,14 @@ export default {
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [
-    project('no redis', ['unit', 'types', 'museum']),
-    project('redis', ['contract', 'docs', 'integration', 'nest', 'simulation'], {
-      globalSetup: '<rootDir>/test/support/redis.setup.ts',
-      globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
-    }),
+    project('no redis', ['unit', 'types', 'museum'].map(inTest)),
+    project(
+      'redis',
+      [...['contract', 'docs', 'integration', 'nest', 'simulation'].map(inTest), 'sample-app'],
+      {
+        globalSetup: '<rootDir>/test/support/redis.setup.ts',
+        globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
+      },
+    ),
   ],
 };

@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Global, Injectable, Logger, Module } from '@nestjs/common';
 
 /**
  * What happened, a log line each. `at` is the monotonic clock that all processes of a host share, in milliseconds: it
@@ -12,3 +12,7 @@ export class Journal {
     this.logger.log(event, { ...details, at: Number(process.hrtime.bigint()) / 1e6 });
   }
 }
+
+@Global()
+@Module({ providers: [Journal], exports: [Journal] })
+export class JournalModule {}

@@ -2,6 +2,7 @@ import { ConsoleLogger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { Journal } from './journal.js';
+import { describeApi } from './open-api.js';
 import { Settings } from './settings.js';
 
 const app = await NestFactory.create(AppModule, {
@@ -9,6 +10,7 @@ const app = await NestFactory.create(AppModule, {
 });
 // On SIGTERM, requests that wait for a lock leave the line, and sections that hold one may finish.
 app.enableShutdownHooks();
+describeApi(app);
 
 const { host, port } = app.get(Settings);
 await app.listen(port, host);

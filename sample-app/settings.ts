@@ -1,30 +1,51 @@
 import { Global, Injectable, Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { type Environment, validateEnvironment } from './environment.js';
 
-/** What the environment may say. Times are milliseconds. */
+/** The environment, in the words of the shop. */
 @Injectable()
 export class Settings {
-  readonly host = process.env['HOST'] ?? '127.0.0.1';
-  /** 0: a free one. */
-  readonly port = number('PORT', 3_000);
-  /** `memory` needs no Redis, and is for one instance only. */
-  readonly store = process.env['STORE'] === 'memory' ? 'memory' : 'redis';
-  readonly redis = process.env['REDIS_URL'] ?? 'redis://localhost:6379';
-  /** Before every key in Redis. */
-  readonly namespace = process.env['NAMESPACE'] ?? 'shop';
-  /** How long the locks of a crashed instance stay locked. */
-  readonly lease = number('LEASE', 30_000);
-  /** How long an instance in line may be silent before it is passed over. */
-  readonly livenessWindow = number('LIVENESS_WINDOW', 10_000);
-  /** How long it takes to pack one article of an order. */
-  readonly packingTime = number('PACKING_TIME', 50);
-}
+  readonly host: string;
+  readonly port: number;
+  readonly store: 'redis' | 'memory';
+  readonly redis: string;
+  readonly namespace: string;
+  readonly lease: number;
+  readonly livenessWindow: number;
+  readonly packingTime: number;
 
-function number(name: string, otherwise: number): number {
-  const value = Number(process.env[name] ?? otherwise);
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new Error(`The environment variable ${name} must be a number, 0 or more.`);
+  constructor(environment: Environment) {
+    this.host = environment.HOST;
+    this.port = environment.PORT;
+    this.store = environment.STORE;
+    this.redis = environment.REDIS_URL;
+    this.namespace = environment.NAMESPACE;
+    this.lease = environment.LEASE;
+    this.livenessWindow = environment.LIVENESS_WINDOW;
+    this.packingTime = environment.PACKING_TIME;
+  }
 }
 
 @Global()
-@Module({ providers: [Settings], exports: [Settings] })
+@Module({
+  imports: [ConfigModule.forRoot({ validate: validateEnvironment })],
+  providers: [
+    {
+      provide: Settings,
+      inject: [ConfigService],
+      useFactory: (config: ConfigService<Environment, true>) =>
+        new Settings({
+          HOST: config.get('HOST'),
+          PORT: config.get('PORT'),
+          STORE: config.get('STORE'),
+          REDIS_URL: config.get('REDIS_URL'),
+          NAMESPACE: config.get('NAMESPACE'),
+          LEASE: config.get('LEASE'),
+          LIVENESS_WINDOW: config.get('LIVENESS_WINDOW'),
+          PACKING_TIME: config.get('PACKING_TIME'),
+        }),
+    },
+  ],
+  exports: [Settings],
+})
 export class SettingsModule {}

@@ -27,6 +27,11 @@ export type ArgumentsOf<T, Name extends keyof T> = T[Name] extends (...args: inf
   ? Args
   : never;
 
+/** What calls resolve with, in their order. */
+export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
+  -readonly [Index in keyof Calls]: Awaited<ReturnType<Calls[Index]>>;
+};
+
 /**
  * The other side of the locks of an application under test: holds them, waits for those who want them, takes them away.
  *
@@ -151,11 +156,11 @@ export class FairLockProbe {
    * @example
    * await locks.assertSerialized('order:42', [() => orders.pay('42'), () => orders.cancel('42')]);
    */
-  async assertSerialized<T>(
+  async assertSerialized<const Calls extends readonly (() => unknown)[]>(
     key: string,
-    calls: readonly (() => Promise<T> | T)[],
+    calls: Calls,
     options?: WithinOptions,
-  ): Promise<T[]> {
+  ): Promise<ResultsOf<Calls>> {
     if (calls.length < 2) {
       fail(`assertSerialized needs two calls or more; it was given ${inspect(calls.length)}.`);
     }
@@ -190,7 +195,7 @@ export class FairLockProbe {
         `${calls.length} calls were to take the lock ${quote(key)}; it was taken ${granted} ${granted === 1 ? 'time' : 'times'}.`,
       );
     }
-    return results;
+    return results as ResultsOf<Calls>;
   }
 
   private describeLine(key: string): string {

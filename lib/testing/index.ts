@@ -4,5 +4,11 @@ export {
   getFairLockProbeToken,
   type ProviderOverrides,
 } from './fair-lock-testing.module.js';
-export { type ArgumentsOf, FairLockProbe, type MethodName, type ProbeHold } from './fair-lock-probe.js';
+export {
+  type ArgumentsOf,
+  FairLockProbe,
+  type MethodName,
+  type ProbeHold,
+  type ResultsOf,
+} from './fair-lock-probe.js';
 export { type WithinOptions } from './patience.js';

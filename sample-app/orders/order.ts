@@ -1,12 +1,22 @@
 import { BadRequestException, Injectable, type PipeTransform } from '@nestjs/common';
+import { ApiProperty } from '@nestjs/swagger';
 import { isPositive } from '../positive.pipe.js';
 
 export class Order {
-  constructor(
-    readonly productId: string,
-    readonly quantity: number,
-    readonly customer: string,
-  ) {}
+  @ApiProperty({ example: 'lamp' })
+  readonly productId: string;
+
+  @ApiProperty({ minimum: 1 })
+  readonly quantity: number;
+
+  @ApiProperty({ example: 'Ann' })
+  readonly customer: string;
+
+  constructor(productId: string, quantity: number, customer: string) {
+    this.productId = productId;
+    this.quantity = quantity;
+    this.customer = customer;
+  }
 }
 
 /** Makes an order of the body of a request. The lock's key is made after pipes have run: of what they let through. */

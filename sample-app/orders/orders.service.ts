@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { FairLockService } from 'nestjs-fair-lock';
+import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { ShopData } from '../data/shop-data.js';
 import { Journal } from '../journal.js';
+import { requireLock } from '../locks/require-lock.js';
+import { Parcels } from '../shipping/parcels.js';
 import { StockService } from '../stock/stock.service.js';
 import { type Order } from './order.js';
 
@@ -15,14 +17,19 @@ export class OrdersService {
   constructor(
     private readonly stock: StockService,
     private readonly data: ShopData,
+    private readonly parcels: Parcels,
     private readonly journal: Journal,
     private readonly locks: FairLockService,
   ) {}
 
-  /** Stock and sales change together, so the caller holds the lock of the product. */
+  /**
+   * Orders for one product are served one at a time, first come, first served, whichever instance they came to. The lock
+   * is here and not at the route, so that every caller has it.
+   */
+  @FairLocked('product:<0.productId>')
   async place(order: Order): Promise<Receipt> {
-    const { productId, quantity } = order;
-    const token = this.locks.current(`product:${productId}`)?.token;
+    const { productId, quantity, customer } = order;
+    const { token } = requireLock(this.locks, `product:${productId}`);
     this.journal.note('order begun', { ...order, token });
     let sold = 0;
     try {
@@ -30,6 +37,7 @@ export class OrdersService {
       const before = await this.data.read(`sold:${productId}`);
       await this.data.write(`sold:${productId}`, before + quantity);
       sold = quantity;
+      await this.parcels.add({ productId, quantity, customer });
       return { ...order, left };
     } finally {
       this.journal.note('order ended', { ...order, token, sold });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictException, Injectable } from '@nestjs/common';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { ShopData } from '../data/shop-data.js';
+import { requireLock } from '../locks/require-lock.js';
 import { Settings } from '../settings.js';
 
 @Injectable()
@@ -25,7 +26,7 @@ export class StockService {
     if (stock < quantity) throw new ConflictException(`Only ${stock} of ${productId} left.`);
     await sleep(quantity * this.settings.packingTime);
     // A process that was stopped for longer than its lease wakes up here without the lock.
-    this.locks.current(`product:${productId}`)?.assertHeld();
+    requireLock(this.locks, `product:${productId}`);
     await this.data.write(`stock:${productId}`, stock - quantity);
     return stock - quantity;
   }

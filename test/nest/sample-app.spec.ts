@@ -6,6 +6,7 @@ import { FairLockService } from 'nestjs-fair-lock';
 import { AccountsService } from '../../sample-app/accounts/accounts.service.js';
 import { AppModule } from '../../sample-app/app.module.js';
 import { ShopData } from '../../sample-app/data/shop-data.js';
+import { validateEnvironment } from '../../sample-app/environment.js';
 import { Journal } from '../../sample-app/journal.js';
 import { Settings } from '../../sample-app/settings.js';
 import { StockService } from '../../sample-app/stock/stock.service.js';
@@ -37,7 +38,7 @@ class Shop {
   static async open(settings: Partial<Settings>): Promise<Shop> {
     const made = Test.createTestingModule({ imports: [AppModule] })
       .overrideProvider(Settings)
-      .useValue(Object.assign(new Settings(), { packingTime: 2 }, settings));
+      .useValue(Object.assign(new Settings(validateEnvironment({})), { packingTime: 2 }, settings));
     const app = (await made.compile()).createNestApplication({ logger: false, forceCloseConnections: true });
     await app.listen(0, '127.0.0.1');
     const shop = new Shop(app, await app.getUrl());

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { ShippingModule } from '../shipping/shipping.module.js';
+import { StockModule } from '../stock/stock.module.js';
+import { OrdersController } from './orders.controller.js';
+import { OrdersService } from './orders.service.js';
+
+@Module({
+  imports: [StockModule, ShippingModule],
+  controllers: [OrdersController],
+  providers: [OrdersService],
+})
+export class OrdersModule {}

@@ -1,0 +1,31 @@
+import { Test } from '@nestjs/testing';
+import { FairLockTestingModule } from 'nestjs-fair-lock/testing';
+import { redisUrl, uniquePrefix } from '../../test/support/redis.js';
+import { ShopData } from '../data/shop-data.js';
+import { validateEnvironment } from '../environment.js';
+import { Settings } from '../settings.js';
+import { WorkerModule } from '../worker.module.js';
+import { Parcels } from './parcels.js';
+
+test('the worker ships the parcels of one customer one at a time', async () => {
+  const environment = validateEnvironment({ REDIS_URL: redisUrl(), NAMESPACE: uniquePrefix() });
+  const builder = Test.createTestingModule({ imports: [WorkerModule] })
+    .overrideProvider(Settings)
+    .useValue(new Settings(environment));
+  const locks = FairLockTestingModule.replaceIn(builder);
+  const worker = await (await builder.compile()).init();
+  const parcels = worker.get(Parcels);
+  const held = await locks.hold('parcels:Ann');
+
+  for (let quantity = 1; quantity <= 3; quantity++)
+    await parcels.add({ customer: 'Ann', productId: 'lamp', quantity });
+  await locks.waitForLine('parcels:Ann', 3, { within: 10_000 }); // through a queue in Redis
+  const data = worker.get(ShopData);
+  expect(await data.read('shipped:Ann')).toBe(0);
+  await held.release();
+
+  await using all = await locks.hold('parcels:Ann'); // behind the three
+  expect(await data.read('shipped:Ann')).toBe(6);
+  await all.release();
+  await worker.close();
+});

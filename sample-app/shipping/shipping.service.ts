@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import { FairLocked } from 'nestjs-fair-lock';
+import { ShopData } from '../data/shop-data.js';
+import { Journal } from '../journal.js';
+import { type Parcel } from './parcel.js';
+
+@Injectable()
+export class ShippingService {
+  constructor(
+    private readonly data: ShopData,
+    private readonly journal: Journal,
+  ) {}
+
+  /**
+   * Counts what a customer is sent. Jobs of one customer run one at a time, in whatever worker.
+   *
+   * A job that waits for a lock keeps a slot of its worker busy, so it waits briefly and is tried again later: see the
+   * attempts of `QueuedParcels`.
+   */
+  @FairLocked('parcels:<0.customer>', { waitTime: 2_000 })
+  async ship(parcel: Parcel): Promise<number> {
+    const shipped = (await this.data.read(`shipped:${parcel.customer}`)) + parcel.quantity;
+    await this.data.write(`shipped:${parcel.customer}`, shipped);
+    this.journal.note('shipped', { ...parcel, shipped });
+    return shipped;
+  }
+}
