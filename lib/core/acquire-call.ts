@@ -22,6 +22,7 @@ export class AcquireCall {
   readonly reentrant: boolean;
   readonly owner: string | undefined;
   readonly label: string;
+  readonly group: string | undefined;
   readonly signal: AbortSignal | undefined;
   /** The client that takes the request out of the line when it goes away. */
   readonly client: RequestClient | undefined;
@@ -45,6 +46,7 @@ export class AcquireCall {
     this.reentrant = options.reentrant ?? defaults.reentrant;
     this.owner = options.owner;
     this.label = typeof options.label === 'string' ? printable(options.label) : (options.label ?? '');
+    this.group = options.group;
     this.signal = options.signal;
     this.onQueued = options.onQueued;
     const { requestScope = true } = options;
@@ -63,7 +65,7 @@ export class AcquireCall {
 
   /** Everything is checked before anything is queued. */
   private check(requestScope: boolean): void {
-    const { onLost, reentrant, owner, label, signal, onQueued } = this;
+    const { onLost, reentrant, owner, label, group, signal, onQueued } = this;
     if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
     if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
     if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
@@ -71,6 +73,7 @@ export class AcquireCall {
       refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
     }
     if (typeof label !== 'string') refuse('label', 'a string', label);
+    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
     if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
     if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
   }

@@ -10,6 +10,9 @@ export interface EngineDefaults {
   onLost: 'signal' | 'reject';
   /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
   drainTimeout: number;
+  /** Milliseconds after which a wait, or a hold, is warned of once; absent or `Infinity`: never. */
+  slowWait?: number;
+  slowHold?: number;
   /** Whether a flow that holds a key may ask for it again. */
   reentrant: boolean;
   /** Called with what an operator should know and no caller receives: a lost lock, a hold past `maxHold`. */
@@ -58,4 +61,9 @@ export interface AcquireOptions {
   onQueued?: ((position: number) => void) | undefined;
   /** Who asks, for people: `OrdersService.pay`. */
   label?: string | undefined;
+  /**
+   * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a
+   * decorated method the template of its key (`order:<0.id>`), else `other`.
+   */
+  group?: string | undefined;
 }

@@ -1,5 +1,6 @@
 import type { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
+import { happened, hasListeners, lockNameOf } from './diagnostics.js';
 import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
@@ -43,10 +44,14 @@ export class Acquirer {
   private async waitToNest(outer: Hold, key: string, call: AcquireCall): Promise<Hold | undefined> {
     this.refuseEndlessWait(key, call, outer);
     const wait = this.shutdown.startWait(key, call);
+    let refusal: unknown;
     try {
       return await outer.waitToNest(wait);
+    } catch (error) {
+      refusal = error;
+      throw error;
     } finally {
-      this.shutdown.endWait(wait);
+      this.shutdown.endWait(wait, refusal);
     }
   }
 
@@ -65,17 +70,21 @@ export class Acquirer {
   }
 
   private granted(grant: Grant, encoded: string, wait: Wait): Hold | Promise<Hold> {
-    this.shutdown.endWait(wait);
-    if (this.shutdown.drained) {
+    const tooLate = this.shutdown.drained ? new LockShuttingDownError(wait.key) : undefined;
+    this.shutdown.endWait(wait, tooLate);
+    if (tooLate) {
       return detached(() => grant.release()).then(() => {
-        throw new LockShuttingDownError(wait.key);
+        throw tooLate;
       });
+    }
+    if (hasListeners()) {
+      happened({ type: 'granted', key: wait.key, lock: lockNameOf(wait.call), token: grant.token });
     }
     return this.grants.add(grant, encoded, wait.call);
   }
 
   private refused(error: unknown, encoded: string, wait: Wait): never {
-    this.shutdown.endWait(wait);
+    this.shutdown.endWait(wait, error);
     if (!(error instanceof LockTimeoutError)) throw error;
     // The caller knows the wait time of the whole, not what was left of it for this line.
     const { waitTime } = wait.call;

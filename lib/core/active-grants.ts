@@ -1,5 +1,6 @@
 import type { EngineDefaults } from './acquire-options.js';
 import type { AcquireCall } from './acquire-call.js';
+import { endHold, happened, lockNameOf, newHold, type HoldOutcome } from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
 import { quote } from './text.js';
 import { ActiveGrant, type Hold } from './hold.js';
@@ -11,6 +12,8 @@ import type { Watchdog, Watched } from './watchdog.js';
 /** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
 export class ActiveGrants {
   private readonly all = new LinkedList<ActiveGrant>();
+  /** A lock is granted. */
+  onHold: (() => void) | undefined;
   private onEmpty: (() => void) | undefined;
 
   constructor(
@@ -25,15 +28,21 @@ export class ActiveGrants {
     const held = new ActiveGrant(grant, encoded, this, call, this.watchdog, limit);
     if (limit) this.watchdog.schedule(limit, performance.now() + call.maxHold);
     this.all.add(held);
+    this.onHold?.();
     grant.lease.onLost((error) => {
+      happened({ type: 'lost', key: grant.key, lock: lockNameOf(call), why: error.why });
       held.refuseWaiting(error);
       this.warn(error.details, { key: grant.key, token: grant.token, label: call.label });
     });
-    return held.enter(call.label);
+    const hold = held.enter(call.label);
+    held.description = newHold(grant.key, call, grant.token, grant.waited);
+    hold.description = held.description;
+    return hold;
   }
 
   done(held: ActiveGrant): void {
     this.all.delete(held);
+    if (held.description) endHold(held.description, outcomeOf(held));
     if (held.limit) this.watchdog.cancel(held.limit);
     this.owners.release(held);
     if (this.all.size === 0) this.onEmpty?.();
@@ -64,8 +73,15 @@ export class ActiveGrants {
   }
 }
 
+function outcomeOf({ limit, lease }: ActiveGrant): HoldOutcome {
+  if (limit instanceof MaxHold && limit.reached) return 'max-hold';
+  return lease.lostError ? 'lost' : 'released';
+}
+
 /** Ends the renewing of a grant that is held for too long, so that a hung section cannot hold for ever. */
 class MaxHold implements Watched {
+  reached = false;
+
   constructor(
     private readonly grant: Grant,
     private readonly call: AcquireCall,
@@ -73,6 +89,7 @@ class MaxHold implements Watched {
   ) {}
 
   onDue(): void {
+    this.reached = true;
     const { grant, call } = this;
     const why = `it was held for longer than maxHold (${call.maxHold} ms)`;
     if (grant.lease.remaining() < Infinity) {

@@ -1,5 +1,6 @@
 import type { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
+import type { HoldDescription } from './diagnostics.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
 import type { Linked } from './linked-list.js';
@@ -20,15 +21,18 @@ export class ActiveGrant implements Linked<ActiveGrant> {
   previous: ActiveGrant | undefined;
   next: ActiveGrant | undefined;
 
-  /** Of the trace that its section belongs to, where an exporter has noted it. */
-  traceId: string | undefined;
+  /** What subscribers are told of it, while there are any. */
+  description: HoldDescription | undefined;
+  /** Whether it was warned of because it takes long. */
+  toldSlow = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
   /** The outermost hold: nearly always the only one, so no list is made for it. */
   private outermost: Hold | undefined;
   /** With an explicit owner there may be several, which do not exclude each other. */
   private others: Set<Hold> | undefined;
-  private readonly since = performance.now();
+  /** When it was granted, on the monotonic clock. */
+  readonly since = performance.now();
 
   constructor(
     readonly grant: Grant,
@@ -92,6 +96,8 @@ export class Hold {
   private isOpen = true;
   private child: Hold | undefined;
   private line: NestedLine<Hold> | undefined;
+  /** Of the first hold of a grant, whose section it describes. */
+  description: HoldDescription | undefined;
   private readonly since = performance.now();
 
   constructor(

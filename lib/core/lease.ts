@@ -1,6 +1,7 @@
 import { controllerForMany } from './abort-relay.js';
 import { elapsedSince, now, type Instant } from './clock.js';
 import { detached } from './detached.js';
+import { happened } from './diagnostics.js';
 import { LockLostError, type FairLockError } from './errors.js';
 
 /**
@@ -85,7 +86,9 @@ export class Lease {
 
   /** A renewal failed or got no answer in time. */
   suspect(): void {
-    if (this.state === 'held') this.current = 'uncertain';
+    if (this.state !== 'held') return;
+    this.current = 'uncertain';
+    happened({ type: 'uncertain', key: this.key });
   }
 
   /** Asks the section that runs under the lease to stop, by aborting the signal. The lock stays held. */

@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
 import { AcquireCall } from './acquire-call.js';
+import { happened } from './diagnostics.js';
+import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { detached } from './detached.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock, ScopedLock } from './fair-lock.js';
@@ -17,6 +19,8 @@ import { Observer } from './observer.js';
 import { Owners } from './owners.js';
 import { lockOrder, requireKey } from './several-keys.js';
 import { Reporter } from './reporter.js';
+import { SlowWarnings } from './slow-warnings.js';
+import { SlowWatch } from './slow-watch.js';
 import { Shutdown } from './shutdown.js';
 import { Watchdog } from './watchdog.js';
 
@@ -28,7 +32,7 @@ export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
  * The owner of a lock is the async flow: a request made inside a section, for a key that the section holds, is nested
  * in it and costs the store nothing. `Hold` describes what that means when flows fork.
  */
-export class LockEngine {
+export class LockEngine implements ObservableEngine {
   private readonly defaults: EngineDefaults;
   private readonly watchdog = new Watchdog();
   private readonly grants: ActiveGrants;
@@ -51,10 +55,12 @@ export class LockEngine {
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     this.reporter = new Reporter(self, this.shutdown, this.grants, owners);
     this.observer = new Observer(store, (question) => this.reporter.report(question));
+    this.warnOfSlow(this.defaults, new SlowWarnings(this.observer, warn));
   }
 
   /** Connects the store; resolves also when its server is away (then it warns). */
   async start(): Promise<void> {
+    announce(this);
     await detached(() => this.store.start());
   }
 
@@ -74,7 +80,7 @@ export class LockEngine {
    * @throws LockKeyError or LockConfigurationError, before anything is queued, for a call that cannot work
    */
   async acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<FairLock> {
-    return await this.obtain(keys, options);
+    return (await this.obtain(keys, options)).begin();
   }
 
   /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
@@ -83,7 +89,7 @@ export class LockEngine {
     options: AcquireOptions = {},
   ): Promise<FairLock | undefined> {
     try {
-      return await this.obtain(keys, options, 0);
+      return (await this.obtain(keys, options, 0)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -150,7 +156,9 @@ export class LockEngine {
   async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
     requireKey(key);
     const token = namedToken(options, this.store);
-    return await detached(() => this.store.forceRelease(key, token));
+    const forced = await detached(() => this.store.forceRelease(key, token));
+    if (forced) happened({ type: 'forced', key });
+    return forced;
   }
 
   /**
@@ -172,10 +180,23 @@ export class LockEngine {
     return (this.closing ??= detached(() => this.giveUpAll()));
   }
 
+  /** How many wait and hold, by the name under which metrics count the lock. */
+  load(): ReadonlyMap<string, LockLoad> {
+    return this.reporter.load();
+  }
+
+  private warnOfSlow({ slowWait = Infinity, slowHold = Infinity }: EngineDefaults, told: SlowWarnings): void {
+    const waits = new SlowWatch(this.watchdog, slowWait, () => this.shutdown.waiting(), told.ofWait);
+    const holds = new SlowWatch(this.watchdog, slowHold, () => this.grants.present(), told.ofHold);
+    if (slowWait < Infinity) this.shutdown.onWait = () => waits.began();
+    if (slowHold < Infinity) this.grants.onHold = () => holds.began();
+  }
+
   private async giveUpAll(): Promise<void> {
     this.shutdown.close();
     this.watchdog.stop();
     this.reporter.stop();
+    withdraw(this);
     await this.grants.releaseAll();
     try {
       await this.store.close();

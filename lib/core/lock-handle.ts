@@ -1,4 +1,5 @@
 import { follow, unfollow } from './abort-relay.js';
+import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
 import { runInScope, type Inside, type LockInScope, type Scope } from './hold-scope.js';
@@ -15,6 +16,8 @@ const DONE = Promise.resolve();
 /** The handle of one acquire: a hold for each key. */
 export class LockHandle implements ScopedLock, LockInScope {
   private ownSignal: SignalOfHandle | undefined;
+  /** Whether subscribers were told that its holds begin. */
+  private begun = false;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private releasing = DONE;
@@ -105,11 +108,30 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   run<T>(code: () => T): T {
-    return runInScope(this.inside, code);
+    const { description } = this.first;
+    if (!description && this.others.length === 0) return runInScope(this.inside, code);
+    return runInScope(this.inside, () => this.runDescribed(code));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  /** Tells subscribers that the holds begin, unless a section has begun them. */
+  begin(): this {
+    for (const { description } of this.holds) if (description) beginHold(description);
+    this.begun = true;
+    return this;
+  }
+
+  /** The section runs inside of what subscribers put around each hold. */
+  private runDescribed<T>(code: () => T): T {
+    const enter = this.begun ? runInHold : beginHoldAround;
+    this.begun = true;
+    return this.holds.reduceRight(
+      (inner, { description }) => (description ? () => enter(description, inner) : inner),
+      code,
+    )();
   }
 
   private get open(): boolean {

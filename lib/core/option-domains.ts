@@ -38,6 +38,8 @@ export const OPTION_DOMAINS = {
   'replicas.timeout': milliseconds(1),
   maxLease: milliseconds(1),
   drainTimeout: milliseconds(0),
+  slowWait: milliseconds(1),
+  slowHold: milliseconds(1),
   'query.timeout': milliseconds(1),
   fairLockWaitTimeout: milliseconds(1),
   lockWatchdogTimeout: milliseconds(1),

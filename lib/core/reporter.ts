@@ -1,3 +1,6 @@
+import type { AcquireCall } from './acquire-call.js';
+import { lockNameOf } from './diagnostics.js';
+import type { LockLoad } from './engines.js';
 import type { ActiveGrants } from './active-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from './hold-scope.js';
@@ -40,12 +43,31 @@ export class Reporter {
     };
   }
 
+  /** By the name under which metrics count the lock. */
+  load(): Map<string, LockLoad> {
+    const loads = new Map<string, LockLoad>();
+    const loadOf = (call: AcquireCall): LockLoad => {
+      const name = lockNameOf(call);
+      let load = loads.get(name);
+      if (!load) loads.set(name, (load = { waiting: 0, held: 0, oldestWait: 0 }));
+      return load;
+    };
+    for (const { call } of this.grants.present()) loadOf(call).held += 1;
+    const time = performance.now();
+    for (const { call } of this.shutdown.waiting()) {
+      const load = loadOf(call);
+      load.waiting += 1;
+      load.oldestWait = Math.max(load.oldestWait, time - call.askedAt);
+    }
+    return loads;
+  }
+
   stop(): void {
     this.delay.stop();
   }
 
   private describeWait(wait: Wait): WaitReport {
-    const { key, call, place, traceId } = wait;
+    const { key, call, place, description } = wait;
     return {
       key: shortened(key),
       ...labelOf(call.label),
@@ -53,7 +75,7 @@ export class Reporter {
       ...(place && { ahead: place.ahead }),
       ...(place?.id !== undefined && { id: place.id }),
       inside: this.keysAround(wait),
-      ...(traceId !== undefined && { traceId }),
+      ...traceOf(description),
     };
   }
 
@@ -71,7 +93,7 @@ export class Reporter {
   }
 }
 
-function describeHold({ key, call, heldFor, grant, lease, traceId }: ActiveGrant): HoldReport {
+function describeHold({ key, call, heldFor, grant, lease, description }: ActiveGrant): HoldReport {
   const { state } = lease;
   return {
     key: shortened(key),
@@ -79,8 +101,12 @@ function describeHold({ key, call, heldFor, grant, lease, traceId }: ActiveGrant
     heldFor,
     token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,
-    ...(traceId !== undefined && { traceId }),
+    ...traceOf(description),
   };
+}
+
+function traceOf(description: { readonly traceId?: string } | undefined): { traceId?: string } {
+  return description?.traceId === undefined ? {} : { traceId: description.traceId };
 }
 
 function labelOf(label: string): { label?: string } {

@@ -1,4 +1,5 @@
 import type { AcquireCall } from './acquire-call.js';
+import { beginWait, endWait } from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { LinkedList } from './linked-list.js';
@@ -17,6 +18,8 @@ type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 export class Shutdown implements Watched {
   private readonly waits = new LinkedList<Wait>();
   private phase: Phase = 'running';
+  /** A request begins to wait. */
+  onWait: (() => void) | undefined;
   private onDrained: (() => void) | undefined;
 
   constructor(
@@ -47,13 +50,17 @@ export class Shutdown implements Watched {
       throw new LockShuttingDownError(key);
     }
     const wait = new Wait(key, call);
+    wait.description = beginWait(key, call);
     this.waits.add(wait);
+    this.onWait?.();
     return wait;
   }
 
-  endWait(wait: Wait): void {
+  /** @param error absent: it was granted */
+  endWait(wait: Wait, error?: unknown): void {
     this.waits.delete(wait);
     wait.end();
+    if (wait.description) endWait(wait.description, wait.takenAlong ? undefined : error);
   }
 
   begin(): void {

@@ -1,6 +1,7 @@
 import { follow, unfollow } from './abort-relay.js';
 import type { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
+import { happened, hasListeners, lockNameOf, type WaitDescription } from './diagnostics.js';
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Linked } from './linked-list.js';
@@ -15,8 +16,10 @@ export class Wait implements AbortSource, Linked<Wait> {
   takenAlong: Hold | undefined;
   /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
-  /** Of the trace that it belongs to, where an exporter has noted it. */
-  traceId: string | undefined;
+  /** What subscribers are told of it, while there are any. */
+  description: WaitDescription | undefined;
+  /** Whether it was warned of because it takes long. */
+  toldSlow = false;
   aborted = false;
   reason: unknown;
   /** Of the line that it stands in, which is one at a time. */
@@ -39,9 +42,16 @@ export class Wait implements AbortSource, Linked<Wait> {
    */
   queued(ahead: number, id: string | undefined, insideHold: boolean): void {
     this.place = { ahead, id };
+    if (this.description) this.description.ahead = ahead;
+    if (hasListeners()) happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call), ahead });
     this.leaving = insideHold ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.onQueued?.(ahead);
+  }
+
+  /** When it began, on the monotonic clock. */
+  get since(): number {
+    return this.call.askedAt;
   }
 
   /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */

@@ -72,7 +72,8 @@ export abstract class FairLockInterceptor implements NestInterceptor {
       intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
         return lockObservable(
           async (leaving) => {
-            const options = { ...acquireOptions, label: placeOf(context) };
+            const place = placeOf(context);
+            const options = { group: groupOf(key, place), ...acquireOptions, label: place };
             if (until === 'handler') return openStream(this.locks, keysOf(context), options, leaving);
             const response = responseOf(context);
             options.maxHold ??= Math.min(this.locks.maxHold, MAX_HOLD_OF_RESPONSE);
@@ -87,6 +88,12 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   }
 
   abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
+}
+
+/** What metrics count the lock under: its template is part of the code, so there are few. */
+function groupOf(key: RequestKey, place: string): string {
+  if (typeof key === 'function') return place;
+  return typeof key === 'string' ? key : key.join(' ');
 }
 
 function placeOf(context: ExecutionContext): string {

@@ -9,6 +9,12 @@ export const numberOf =
   (value) =>
     wholeNumber(option, value) === undefined ? describeDomain(option) : undefined;
 
+/** `false` switches the option off. */
+export const falseOr =
+  (check: Check): Check =>
+  (value) =>
+    value === false ? undefined : check(value);
+
 export const oneOf =
   (...allowed: readonly unknown[]): Check =>
   (value) =>

@@ -1,7 +1,14 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors.js';
 import { wholeNumber, type NumberOption } from '../core/option-domains.js';
-import { checkRedis, checkReplicas, numberOf, oneOf, type Check } from './fair-lock.option-checks.js';
+import {
+  checkRedis,
+  checkReplicas,
+  falseOr,
+  numberOf,
+  oneOf,
+  type Check,
+} from './fair-lock.option-checks.js';
 import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
 
 const DEFAULTS = {
@@ -18,6 +25,8 @@ const DEFAULTS = {
   onLost: 'signal',
   reentrant: true,
   drainTimeout: 10_000,
+  slowWait: 10_000,
+  slowHold: 30_000,
   requestScope: true,
   fairLockWaitTimeout: 300_000,
 } satisfies FairLockModuleOptions;
@@ -41,6 +50,8 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   onLost: oneOf('signal', 'reject'),
   reentrant: oneOf(true, false),
   drainTimeout: numberOf('drainTimeout'),
+  slowWait: falseOr(numberOf('slowWait')),
+  slowHold: falseOr(numberOf('slowHold')),
   requestScope: oneOf(true, false),
   fairLockWaitTimeout: numberOf('fairLockWaitTimeout'),
   lockWatchdogTimeout: numberOf('lockWatchdogTimeout'),

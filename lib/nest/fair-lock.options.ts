@@ -73,6 +73,13 @@ export interface FairLockModuleOptions {
    */
   drainTimeout?: number | undefined;
   /**
+   * After which time in line a request is warned of, once, with what holds the lock at that moment: 1 or more, or `false` for
+   * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key.
+   */
+  slowWait?: number | false | undefined;
+  /** After which time a hold is warned of, once: 1 or more, or `false` for never. Default 30,000. */
+  slowHold?: number | false | undefined;
+  /**
    * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL) and WebSocket request
    * runs in an async scope that knows its client. A request that waits inside a hold, that asks after its client has gone,
    * or that says `requestScope: false` stays in line. Default true.

@@ -37,6 +37,8 @@ export class FairLockRegistration {
       onLost: options.onLost,
       drainTimeout: options.drainTimeout,
       reentrant: options.reentrant,
+      slowWait: options.slowWait || Infinity,
+      slowHold: options.slowHold || Infinity,
       onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
     });
     return new FairLockService(this.engine, options.onLost, options.maxHold);

@@ -52,7 +52,7 @@ export class LockedMethod {
     this.keysOf = keysOfCall(key, { name: this.where, fromRequest: () => isHandler(target, property) });
     this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
-    this.acquireOptions = { ...acquireOptions, label: this.where };
+    this.acquireOptions = { group: groupOf(key, this.where), ...acquireOptions, label: this.where };
   }
 
   /** Notes on the class that the method is locked: for tools that look at it from outside. */
@@ -177,6 +177,12 @@ function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
   }
   const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
   return (_self, args) => render(args);
+}
+
+/** What metrics count the lock under: its template is part of the code, so there are few. */
+function groupOf(key: LockedKey | undefined, where: string): string {
+  if (typeof key === 'string') return key;
+  return Array.isArray(key) ? key.join(' ') : where;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

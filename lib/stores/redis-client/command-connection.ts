@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LARGEST_NUMBER } from '../../core/option-domains.js';
+import { happened } from '../../core/diagnostics.js';
 import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
@@ -31,6 +32,8 @@ export class CommandConnection {
   private readonly nodes: ClusterNodes | undefined;
   private suspected = false;
   private closed = false;
+  /** Whether the last command failed. */
+  private failing = false;
   private readonly scripts: ScriptSender;
   private readonly backOff = new BackOff();
   /** Why the last attempt to connect failed, where that was not the network. */
@@ -139,7 +142,7 @@ export class CommandConnection {
       const overdue = (): void => {
         if (ended) return;
         ended = true;
-        reject(this.backOff.after(commandTimeout(this.timeout), this.ready));
+        reject(this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready)));
         this.suspect(sentAt);
       };
       // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
@@ -151,6 +154,7 @@ export class CommandConnection {
       };
       const replied = (reply: unknown): void => {
         this.lastReply = performance.now();
+        if (this.failing) this.recovered();
         this.backOff.end();
         end();
         resolve(reply);
@@ -186,7 +190,20 @@ export class CommandConnection {
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
     const why = failure.failure === 'unreachable' && failure.effect === 'none' ? this.refusal : undefined;
-    return this.backOff.after(why ?? failure, this.ready);
+    return this.noted(this.backOff.after(why ?? failure, this.ready));
+  }
+
+  /** Tells subscribers of a failure. */
+  private noted(failure: CommandFailure): CommandFailure {
+    if (failure.failure === undefined) return failure;
+    this.failing = true;
+    happened({ type: 'store-failure', failure: failure.failure });
+    return failure;
+  }
+
+  private recovered(): void {
+    this.failing = false;
+    happened({ type: 'store-recovery' });
   }
 
   private closedTo(address: string): void {

@@ -1,4 +1,5 @@
 import { now } from '../../core/clock.js';
+import { happened } from '../../core/diagnostics.js';
 import { LockTimeoutError } from '../../core/errors.js';
 import { Lease } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
@@ -194,6 +195,7 @@ export class LineDriver implements Watched {
   }
 
   private warnOfLostPlace(id: string): void {
+    happened({ type: 'passed-over', key: this.key });
     const call = this.calls.get(id);
     if (call) this.context.onWarning(call.lostPlaceWarning());
   }

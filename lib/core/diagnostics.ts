@@ -1,0 +1,169 @@
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import {
+  FairLockError,
+  LockAbortedError,
+  LockNotReplicatedError,
+  LockProtocolError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockStoreUnavailableError,
+  LockTimeoutError,
+} from './errors.js';
+
+/**
+ * What happens to locks, described for whoever subscribes. Nothing is computed, and hardly anything allocated, while no
+ * subscriber is there. Subscribers must not throw.
+ *
+ * `fairlock:wait` and `fairlock:hold` are tracing channels: `start` is published when it begins, `error` if it fails, and
+ * `asyncEnd` when it is over. The message is one object from beginning to end. `fairlock:event` is a plain channel.
+ */
+const waits = tracingChannel<WaitDescription, WaitDescription>('fairlock:wait');
+const holds = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
+const events = channel('fairlock:event');
+
+export type WaitOutcome = 'granted' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
+export type HoldOutcome = 'released' | 'lost' | 'max-hold';
+
+/** One request for one key, from the call to the grant or the refusal. Times are `performance.now()`, in ms. */
+export interface WaitDescription {
+  readonly key: string;
+  /** What metrics count it under: the template of the key, the `group` of the call, or `other`. */
+  readonly lock: string;
+  readonly label: string;
+  readonly startedAt: number;
+  /** How many were in front of it when it was put in line; undefined: it was not. */
+  ahead?: number;
+  endedAt?: number;
+  outcome?: WaitOutcome;
+  /** Why it was refused. */
+  error?: unknown;
+  /** A subscriber may set it: `query` shows it to people who look for the trace. */
+  traceId?: string;
+  /** Of the holder that it waited for past `slowWait`, where that is traced. */
+  blockedBy?: { readonly traceId: string };
+}
+
+/** One grant, from the beginning of its section to its end. Times are `performance.now()`, in ms. */
+export interface HoldDescription {
+  readonly key: string;
+  readonly lock: string;
+  readonly label: string;
+  readonly startedAt: number;
+  /** The fencing token; undefined for a store without tokens. */
+  readonly token: number | undefined;
+  /** Milliseconds in line. */
+  readonly waited: number;
+  endedAt?: number;
+  outcome?: HoldOutcome;
+  traceId?: string;
+  /** A subscriber may set it at `start`: it then runs the section, for example inside of a span. */
+  around?: <T>(section: () => T) => T;
+}
+
+/** Something that happened, beside waits and holds. */
+export type LockEvent =
+  | { readonly type: 'queued'; readonly key: string; readonly lock: string; readonly ahead: number }
+  | {
+      readonly type: 'granted';
+      readonly key: string;
+      readonly lock: string;
+      readonly token: number | undefined;
+    }
+  | { readonly type: 'lost'; readonly key: string; readonly lock: string; readonly why: string }
+  | { readonly type: 'uncertain'; readonly key: string }
+  | { readonly type: 'slow-wait'; readonly key: string; readonly lock: string; readonly waitingFor: number }
+  | { readonly type: 'slow-hold'; readonly key: string; readonly lock: string; readonly heldFor: number }
+  | { readonly type: 'passed-over'; readonly key: string }
+  | { readonly type: 'forced'; readonly key: string }
+  | { readonly type: 'store-failure'; readonly failure: string }
+  | { readonly type: 'store-recovery' };
+
+/** A call, as far as it is described. */
+interface Described {
+  readonly label: string;
+  readonly group: string | undefined;
+}
+
+/** Under which name metrics count what has none of its own. */
+const OTHER = 'other';
+
+export function lockNameOf({ group }: Pick<Described, 'group'>): string {
+  return group ?? OTHER;
+}
+
+/** Whether it pays to make an event. */
+export function hasListeners(): boolean {
+  return events.hasSubscribers;
+}
+
+export function happened(event: LockEvent): void {
+  if (events.hasSubscribers) events.publish(event);
+}
+
+/** A request begins to wait. Undefined while no subscriber is there. */
+export function beginWait(key: string, call: Described): WaitDescription | undefined {
+  if (!waits.start.hasSubscribers && !waits.asyncEnd.hasSubscribers) return undefined;
+  const wait: WaitDescription = {
+    key,
+    lock: lockNameOf(call),
+    label: call.label,
+    startedAt: performance.now(),
+  };
+  waits.start.publish(wait);
+  return wait;
+}
+
+/** @param error absent: it was granted */
+export function endWait(wait: WaitDescription, error?: unknown): void {
+  wait.endedAt = performance.now();
+  wait.outcome = error === undefined ? 'granted' : outcomeOf(error);
+  if (error !== undefined) {
+    wait.error = error;
+    waits.error.publish(wait);
+  }
+  waits.asyncEnd.publish(wait);
+}
+
+/** A lock was granted; its section has not begun. Undefined while no subscriber is there. */
+export function newHold(
+  key: string,
+  call: Described,
+  token: number | undefined,
+  waited: number,
+): HoldDescription | undefined {
+  if (!holds.start.hasSubscribers && !holds.asyncEnd.hasSubscribers) return undefined;
+  return { key, lock: lockNameOf(call), label: call.label, startedAt: performance.now(), token, waited };
+}
+
+/** Tells of the beginning of a hold whose code runs elsewhere. */
+export function beginHold(hold: HoldDescription): void {
+  holds.start.publish(hold);
+}
+
+/** Tells of the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
+export function beginHoldAround<T>(hold: HoldDescription, section: () => T): T {
+  return holds.start.runStores(hold, () => runInHold(hold, section));
+}
+
+/** Runs more code of a hold that has begun. */
+export function runInHold<T>({ around }: HoldDescription, code: () => T): T {
+  return around ? around(code) : code();
+}
+
+export function endHold(hold: HoldDescription, outcome: HoldOutcome): void {
+  hold.endedAt = performance.now();
+  hold.outcome = outcome;
+  holds.asyncEnd.publish(hold);
+}
+
+function outcomeOf(error: unknown): WaitOutcome {
+  if (!(error instanceof FairLockError)) return 'refused';
+  if (error instanceof LockTimeoutError) return 'timeout';
+  if (error instanceof LockAbortedError || error instanceof LockShuttingDownError) return 'aborted';
+  if (error instanceof LockQueueFullError) return 'full';
+  const unavailable =
+    error instanceof LockStoreUnavailableError ||
+    error instanceof LockNotReplicatedError ||
+    error instanceof LockProtocolError;
+  return unavailable ? 'unavailable' : 'refused';
+}

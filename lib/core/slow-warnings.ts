@@ -1,0 +1,74 @@
+import type { EngineDefaults } from './acquire-options.js';
+import { happened, lockNameOf } from './diagnostics.js';
+import type { ActiveGrant } from './hold.js';
+import type { LockSnapshot } from './lock-store.js';
+import type { Observer } from './observer.js';
+import { duration, printable, quote } from './text.js';
+import type { Wait } from './wait.js';
+
+/** A lock is looked up at most once in so many ms, however many wait for it. */
+const LOOK_PERIOD = 10_000;
+/** So many locks are remembered for that. */
+const MOST_LOOKS = 1_000;
+
+/** Warns an operator of waits and holds that take long, and of what is in the way at that moment. */
+export class SlowWarnings {
+  private readonly looks = new Map<
+    string,
+    { readonly at: number; readonly snapshot: Promise<LockSnapshot | undefined> }
+  >();
+
+  constructor(
+    private readonly observer: Observer,
+    private readonly warn: EngineDefaults['onWarning'],
+  ) {}
+
+  /** Must not throw. */
+  readonly ofWait = (wait: Wait): void => {
+    void this.tellOfWait(wait);
+  };
+
+  readonly ofHold = (held: ActiveGrant): void => {
+    const { key, call, heldFor } = held;
+    happened({ type: 'slow-hold', key, lock: lockNameOf(call), heldFor });
+    this.warn(
+      `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.label)}.` +
+        ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
+      { key, label: call.label, token: held.grant.token, heldFor },
+    );
+  };
+
+  private async tellOfWait(wait: Wait): Promise<void> {
+    const { key, call, place } = wait;
+    const waitingFor = performance.now() - call.askedAt;
+    happened({ type: 'slow-wait', key, lock: lockNameOf(call), waitingFor });
+    const snapshot = await this.look(key);
+    const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
+    const ahead = index >= 0 ? index : place?.ahead;
+    const holder = snapshot?.holder;
+    this.warn(
+      `A request for the lock ${quote(key)}${by(call.label)} has waited for ${duration(waitingFor)}` +
+        (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
+        (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}.` : '.'),
+      { key, label: call.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+    );
+  }
+
+  private look(key: string): Promise<LockSnapshot | undefined> {
+    const time = performance.now();
+    const last = this.looks.get(key);
+    if (last && time - last.at < LOOK_PERIOD) return last.snapshot;
+    if (this.looks.size >= MOST_LOOKS) this.looks.clear();
+    const snapshot = this.observer.inspect(key).catch(() => undefined);
+    this.looks.set(key, { at: time, snapshot });
+    return snapshot;
+  }
+}
+
+function by(label: string): string {
+  return label === '' ? '' : ` (${printable(label)})`;
+}
+
+function since(heldFor: number | undefined): string {
+  return heldFor === undefined ? '' : `, for ${duration(heldFor)}`;
+}

@@ -1,0 +1,54 @@
+import type { Watchdog, Watched } from './watchdog.js';
+
+/** What may take too long. */
+export interface Slowable {
+  /** When it began, on the monotonic clock. */
+  readonly since: number;
+  /** Whether it was told of already. */
+  toldSlow: boolean;
+}
+
+/**
+ * Tells once of everything that takes longer than `limit`.
+ *
+ * All have the same limit, so they fall due in the order in which they began: one look at the first ones in that order, when
+ * the first is due, stands for a timer for each.
+ */
+export class SlowWatch<T extends Slowable> implements Watched {
+  private armed = false;
+
+  /**
+   * @param limit ms; `Infinity`: never
+   * @param inOrder those that go on, in the order in which they began
+   * @param tell must not throw
+   */
+  constructor(
+    private readonly watchdog: Watchdog,
+    private readonly limit: number,
+    private readonly inOrder: () => Iterable<T>,
+    private readonly tell: (slow: T) => void,
+  ) {}
+
+  /** Something begins. */
+  began(): void {
+    if (this.armed || this.limit === Infinity) return;
+    this.armed = true;
+    this.watchdog.schedule(this, performance.now() + this.limit);
+  }
+
+  onDue(): void {
+    this.armed = false;
+    const time = performance.now();
+    for (const item of this.inOrder()) {
+      if (item.toldSlow) continue;
+      const due = item.since + this.limit;
+      if (due > time) {
+        this.armed = true;
+        this.watchdog.schedule(this, due);
+        return;
+      }
+      item.toldSlow = true;
+      this.tell(item);
+    }
+  }
+}
