@@ -101,7 +101,7 @@ function notConnected(): Promise<never> {
   return Promise.reject(new Error('Connection is closed.'));
 }
 
-/** No commands go by this client, so what it knows of the nodes is as old as the last connection. */
+/** This client sends no commands, so its list of nodes is as old as the last connection. */
 function refreshNodes(cluster: Cluster): void {
   if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
   if (cluster.status !== 'ready') return;

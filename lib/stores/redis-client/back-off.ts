@@ -8,7 +8,7 @@ const SHARE = 1 / 4;
 
 /**
  * How long the locks of a client wait before they repeat what failed: together, so that a thousand of them do not keep a
- * process busy, and a server that comes back is not met by all of them ten times a second.
+ * process busy, and do not all send to a server that comes back ten times a second.
  */
 export class BackOff {
   private since: number | undefined;
@@ -18,7 +18,7 @@ export class BackOff {
     this.since = undefined;
   }
 
-  /** Adds the pause to a failure. Without a connection there is nothing to repeat: every lock asks when there is one again. */
+  /** Adds the pause to a failure. Without a connection nothing is repeated: every lock sends its request when there is one again. */
   after(failure: CommandFailure, connected: boolean): CommandFailure {
     const time = performance.now();
     this.since ??= time;

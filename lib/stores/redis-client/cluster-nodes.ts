@@ -5,7 +5,7 @@ import { introduce } from './introduction.js';
 /** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
 const REFRESH_PAUSE = 100;
 
-/** What `CommandConnection` must know of the nodes behind a Cluster client, which shows itself as one connection. */
+/** What `CommandConnection` must know of the nodes behind a Cluster client, which appears as one connection. */
 export class ClusterNodes {
   /** The server process at each address, as far as its node is connected. */
   private readonly servers = new Map<string, string>();

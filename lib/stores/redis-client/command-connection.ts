@@ -23,7 +23,7 @@ const THE_SERVER = '';
 /**
  * The one way to run a script: each has a deadline of its own, whatever the options of the client are.
  *
- * A command whose outcome is unknown is never repeated here: the caller decides that, who knows whether it is idempotent
+ * A command whose outcome is unknown is never repeated here: only the caller knows whether it is idempotent
  * (R13).
  */
 export class CommandConnection {
@@ -178,7 +178,7 @@ export class CommandConnection {
     return this.scripts.send(script, keys, args, this.addressOf(keys[0] ?? ''));
   }
 
-  /** Closes for good: politely where the server answers within `limit` ms. */
+  /** Closes for good: with QUIT where the server answers within `limit` ms. */
   async close(limit: number): Promise<void> {
     this.closed = true;
     for (const done of this.readyWaiters) done();
@@ -221,8 +221,8 @@ export class CommandConnection {
   }
 
   /**
-   * The server has become a replica and did not close its connections: a new one leads to the primary, where a name or a
-   * sentinel tells which one that is. Not more often than commands time out, in case there is none.
+   * The server has become a replica and did not close its connections: a new one leads to the primary, as found by its name or by
+   * the sentinels. Not more often than commands time out, in case there is none.
    */
   private leaveDemoted(): void {
     if ('stream' in this.client && this.ready && performance.now() - this.readySince > this.timeout) {

@@ -23,7 +23,7 @@ export async function introduce(
   return id;
 }
 
-/** As much of a client as it takes to ask; one that goes to any node of a Cluster has no `info`. */
+/** The part of a client that is needed here; one that goes to any node of a Cluster has no `info`. */
 interface InfoClient {
   readonly isCluster: boolean;
   info?(section: string): Promise<string>;

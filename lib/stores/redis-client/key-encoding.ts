@@ -15,7 +15,7 @@ const NOT_PLAIN = /[^!-$&-z|~]/g;
  * are and can be read in redis-cli; the empty name is a lone `%`.
  */
 export function encodeName(name: string): string {
-  // Each acquire asks twice: the engine, to know which lock it is, and the store.
+  // Each acquire encodes twice: in the engine, to identify the lock, and in the store.
   if (name !== lastName) [lastName, lastEncoded] = [name, encode(name)];
   return lastEncoded;
 }

@@ -25,7 +25,7 @@ export class PendingRequest implements Watched, AbortListener {
     request.signal?.addEventListener('abort', this, { once: true });
   }
 
-  /** From now on its wait ends in time. To be called once, when it has been asked for: nothing should come before that. */
+  /** Schedules the end of the wait time. To be called once, after the request was sent, so as not to delay it. */
   limitWait(): void {
     const { waitTime } = this.request;
     if (this.settled || waitTime === 0 || waitTime === Infinity) return;

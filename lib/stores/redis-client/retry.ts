@@ -14,7 +14,7 @@ export class Retry {
 
   /**
    * Repeats an idempotent command until it is answered, `deadline` (monotonic) has passed, or it is abandoned (R13).
-   * While there is no connection it waits for one rather than ask in vain.
+   * While there is no connection it waits for one.
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend
    */

@@ -41,7 +41,7 @@ export class ServerClock {
     if (stepped) this.onStep(low > best.high ? low - best.high : high - best.low);
   }
 
-  /** Forgets what it knows: another server answers from now on. */
+  /** Drops all samples: another server answers from now on. */
   reset(): void {
     this.best = undefined;
   }
@@ -54,7 +54,7 @@ export class ServerClock {
 
   /**
    * The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known, and of what
-   * comes from the future: then the server's clock was set, and this process has not heard of it yet.
+   * comes from the future: then the server's clock was set, and this process has not noticed yet.
    */
   ageAtMost(stamp: number): number {
     if (!this.best) return Infinity;

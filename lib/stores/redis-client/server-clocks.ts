@@ -13,7 +13,7 @@ export class ServerClocks {
   /** @param onStep the clock of a server was set: by at least so many ms (negative: back) */
   constructor(private readonly onStep: (step: number) => void) {}
 
-  /** The clock of the server at `address`; where it is not known who will answer, one that knows nothing. */
+  /** The clock of the server at `address`; where the server is not known, a clock without samples. */
   of(address: string | undefined): ServerClock {
     if (address === undefined) {
       this.unknown.reset();

@@ -17,7 +17,7 @@ export class CommandFailure extends Error {
     super(error.details);
   }
 
-  /** Undefined: it is not for the store's state that it failed. */
+  /** Undefined: the failure has no cause in the state of the store. */
   get failure(): StoreFailure | undefined {
     return this.error instanceof LockStoreUnavailableError ? this.error.failure : undefined;
   }

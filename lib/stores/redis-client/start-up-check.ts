@@ -15,7 +15,7 @@ export interface Needs {
   readonly commands: readonly string[];
   /** The page that lists all rights. */
   readonly page: string;
-  /** What the store's locks suffer where a clock is wrong, in a sentence. */
+  /** What a wrong clock does to the locks of the store, in a sentence. */
   readonly wrongClock: string;
 }
 
@@ -27,7 +27,7 @@ const NO_SCRIPT = '0'.repeat(40);
 const CLOCK_TOLERANCE = 2_000;
 
 /**
- * Tells `onWarning` of a server that does not answer, or else what `lookAtServer` finds within `limit` ms. To be called at
+ * Calls `onWarning` for a server that does not answer, or else with what `lookAtServer` finds within `limit` ms. To be called at
  * start, when the connections have had their time. Never rejects.
  */
 export async function reportOnServer(
@@ -170,7 +170,7 @@ function aboutClock(difference: number, { wrongClock }: Needs): string | undefin
   );
 }
 
-/** By how much Redis is ahead of this host's wall clock, ms, as far as the answer's way leaves no doubt. */
+/** By how much Redis is ahead of this host's wall clock, ms, as far as the round trip allows to tell. */
 async function clockDifference(node: Redis): Promise<number> {
   const before = Date.now();
   const [seconds, micros] = await node.time();

@@ -22,7 +22,7 @@ export interface SubscriberClient extends Closable {
  */
 export class Subscriber {
   private readonly channels = new Set<string>();
-  /** Whether the channels known so far have been asked for on this connection: later ones must ask for themselves. */
+  /** Whether the channels so far were requested on this connection; later ones need a request of their own. */
   private requested = false;
   private attempt = 0;
   private closed = false;
@@ -120,7 +120,7 @@ export class Subscriber {
   private async subscribeAll(): Promise<void> {
     const attempt = ++this.attempt;
     try {
-      // Before subscribing: a RESP2 connection that has subscribed cannot ask.
+      // Before subscribing: a RESP2 connection that has subscribed takes no other commands.
       const runId = await readRunId(this.client);
       if (attempt !== this.attempt) return;
       this.requested = true;

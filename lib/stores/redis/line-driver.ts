@@ -15,7 +15,7 @@ import { refusalError } from './refusal-error.js';
 
 type GrantEffect = Extract<Effect, { readonly type: 'grant' }>;
 
-/** What its holder knows of a grant, until it is released. */
+/** The state of a grant for its holder, until it is released. */
 interface Held {
   readonly lease: Lease;
   /** Set when its holder waits for the release. */
@@ -71,10 +71,10 @@ export class LineDriver implements Watched {
     this.happens({ type: 'cancelled', sequence: call.sequence, why });
   }
 
-  /** The holder's section has ended. Resolves when what that gives back is given back. */
+  /** The holder's section has ended. Resolves when the server acknowledged the release, if there is one to send. */
   release(token: number): Promise<void> {
     const held = this.held.get(token);
-    // By the clocks the lease may have run out this very moment; looking loses it.
+    // The lease may have run out by the clocks just now; `end` finds that.
     const kept = held?.lease.end() === true;
     if (!held) return Promise.resolve();
     return new Promise((resolve) => {
@@ -155,7 +155,7 @@ export class LineDriver implements Watched {
         (reply) => this.happens({ type: 'reply', id, reply }),
         (error: unknown) => this.happens({ type: 'failed', id, failure: toCommandFailure(error) }),
       );
-    // Its wait begins to end when it was asked for: nothing should come before that.
+    // The wait time runs from the moment of the call; the request is sent first.
     if (command.kind === 'acquire') this.calls.get(command.args.sequence)?.limitWait();
     if (command.kind !== 'join') return;
     for (let i = 0; i < command.count; i += 1) this.calls.get(command.first + i)?.limitWait();
@@ -210,7 +210,7 @@ class WaitingCall extends PendingRequest {
   }
 }
 
-/** The right to the lock as its holder knows it. */
+/** A grant as its holder uses it. */
 class LineGrant implements Grant {
   private ended: Promise<void> | undefined;
 

@@ -31,7 +31,7 @@ export function toSnapshot(key: string, reply: unknown): LockSnapshot {
   }
   return {
     key,
-    // A grant that was passed on bears no label before its first renewal.
+    // A grant that was passed on has no label before its first renewal.
     holder:
       holder === ''
         ? undefined

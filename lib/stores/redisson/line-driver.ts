@@ -15,7 +15,7 @@ import { WaitingCall } from './waiting-call.js';
 
 type GrantEffect = Extract<Effect, { readonly type: 'grant' }>;
 
-/** What its holder knows of a grant, until it is released. */
+/** The state of a grant for its holder, until it is released. */
 interface Held {
   readonly lease: Lease;
   /** Set when its holder waits for the release. */
@@ -211,7 +211,7 @@ export class LineDriver implements Watched {
   }
 }
 
-/** The right to the lock as its holder knows it. */
+/** A grant as its holder uses it. */
 class LineGrant implements Grant {
   /** Redisson has no fencing tokens. */
   readonly token = undefined;
