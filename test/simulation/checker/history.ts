@@ -26,6 +26,11 @@ export interface RequestRecord {
   error?: string;
 }
 
+/** What messages call a request. */
+export function nameOf({ id, client }: RequestRecord): string {
+  return `${client.process.name}/r${id}`;
+}
+
 /** The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set. */
 export interface ServerBreak {
   readonly kind: 'data-lost' | 'line-lost' | 'taken-away' | 'clock-forward' | 'clock-back';
@@ -71,7 +76,6 @@ export interface LockState {
   readonly waiting: Set<RequestRecord>;
   /** Granted and not yet given back. */
   readonly holds: Set<RequestRecord>;
-  last: RequestRecord | undefined;
   highestToken: number;
   /** The last grant that was seen on the server, and since when. */
   serverGrant: ServerGrant;

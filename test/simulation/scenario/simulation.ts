@@ -1,20 +1,18 @@
 import { Checker } from '../checker/checker.js';
 import type { Tally, Violation } from '../checker/history.js';
-import type { Value } from '../mini-redis/keyspace.js';
 import type { LoadedClient } from '../world/load-client.js';
 import { Random } from '../world/random.js';
 import { nameScripts, SimServer } from '../world/sim-server.js';
 import { World } from '../world/world.js';
 import { runFlow } from './flow.js';
-import { inject, type FaultTargets } from './inject.js';
+import { FaultSchedule } from './fault-schedule.js';
+import type { FaultTargets } from './inject.js';
 import type { Plan } from './plan.js';
 import { SimClient } from './sim-client.js';
 
 /** What the store keeps longest: an unreleased grant (RETENTION of state.lua), ms. */
 const RETENTION = 60_000;
-/** How far back a lost write may reach: snapshots of the data are taken this often, ms. */
-const SNAPSHOT_PERIOD = 250;
-/** Everybody must have been served this long after everything was healed, ms, whatever the line. */
+/** All requests must have been served this long after everything was healed, ms, whatever the line. */
 const PATIENCE = 240_000;
 
 export interface Outcome {
@@ -32,8 +30,7 @@ export class Simulation {
   busy = true;
   private readonly living: SimClient[] = [];
   private readonly random: Random;
-  private readonly heals = new Set<() => void>();
-  private readonly snapshots: { at: number; data: Map<string, Value> }[] = [];
+  private readonly faults: FaultSchedule;
   private unfinished = 0;
 
   constructor(
@@ -48,6 +45,7 @@ export class Simulation {
     this.server.lease = plan.lease;
     this.server.redis.denied = plan.denied;
     this.checker = new Checker(this.world, this.server, plan, this.living);
+    this.faults = new FaultSchedule(plan, this.targets());
     this.world.afterEach = () => this.checker.afterEach();
     this.server.redis.onScript = (sha, key, args, reply) =>
       this.checker.afterScript(slots[0]?.scripts.get(sha) ?? '', key, args, reply);
@@ -56,7 +54,7 @@ export class Simulation {
   async run(): Promise<Outcome> {
     const { world, checker } = this;
     const onError = (error: unknown): void =>
-      checker.violate('unhandled', String((error as Error)?.stack ?? error));
+      checker.findings.violate('unhandled', String((error as Error)?.stack ?? error));
     process.on('unhandledRejection', onError);
     process.on('uncaughtException', onError);
     process.on('warning', onError);
@@ -68,28 +66,32 @@ export class Simulation {
       process.off('warning', onError);
     }
     if (world.crash !== undefined) onError(world.crash);
-    checker.tally.commands = this.server.executed;
-    return { violations: checker.violations, tally: checker.tally, trace: world.lines ?? [] };
+    checker.findings.tally.commands = this.server.executed;
+    return {
+      violations: checker.findings.violations,
+      tally: checker.findings.tally,
+      trace: world.lines ?? [],
+    };
   }
 
   private async play(): Promise<void> {
     const { world, plan, checker } = this;
     this.plan.clients.forEach((terms, index) => world.schedule(terms.boot, () => this.boot(index)));
-    this.schedulePlan();
+    this.faults.begin();
     // Safety: faults happen.
     await world.run(plan.safety);
-    // Liveness: all is well again, and everybody who is alive and waits is served.
-    this.heal();
+    // Liveness: all is well again, and every request of a live client is served.
+    this.faults.heal();
     this.busy = false;
     this.askOnceMore();
     await world.run(plan.safety + this.patience(), () => this.unfinished === 0);
-    checker.checkGaps();
+    checker.turns.checkGaps();
     checker.checkJoins();
-    for (const { id, client } of checker.unserved()) {
-      checker.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
+    for (const { id, client } of checker.turns.unserved()) {
+      checker.findings.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
     }
     if (this.unfinished > 0)
-      checker.violate('lost-wake-up', `${this.unfinished} callers still wait for an answer`);
+      checker.findings.violate('lost-wake-up', `${this.unfinished} callers still wait for an answer`);
     // A client whose commands are hardly ever answered in time looks for a better connection for ever.
     if (!checker.excuses.isStrained) await this.rest();
     await this.closeAll();
@@ -102,15 +104,15 @@ export class Simulation {
     const commands = server.executed;
     await world.run(world.now + 10_000);
     if (server.executed > commands) {
-      checker.violate('leak', `${server.executed - commands} commands were sent at rest`);
+      checker.findings.violate('leak', `${server.executed - commands} commands were sent at rest`);
     }
     for (const client of this.living) {
       if (client.process.alive && !client.closed && !client.isSubscribed) {
-        checker.violate('deaf', `${client.process.name} is not subscribed at rest`);
+        checker.findings.violate('deaf', `${client.process.name} is not subscribed at rest`);
       }
     }
     const timer = world.pendingTimer();
-    if (timer !== undefined) checker.violate('leak', `a timer is left at rest: ${timer}`);
+    if (timer !== undefined) checker.findings.violate('leak', `a timer is left at rest: ${timer}`);
   }
 
   private async closeAll(): Promise<void> {
@@ -118,9 +120,10 @@ export class Simulation {
     const open = this.living.filter(({ process, closed }) => process.alive && !closed);
     for (const client of open) this.shutDown(client);
     await world.run(world.now + 3 * checker.excuses.commandTimeout + 3_000);
-    if (this.unfinished > 0) checker.violate('closing', `${this.unfinished} clients did not close in time`);
+    if (this.unfinished > 0)
+      checker.findings.violate('closing', `${this.unfinished} clients did not close in time`);
     const timer = world.pendingTimer();
-    if (timer !== undefined) checker.violate('leak', `a timer is left after closing: ${timer}`);
+    if (timer !== undefined) checker.findings.violate('leak', `a timer is left after closing: ${timer}`);
     await this.checkKeys();
   }
 
@@ -134,7 +137,7 @@ export class Simulation {
       world.now + RETENTION + longestLease + longestWindow + 2 * commandTimeout + 30_000 + stepped,
     );
     const keys = server.redis.presentKeys();
-    if (keys.length > 0) checker.violate('leak', `keys left: ${keys.join(', ')}`);
+    if (keys.length > 0) checker.findings.violate('leak', `keys left: ${keys.join(', ')}`);
   }
 
   // ---- the plan ------------------------------------------------------------------------------------------------------
@@ -151,35 +154,7 @@ export class Simulation {
     }
   }
 
-  private schedulePlan(): void {
-    const { plan, world } = this;
-    if (plan.faults.some(({ kind }) => kind === 'rollback')) this.takeSnapshots();
-    for (const fault of plan.faults) {
-      world.schedule(fault.at, () => {
-        this.checker.tally.faults += 1;
-        world.trace(() => `==== ${JSON.stringify(fault)}`);
-        const heal = inject(fault, this.targets);
-        this.checker.afterEach();
-        this.checker.excuses.disturbed(heal ? Math.min(plan.safety, world.now + fault.duration) : world.now);
-        if (!heal) return;
-        const once = (): void => {
-          if (!this.heals.delete(once)) return;
-          world.trace(() => `==== end of ${fault.kind} (${fault.at.toFixed(0)})`);
-          heal();
-        };
-        this.heals.add(once);
-        world.schedule(fault.duration, once);
-      });
-    }
-  }
-
-  private heal(): void {
-    this.world.trace(() => '==== everything is healed');
-    for (const heal of [...this.heals]) heal();
-    this.checker.excuses.disturbed(this.world.now);
-  }
-
-  /** PATIENCE, and all that may hold the locks by itself: leases and windows of minutes, fixed leases that nobody gives back. */
+  /** PATIENCE, and all that may hold the locks by itself: leases and windows of minutes, fixed leases that are never given back. */
   private patience(): number {
     const { longestWindow, longestRenewed, isStrained } = this.checker.excuses;
     if (isStrained) return 5_000;
@@ -190,11 +165,6 @@ export class Simulation {
     );
     const deaths = this.plan.faults.length + this.plan.clients.length;
     return PATIENCE + holds.reduce((sum, ms) => sum + ms, 0) + deaths * (longestRenewed + 2 * longestWindow);
-  }
-
-  private takeSnapshots(): void {
-    this.snapshots.push({ at: this.world.now, data: this.server.redis.keys.snapshot() });
-    if (this.world.now < this.plan.safety) this.world.schedule(SNAPSHOT_PERIOD, () => this.takeSnapshots());
   }
 
   /** A last request of each client for each lock. */
@@ -230,7 +200,7 @@ export class Simulation {
         const took = world.now - started;
         world.trace(() => `${client.process.name} has closed`);
         if (took > 2 * checker.excuses.commandTimeout + 500 && client.lastMute < started) {
-          checker.violate('closing', `${client.process.name} took ${took.toFixed(0)} ms to close`);
+          checker.findings.violate('closing', `${client.process.name} took ${took.toFixed(0)} ms to close`);
         }
       }),
     );
@@ -240,7 +210,7 @@ export class Simulation {
     return this.plan.names[lock] ?? '';
   }
 
-  private get targets(): FaultTargets {
+  private targets(): Omit<FaultTargets, 'dataOf'> {
     const { world, server, random, checker } = this;
     return {
       commandTimeout: checker.excuses.commandTimeout,
@@ -250,10 +220,6 @@ export class Simulation {
       checker,
       client: (index) => this.living.find((client) => client.index === index),
       clients: () => this.living,
-      dataOf: (age) => {
-        const old = this.snapshots.filter(({ at }) => at <= world.now - age).pop();
-        return age > 0 && old ? old.data : server.redis.keys.snapshot();
-      },
       kill: (client, serverHears) => {
         client.process.kill();
         for (const redis of client.redis.values()) redis.connection?.abandon(serverHears);

@@ -1,0 +1,102 @@
+import type { Plan } from '../scenario/plan.js';
+import type { SimClient } from '../scenario/sim-client.js';
+import type { SimServer } from '../world/sim-server.js';
+import type { World } from '../world/world.js';
+import type { Excuses } from './excuses.js';
+import type { Findings } from './findings.js';
+import { nameOf, NO_GRANT, type LockState } from './history.js';
+import type { LockStates } from './lock-states.js';
+import { presentGrant, recordedClients } from './present-grant.js';
+
+/** What the server has of each lock, beside what callers believe: its grants, their tokens, its records. */
+export class ServerGrants {
+  constructor(
+    private readonly world: World,
+    private readonly server: SimServer,
+    private readonly plan: Plan,
+    private readonly clients: readonly SimClient[],
+    private readonly excuses: Excuses,
+    private readonly findings: Findings,
+    private readonly locks: LockStates,
+  ) {}
+
+  /** The server's data are those of an earlier time: what is granted in them is no new grant. */
+  dataRestored(): void {
+    for (const lock of this.locks.all()) {
+      const grant = presentGrant(this.server.redis, lock.name);
+      lock.restoredToken = grant === 'free' ? undefined : grant?.first;
+    }
+  }
+
+  /** The server's clock was set back: a lock at rest, whose key is gone, remembers no token (promise 4 of the protocol). */
+  clockSetBack(): void {
+    const keys = new Set(this.server.redis.presentKeys());
+    for (const lock of this.locks.all()) {
+      if (keys.has(lock.name)) continue;
+      lock.highestToken = 0;
+      lock.serverGrant = NO_GRANT;
+    }
+  }
+
+  /** Tokens rise from grant to grant, and no holder may believe in a grant that the server has given up. */
+  checkGrant(lock: LockState): void {
+    const { now } = this.world;
+    const grant = presentGrant(this.server.redis, lock.name);
+    if (grant === undefined) return;
+    lock.heldByDeadUntil = 0;
+    if (grant !== 'free') {
+      lock.lastUse = now;
+      if (!this.clientOf(grant.owner)?.process.alive) lock.heldByDeadUntil = now + grant.left + 1;
+      const before = lock.serverGrant.firstToken;
+      if (
+        grant.first < before &&
+        grant.first !== lock.restoredToken &&
+        !this.excuses.tokenMayFall(lock.name)
+      ) {
+        this.findings.violate(
+          'fencing',
+          `the server granted ${lock.name} with ${grant.first} after ${before}`,
+        );
+      }
+      if (grant.first !== before) {
+        const unheard = new Map(this.clients.map((client) => [client, client.lastUnheard]));
+        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now, unheard };
+      }
+    }
+    for (const record of lock.holds) {
+      const { lease, token = 0 } = record;
+      if (!lease || lease.remaining() <= 0) continue;
+      const itIsOurs = grant !== 'free' && grant.first <= token && token <= grant.last && grant.left > 0;
+      if (!itIsOurs && !this.excuses.mayOverlap(record, now)) {
+        this.findings.violate(
+          'self-fence',
+          `${nameOf(record)} believes to hold ${lock.name}, the server does not`,
+        );
+        this.locks.endHold(record, now);
+      }
+    }
+  }
+
+  /** The record of a process that is gone goes when one of another is written, also while the lock is in use. */
+  checkRecords(lock: LockState): void {
+    const { now } = this.world;
+    const before = lock.recorded;
+    lock.recorded = recordedClients(this.server.redis, lock.name);
+    if (this.plan.smallLimits || lock.recorded.every((id) => before.includes(id))) return;
+    const grant = presentGrant(this.server.redis, lock.name);
+    for (const id of lock.recorded) {
+      // The record of the holder goes with its grant, which the server honours for the whole lease.
+      if (grant !== 'free' && grant?.owner === id) continue;
+      const { diedAt } = this.clientOf(id)?.process ?? {};
+      if (diedAt === undefined || now - diedAt < this.excuses.longestRecord()) continue;
+      this.findings.violate(
+        'leak',
+        `${lock.name} keeps a record of a client that ended ${(now - diedAt).toFixed(0)} ms ago`,
+      );
+    }
+  }
+
+  private clientOf(id: string): SimClient | undefined {
+    return this.clients.find(({ ids }) => ids.has(id));
+  }
+}

@@ -1,0 +1,70 @@
+import type { SimClient } from '../scenario/sim-client.js';
+import type { World } from '../world/world.js';
+import type { Excuses } from './excuses.js';
+import type { Findings } from './findings.js';
+import { nameOf, type LockState, type RequestRecord } from './history.js';
+import type { LockStates } from './lock-states.js';
+
+/** Whether those that wait are served: in order, and without a pause. */
+export class Turns {
+  constructor(
+    private readonly world: World,
+    private readonly clients: readonly SimClient[],
+    private readonly excuses: Excuses,
+    private readonly findings: Findings,
+    private readonly locks: LockStates,
+  ) {}
+
+  /** No request that was in line before it, and could be heard, was passed over. */
+  checkOrder(lock: LockState, record: RequestRecord): void {
+    const { now } = this.world;
+    for (const other of lock.waiting) {
+      if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
+      if (this.excuses.isTooShort(other)) continue;
+      if (this.excuses.mayBePassedOver(other, record, now)) this.findings.tally.excusedInversions += 1;
+      else
+        this.findings.violate('order', `${nameOf(record)} was granted ${lock.name} before ${nameOf(other)}`);
+    }
+  }
+
+  /** Whether the lock is free while a request waits for it. */
+  noteNeed(lock: LockState): void {
+    let needed = false;
+    for (const record of lock.waiting)
+      needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
+    for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
+    needed &&= lock.heldByDeadUntil <= this.world.now;
+    if (!needed) lock.neededSince = undefined;
+    else lock.neededSince ??= this.world.now;
+  }
+
+  /** A lock is not free for long while a request waits for it. */
+  checkGap(lock: LockState): void {
+    if (lock.neededSince === undefined) return;
+    const { now } = this.world;
+    this.findings.tally.worstGap = Math.max(this.findings.tally.worstGap, now - lock.neededSince);
+    const quietSince = this.excuses.quietSince(this.clients, now);
+    const gap = now - Math.max(lock.neededSince, quietSince);
+    if (gap > this.excuses.longestGap()) {
+      this.findings.violate(
+        'lost-wake-up',
+        `${lock.name} was free for ${gap.toFixed(0)} ms while a request waited for it`,
+      );
+    }
+  }
+
+  /** Still waiting although everything was healed long ago. */
+  unserved(): RequestRecord[] {
+    return this.locks.all().flatMap((lock) => [...lock.waiting]);
+  }
+
+  /** Also where no grant came at all. */
+  checkGaps(): void {
+    for (const lock of this.locks.all()) this.checkGap(lock);
+  }
+}
+
+/** Its caller waits no more, though it has not been told yet. Timers are a millisecond early at most. */
+function gaveUp({ abortedAt, sentAt, planned }: RequestRecord, now: number): boolean {
+  return abortedAt !== undefined || now > sentAt + planned.waitTime - 1;
+}
