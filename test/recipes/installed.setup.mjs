@@ -20,8 +20,17 @@ function install() {
   const installed = `${HERE}node_modules/.package-lock.json`; // npm writes it at the end
   const lock = `${HERE}package-lock.json`;
   if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
-    execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HERE, stdio: 'inherit' });
+    run('npm', 'ci', '--no-audit', '--no-fund');
+  }
+  if (!existsSync(`${HERE}node_modules/.prisma/client/index.js`)) {
+    run('npx', 'prisma', 'generate', '--schema', 'prisma/schema.prisma');
   }
   const self = `${HERE}node_modules/nestjs-fair-lock`;
   if (!existsSync(self)) symlinkSync(ROOT, self);
+}
+
+/** Prisma's client is made without the engine for migrations, which would be loaded from a server of Prisma's. */
+function run(program, ...args) {
+  const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath };
+  execFileSync(program, args, { cwd: HERE, stdio: 'inherit', env });
 }
