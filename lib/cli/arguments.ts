@@ -1,0 +1,99 @@
+import { parseArgs } from 'node:util';
+import { UsageError } from './exit-status.js';
+
+const OPTIONS = {
+  redis: { type: 'string' },
+  cluster: { type: 'boolean', default: false },
+  prefix: { type: 'string', default: 'fairlock' },
+  store: { type: 'string', default: 'redis' },
+  orphans: { type: 'boolean', default: false },
+  timeout: { type: 'string', default: '500' },
+  interval: { type: 'string', default: '1000' },
+  count: { type: 'string' },
+  token: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false, short: 'h' },
+  version: { type: 'boolean', default: false },
+} as const;
+
+/** Each command, and whether it takes a key. */
+const COMMANDS = {
+  ls: false,
+  inspect: true,
+  graph: false,
+  watch: false,
+  'force-release': true,
+  doctor: false,
+} as const;
+
+export type CommandName = keyof typeof COMMANDS;
+
+/** What the user wants. */
+export interface Arguments {
+  readonly command: CommandName | 'help' | 'version';
+  readonly key: string;
+  readonly redis: string | undefined;
+  readonly cluster: boolean;
+  readonly prefix: string;
+  readonly store: 'redis' | 'redisson';
+  readonly orphans: boolean;
+  /** ms */
+  readonly timeout: number;
+  /** ms */
+  readonly interval: number;
+  readonly count: number;
+  readonly token: number;
+  readonly json: boolean;
+}
+
+/** @throws UsageError with a sentence */
+export function readArguments(args: readonly string[]): Arguments {
+  const { values, positionals } = parse(args);
+  const [name, key, ...rest] = positionals;
+  const command = values.help || name === 'help' ? 'help' : values.version ? 'version' : commandOf(name);
+  const takesKey = command !== 'help' && command !== 'version' && COMMANDS[command];
+  if (takesKey && (key === undefined || key === ''))
+    throw new UsageError(`${command} needs the key of a lock.`);
+  const surplus = takesKey ? rest[0] : key;
+  if (command !== 'help' && surplus !== undefined)
+    throw new UsageError(
+      `${JSON.stringify(surplus)} is one argument too many. A key with spaces needs quotes.`,
+    );
+  if (command === 'force-release' && values.token === undefined)
+    throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
+  const { store } = values;
+  if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
+  return {
+    ...values,
+    command,
+    key: key ?? '',
+    redis: values.redis,
+    store,
+    timeout: whole('timeout', values.timeout),
+    interval: whole('interval', values.interval),
+    count: values.count === undefined ? Infinity : whole('count', values.count),
+    token: values.token === undefined ? 0 : whole('token', values.token),
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function commandOf(name: string | undefined): CommandName | 'help' {
+  if (name === undefined) return 'help';
+  if (Object.hasOwn(COMMANDS, name)) return name as CommandName;
+  throw new UsageError(
+    `There is no command ${JSON.stringify(name)}. The commands are ${Object.keys(COMMANDS).join(', ')}.`,
+  );
+}
+
+function whole(option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new UsageError(`--${option} must be a whole number from 1; it is ${JSON.stringify(text)}.`);
+}

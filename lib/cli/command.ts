@@ -1,0 +1,15 @@
+import { type Arguments } from './arguments.js';
+import { type ExitStatus } from './exit-status.js';
+import { type Locks } from './locks.js';
+
+/** What a command works with. */
+export interface Stage {
+  readonly locks: Locks;
+  readonly args: Arguments;
+  /** One piece of text on stdout. */
+  readonly say: (text: string) => void;
+  /** Aborts when the user ends the command. */
+  readonly signal: AbortSignal;
+}
+
+export type Command = (stage: Stage) => Promise<ExitStatus>;

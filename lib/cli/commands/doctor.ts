@@ -1,0 +1,31 @@
+import { type LockOverview } from '../../core/lock-overview.js';
+import { printable, quote } from '../../core/text.js';
+import { type Command } from '../command.js';
+import { EXIT } from '../exit-status.js';
+import { count } from '../text.js';
+import { remarks } from './ls.js';
+
+export const doctor: Command = async ({ locks, args, say }) => {
+  const overview = await locks.query(args, args.store === 'redis');
+  const found = [...locks.warnings, ...orphans(overview), ...remarks(overview)];
+  const { processes } = overview;
+  if (args.json) say(JSON.stringify({ processes: processes.length, found }));
+  else {
+    say(
+      `Redis answers, and so ${processes.length === 1 ? 'does' : 'do'} ${count(processes.length, 'process', 'processes')}.`,
+    );
+    say(
+      found.length === 0 ? 'Nothing wrong was found.' : found.map((one) => `- ${printable(one)}`).join('\n'),
+    );
+  }
+  return found.length === 0 ? EXIT.done : EXIT.trouble;
+};
+
+function orphans({ locks }: LockOverview): string[] {
+  return locks
+    .filter(({ orphan }) => orphan)
+    .map(
+      ({ key }) =>
+        `The lock ${quote(key)} is kept for a process that is gone; it is free when its lease is over.`,
+    );
+}

@@ -1,0 +1,48 @@
+import { type LockHolder, type LockSnapshot } from '../../core/lock-store.js';
+import { quote } from '../../core/text.js';
+import { type Command } from '../command.js';
+import { EXIT } from '../exit-status.js';
+import { table, time } from '../text.js';
+
+export const inspect: Command = async ({ locks, args: { key, json }, say }) => {
+  const snapshot = await locks.inspect(key);
+  const free = !snapshot.holder && snapshot.queueLength === 0;
+  if (json) say(JSON.stringify(snapshot));
+  else if (free)
+    say(
+      `The lock ${quote(key)} is free: it is not held, and no call waits for it. Is the key right? ls lists all.`,
+    );
+  else say(snapshotText(snapshot));
+  return free ? EXIT.notHeld : EXIT.done;
+};
+
+function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): string {
+  const rows = waiters.map(({ who, waitingFor, live }, index) => [
+    String(index + 1),
+    readable(who),
+    time(waitingFor),
+    live ? '' : 'not heard from, passed over',
+  ]);
+  const more = queueLength - waiters.length;
+  return [
+    `lock     ${quote(key)}`,
+    ...(holder ? holderText(holder) : ['holder   none']),
+    `waiting  ${queueLength}`,
+    ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', ''], rows)] : []),
+    ...(more > 0 ? [`and ${more} more behind them`] : []),
+  ].join('\n');
+}
+
+function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {
+  return [
+    `holder   ${readable(who)}`,
+    `         held for ${time(heldFor)}; its lease ends in ${time(leaseLeft)} unless it is renewed`,
+    ...(token === undefined ? [] : [`token    ${token}`]),
+  ];
+}
+
+/** `host/pid/label` of the store as `host:pid label`. */
+function readable(who: string): string {
+  const [host, pid, ...label] = who.split('/');
+  return `${host}:${pid} ${label.join('/')}`.trim();
+}

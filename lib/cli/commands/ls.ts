@@ -1,0 +1,51 @@
+import { type LockOverview, type LockReport } from '../../core/lock-overview.js';
+import { type Command } from '../command.js';
+import { EXIT } from '../exit-status.js';
+import { count, person, table, time } from '../text.js';
+
+export const ls: Command = async ({ locks, args, say }) => {
+  const overview = await locks.query(args, args.orphans);
+  say(args.json ? JSON.stringify(overview) : overviewText(overview));
+  return EXIT.done;
+};
+
+/** All locks as a table, then what is remarkable. */
+export function overviewText(overview: LockOverview): string {
+  const { locks, processes } = overview;
+  const held = locks.filter(({ holder }) => holder).length;
+  const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
+  const headings = ['LOCK', 'HOLDER', ' HELD FOR', ' WAITING', ' LONGEST WAIT'];
+  return [
+    ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
+    `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
+    ...remarks(overview),
+  ].join('\n');
+}
+
+function row({ key, holder, waiters, orphan }: LockReport): string[] {
+  const state = orphan
+    ? ' (its process is gone)'
+    : holder && holder.state !== 'held'
+      ? ` (${holder.state})`
+      : '';
+  return [
+    key,
+    holder ? person(holder) + state : 'unknown',
+    holder ? time(holder.heldFor) : '',
+    String(waiters.length),
+    waiters.length > 0 ? time(Math.max(...waiters.map(({ waitingFor }) => waitingFor))) : '',
+  ];
+}
+
+/** A sentence for each thing that is not as it should be. */
+export function remarks({ silent, cycles, problems }: LockOverview): string[] {
+  return [
+    ...silent.map(
+      (process) =>
+        `silent: ${process.host === undefined ? `client ${process.clientId}` : person(process)} did not answer: ` +
+        'its event loop is blocked, it is stopped, or its network is cut',
+    ),
+    ...(cycles.length > 0 ? [`cycles: ${cycles.length}; see graph`] : []),
+    ...problems.map((problem) => `problem: ${problem}`),
+  ];
+}

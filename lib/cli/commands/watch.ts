@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '../../core/text.js';
+import { type Command, type Stage } from '../command.js';
+import { EXIT } from '../exit-status.js';
+import { overviewText } from './ls.js';
+
+const CLEAR = '\x1b[H\x1b[J';
+
+export const watch: Command = async (stage) => {
+  const { args, signal, say } = stage;
+  for (let look = 1; !signal.aborted; look++) {
+    const text = await lookOnce(stage);
+    if (signal.aborted) break;
+    say(process.stdout.isTTY && !args.json ? CLEAR + text : text);
+    if (look >= args.count) break;
+    await sleep(args.interval, undefined, { signal }).catch(() => undefined);
+  }
+  return EXIT.done;
+};
+
+/** A Redis that goes away is shown and waited for: it is what one watches for. */
+async function lookOnce({ locks, args }: Stage): Promise<string> {
+  try {
+    const overview = await locks.query(args, args.orphans);
+    if (args.json) return JSON.stringify(overview);
+    return `${new Date().toLocaleTimeString('en-GB')}  every ${args.interval} ms; Ctrl+C ends\n\n${overviewText(overview)}`;
+  } catch (error) {
+    if (args.count !== Infinity) throw error;
+    const { details, message } = error as { details?: string; message: string };
+    return args.json ? JSON.stringify({ error: details ?? message }) : printable(details ?? message);
+  }
+}

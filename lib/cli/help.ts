@@ -1,0 +1,49 @@
+export const HELP = `nestjs-fair-lock: see the locks of all processes, and take one from its holder
+
+USAGE
+  npx nestjs-fair-lock <command> [options]
+
+COMMANDS
+  ls                        All locks, the longest wait first: who holds, how many wait, for how long.
+  inspect KEY               One lock: its holder, what is left of the lease, and its line in order.
+  graph                     Sections that hold a lock while they wait for another one, and cycles of them.
+  watch                     What ls shows, again and again; Ctrl+C ends it.
+  force-release KEY --token T
+                            Takes the lock from the holder with the fencing token T and serves the next in
+                            line. The holder is told, but may go on for a moment: only the token keeps its
+                            late writes out.
+  doctor                    Checks Redis as an application does at its start (rights, version, memory policy,
+                            clock), and looks for silent processes, locks of dead processes and cycles.
+
+OPTIONS
+  --redis URL               redis://user:password@host:6379/0, rediss:// for TLS.
+                            Default: REDIS_URL, else redis://localhost:6379. A password is better kept in
+                            REDIS_URL: other users of the computer can read arguments.
+  --cluster                 The URL is one node of a Redis Cluster.
+  --prefix TEXT             The keyPrefix of the module, with that of an ioredis client before it.
+                            Default: fairlock
+  --store redis|redisson    The store of the module. Default: redis
+  --orphans                 ls, watch: also look through Redis for locks of dead processes (SCAN).
+  --timeout MS              How long to wait for the answers of the processes. Default: 500
+  --interval MS             watch: how long to pause between two looks. Default: 1000
+  --count N                 watch: end after N looks.
+  --token T                 force-release: the token that inspect shows.
+  --json                    One JSON value for programs; watch prints one on each line. Times are in ms.
+  --help, --version
+
+EXIT STATUS
+  0  Done. For graph and doctor: nothing wrong was found.
+  1  graph: there is a cycle. doctor: something is wrong.
+  2  The arguments cannot work; nothing was done.
+  3  The lock is free, or another holds it by now; nothing was done.
+  4  Redis cannot be reached, or refused a command.
+
+The processes are asked over Redis and answer for themselves, so nothing is shown of a process that is stopped;
+it is named as silent. While no command runs, none of this costs anything.
+
+EXAMPLES
+  npx nestjs-fair-lock ls
+  npx nestjs-fair-lock inspect order:4711
+  npx nestjs-fair-lock ls --json | jq '.locks[] | select(.waiters | length > 10) | .key'
+  npx nestjs-fair-lock force-release order:4711 --token 91
+`;

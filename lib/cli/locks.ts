@@ -1,0 +1,59 @@
+import { Cluster } from 'ioredis';
+import { LockEngine } from '../core/lock-engine.js';
+import { type LockOverview } from '../core/lock-overview.js';
+import { type LockStore } from '../core/lock-store.js';
+import { createStore } from '../nest/fair-lock.store-factory.js';
+import { resolveOptions } from '../nest/fair-lock.option-resolution.js';
+import { type Arguments } from './arguments.js';
+
+/** The locks of all processes, as the commands see them. This process has none itself. */
+export class Locks {
+  /** What an operator should know of Redis, found while connecting. Sentences without credentials. */
+  readonly warnings: string[] = [];
+  private readonly store: LockStore;
+  private readonly engine: LockEngine;
+
+  /** @throws LockConfigurationError for a URL or prefix that cannot work */
+  constructor({ redis, cluster, prefix, store }: Arguments) {
+    const options = resolveOptions({ redis, store, ...(store === 'redis' && { keyPrefix: prefix }) });
+    const source = cluster ? clusterAt(options.redis as string) : options.redis;
+    const onWarning = (message: string) => void this.warnings.push(message);
+    this.store = createStore({ ...options, redis: source }, onWarning);
+    this.engine = new LockEngine(this.store, { ...options, onWarning });
+  }
+
+  start(): Promise<void> {
+    return this.engine.start();
+  }
+
+  close(): Promise<void> {
+    return this.engine.close();
+  }
+
+  /** @param orphans whether to look through Redis for locks of dead processes */
+  async query({ timeout }: Arguments, orphans = false): Promise<LockOverview> {
+    const overview = await this.engine.query({ timeout, orphans });
+    const self = this.store.peers?.self.clientId;
+    return { ...overview, processes: overview.processes.filter(({ clientId }) => clientId !== self) };
+  }
+
+  inspect(key: string) {
+    return this.engine.inspect(key);
+  }
+
+  forceRelease(key: string, token: number): Promise<boolean> {
+    return this.engine.forceRelease(key, { token });
+  }
+}
+
+function clusterAt(address: string): Cluster {
+  const { hostname, port, username, password, protocol } = new URL(address);
+  return new Cluster([{ host: hostname, port: Number(port || 6_379) }], {
+    lazyConnect: true,
+    redisOptions: {
+      ...(username !== '' && { username: decodeURIComponent(username) }),
+      ...(password !== '' && { password: decodeURIComponent(password) }),
+      ...(protocol === 'rediss:' && { tls: {} }),
+    },
+  });
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+import {
+  FairLockError,
+  LockConfigurationError,
+  LockKeyError,
+  LockStoreUnavailableError,
+} from '../core/errors.js';
+import { printable } from '../core/text.js';
+import { VERSION } from '../core/version.js';
+import { type Arguments, type CommandName, readArguments } from './arguments.js';
+import { type Command } from './command.js';
+import { doctor } from './commands/doctor.js';
+import { forceRelease } from './commands/force-release.js';
+import { graph } from './commands/graph.js';
+import { inspect } from './commands/inspect.js';
+import { ls } from './commands/ls.js';
+import { watch } from './commands/watch.js';
+import { EXIT, type ExitStatus, UsageError } from './exit-status.js';
+import { HELP } from './help.js';
+import { Locks } from './locks.js';
+
+const COMMANDS: Record<CommandName, Command> = {
+  ls,
+  inspect,
+  graph,
+  watch,
+  'force-release': forceRelease,
+  doctor,
+};
+
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+const complain = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
+const ended = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+// `head` has read enough.
+process.stdout.on('error', () => ended.abort());
+
+process.exitCode = await run(process.argv.slice(2));
+
+async function run(argv: readonly string[]): Promise<ExitStatus> {
+  try {
+    const args = readArguments(argv);
+    if (args.command === 'help') process.stdout.write(HELP);
+    else if (args.command === 'version') say(VERSION);
+    else return await withLocks(args, COMMANDS[args.command]);
+    return EXIT.done;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+async function withLocks(args: Arguments, command: Command): Promise<ExitStatus> {
+  const locks = new Locks(args);
+  try {
+    await locks.start();
+    const status = await command({ locks, args, say, signal: ended.signal });
+    if (args.command !== 'doctor') locks.warnings.forEach(complain);
+    return status;
+  } catch (error) {
+    throw error instanceof LockStoreUnavailableError ? new Error(unavailable(error, locks)) : error;
+  } finally {
+    await locks.close();
+  }
+}
+
+/** What was seen while connecting says more than that there is no connection. */
+function unavailable({ details, failure }: LockStoreUnavailableError, { warnings }: Locks): string {
+  const seen = failure === 'unreachable' ? warnings[0]?.split('. ')[0] : undefined;
+  return `${seen ?? details.split('. ')[0]}. Nothing was done. Check --redis (or REDIS_URL).`;
+}
+
+/** One sentence, never a stack: what it means is in it. */
+function explain(error: unknown): ExitStatus {
+  if (
+    error instanceof UsageError ||
+    error instanceof LockConfigurationError ||
+    error instanceof LockKeyError
+  ) {
+    complain(error instanceof FairLockError ? error.details : error.message);
+    complain('--help lists commands and options.');
+    return EXIT.usage;
+  }
+  complain(error instanceof FairLockError ? error.details : (error as Error).message);
+  return EXIT.unavailable;
+}

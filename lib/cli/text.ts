@@ -1,0 +1,46 @@
+/** How the commands write: plain text in columns. */
+import { printable } from '../core/text.js';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const LONGEST_CELL = 60;
+
+export function time(ms: number | undefined): string {
+  if (ms === undefined) return '?';
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+  return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`;
+}
+
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${value} ${value === 1 ? one : many}`;
+}
+
+/** `host:pid label`, as far as it is known. */
+export function person({ host, pid, label }: { host?: string; pid?: number; label?: string }): string {
+  const process = host === undefined ? 'an unknown process' : `${host}:${pid}`;
+  return label ? `${process} ${label}` : process;
+}
+
+/** Columns as wide as their widest cell; a column whose heading begins with a space is aligned to the right. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [headings.map((heading) => heading.trim()), ...rows].map((row) => row.map(cell));
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((text, column) =>
+        headings[column]!.startsWith(' ') ? text.padStart(widths[column]!) : text.padEnd(widths[column]!),
+      )
+      .join('  ')
+      .trimEnd();
+  return cells.map(line).join('\n');
+}
+
+function cell(text: string): string {
+  const safe = printable(text);
+  return safe.length > LONGEST_CELL ? `${safe.slice(0, LONGEST_CELL - 1)}…` : safe;
+}

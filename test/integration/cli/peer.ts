@@ -1,0 +1,41 @@
+/**
+ * A process that does as its arguments say, each a step: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside.
+ * It says `ready` when every lock is held and every wait is in line.
+ */
+import { LockEngine } from '../../../lib/core/lock-engine.js';
+import { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
+import { USUAL_TIMES } from '../../support/history/lab.js';
+
+const [redis = '', keyPrefix = '', ...steps] = process.argv.slice(2);
+const onWarning = (): void => undefined;
+const store = new RedisLockStore({ redis, keyPrefix, ...USUAL_TIMES, onWarning });
+const engine = new LockEngine(store, {
+  waitTime: 60_000,
+  maxQueue: Infinity,
+  maxHold: Infinity,
+  onLost: 'signal',
+  drainTimeout: 0,
+  reentrant: true,
+  onWarning,
+});
+await engine.start();
+const hang = (): Promise<never> => new Promise<never>(() => undefined);
+setInterval(() => undefined, 60_000);
+
+await Promise.all(steps.map((step) => new Promise<void>((ready) => begin(step, ready))));
+process.stdout.write('ready\n');
+
+function begin(step: string, ready: () => void): void {
+  const waiting = { label: 'Peer.wait', onQueued: ready };
+  if (step.startsWith('?')) {
+    void engine.withLock(step.slice(1), hang, waiting);
+    return;
+  }
+  const [held = '', wanted] = step.split('>');
+  const section = async () => {
+    if (wanted !== undefined) await engine.withLock(wanted, hang, waiting);
+    ready();
+    await hang();
+  };
+  void engine.withLock(held, section, { label: 'Peer.hold' });
+}
