@@ -19,7 +19,12 @@ export class Locks {
     const source = cluster ? clusterAt(options.redis as string) : options.redis;
     const onWarning = (message: string) => void this.warnings.push(message);
     this.store = createStore({ ...options, redis: source }, onWarning);
-    this.engine = new LockEngine(this.store, { ...options, onWarning });
+    this.engine = new LockEngine(this.store, {
+      ...options,
+      slowWait: Infinity,
+      slowHold: Infinity,
+      onWarning,
+    });
   }
 
   start(): Promise<void> {
