@@ -1,13 +1,15 @@
 /**
  * The lock at work: `npm run demo`. Three processes of the sample app, sixty orders for one product in a known order,
- * and one of the processes is killed with the lock in its hands. `npm run demo -- --json` ends with the figures as JSON.
+ * and one of the processes is killed with the lock in its hands. `npm run demo -- --json` ends with the figures as JSON;
+ * `npm run demo -- --keep` leaves the shop open, with customers, and prints the address of its board.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { EventLog } from './demo/event-log.mjs';
 import { Narrator } from './demo/narrator.mjs';
-import { formLine, killHolder, openShop, STOCK } from './demo/scenes.mjs';
+import { stayOpen } from './demo/customers.mjs';
+import { environment, formLine, killHolder, openShop, STOCK } from './demo/scenes.mjs';
 import { Screen } from './demo/screen.mjs';
 import { findStore } from './demo/store.mjs';
 import { summarize } from './demo/summary.mjs';
@@ -15,11 +17,14 @@ import { summarize } from './demo/summary.mjs';
 /** Milliseconds from the opening of the shop to the summary: many times what it takes. */
 const TIME_LIMIT = 120_000;
 
-const { json } = parseArgs({ options: { json: { type: 'boolean', default: false } } }).values;
+const { json, keep } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false } },
+}).values;
 const screen = new Screen(process.stdout);
 const log = new EventLog();
 const instances = [];
 const curtain = new AbortController();
+let limit;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   // Not `once`: a library of the container client ends the process itself where it finds no other listener.
   process.on(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
@@ -30,8 +35,12 @@ const finding = findStore(`fair-lock-demo-${randomBytes(4).toString('hex')}`);
 
 try {
   await Promise.race([perform(), endOf(curtain.signal)]);
+  if (keep) {
+    conclude(await finding);
+    await Promise.race([linger(), once(curtain.signal, 'abort')]);
+  }
   await leave();
-  conclude(await finding);
+  if (!keep) conclude(await finding);
 } catch (error) {
   process.exitCode = 1;
   screen.alarm(`\n${error.message}`);
@@ -42,7 +51,7 @@ try {
 async function perform() {
   const store = await finding;
   curtain.signal.throwIfAborted();
-  setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
+  limit = setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
   screen.say(
     store.kind === 'redis'
       ? `${store.version} (${store.source})`
@@ -50,13 +59,25 @@ async function perform() {
   );
   log.on('said', ({ instance, text }) => screen.say(`  ${screen.name(instance)} says: ${text}`));
 
-  const stage = { store, instances, log, screen, signal: curtain.signal };
+  const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
   await openShop(stage);
   const narrator = new Narrator(log, screen);
   const answers = await formLine(stage);
   narrator.heading();
   if (store.kind === 'redis') await killHolder({ ...stage, narrator });
   await Promise.all(answers);
+}
+
+/** The shop after the show: until the demo is ended. */
+async function linger() {
+  clearTimeout(limit);
+  const store = await finding;
+  const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
+  try {
+    await stayOpen(stage);
+  } catch (error) {
+    if (!curtain.signal.aborted) throw error;
+  }
 }
 
 /** Leaves nothing running and nothing behind. */

@@ -10,8 +10,17 @@ export function hostTime() {
 export class EventLog extends EventEmitter {
   events = [];
 
+  #stopped = false;
+
+  /** Keeps and tells nothing from now on: a shop that stays open would fill the memory. */
+  stop() {
+    this.#stopped = true;
+    this.removeAllListeners();
+  }
+
   add(event, details, at = hostTime()) {
     const entry = { event, ...details, at };
+    if (this.#stopped) return entry;
     this.events.push(entry);
     this.emit(event, entry);
     return entry;

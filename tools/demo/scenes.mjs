@@ -1,4 +1,4 @@
-/** What happens in the demo, scene by scene. Each takes the stage: { store, instances, log, screen, narrator, signal }. */
+/** What happens in the demo, scene by scene. Each takes the stage: { store, env, instances, log, screen, narrator, signal }. */
 import { WritableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostTime } from './event-log.mjs';
@@ -23,12 +23,16 @@ const WATCH_EVERY = 500;
 /** The lock tells what is left of a lease in whole milliseconds. */
 const ROUNDING = 2;
 
+/** What each instance finds in its environment. */
+export function environment(store) {
+  return { ...store.env, PACKING_TIME, LEASE, LIVENESS_WINDOW };
+}
+
 /** What the shop answers, as HTTP statuses. */
 const CREATED = 201;
 const SOLD_OUT = 409;
 
-export async function openShop({ store, instances, log, screen, signal }) {
-  const env = { ...store.env, PACKING_TIME, LEASE, LIVENESS_WINDOW };
+export async function openShop({ store, env, instances, log, screen, signal }) {
   for (const name of store.kind === 'redis' ? ['A', 'B', 'C'] : ['A']) {
     signal.throwIfAborted();
     instances.push(new ShopInstance(name, env, log));
@@ -112,7 +116,7 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
     });
     return;
   }
-  const orphans = waiters.filter(({ who }) => who.endsWith(`/${victim.pid}`)).length;
+  const orphans = waiters.filter(({ who }) => who.split('/')[1] === String(victim.pid)).length;
   screen.alarm(
     `  SIGKILL: ${victim.name}, process ${victim.pid}, is gone with the lock in its hands (order ${BIG_ORDER})`,
   );

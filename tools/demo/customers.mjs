@@ -1,0 +1,64 @@
+/** Customers who keep coming, so that the board of a shop that stays open has something to show. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ShopInstance } from './shop-instance.mjs';
+
+const CUSTOMERS = 26;
+/** The first product is the one that most of them want. */
+const PRODUCTS = [
+  'record-player',
+  'record-player',
+  'record-player',
+  'lamp',
+  'lamp',
+  'kettle',
+  'chair',
+  'radio',
+];
+const NAMES = ['ann', 'bob', 'eve', 'joe'];
+const MOST_ARTICLES = 12;
+const DELIVERY = 500;
+/** Milliseconds. */
+const LONGEST_BREAK = 1_500;
+/** One in so many pays another customer instead of ordering. */
+const TRANSFERS = 9;
+
+/** Opens an instance in place of the one that was killed, and lets customers order until `signal` aborts. */
+export async function stayOpen({ instances, store, env, log, screen, signal }) {
+  if (store.kind === 'redis') {
+    const instance = new ShopInstance('D', env, log);
+    instances.push(instance);
+    await instance.open(signal);
+  }
+  log.stop();
+  const open = instances.filter(({ alive }) => alive);
+  screen.title('The shop stays open');
+  for (const { name, url } of open) screen.say(`  ${screen.name(name)}  ${url}`);
+  screen.say(`  Board: ${open[0].url}/locks`);
+  screen.say('  Ctrl+C closes the shop.');
+  for (const name of NAMES) await open[0].post(`/accounts/${name}/deposits`, { cents: 1_000_000 }, signal);
+  await Promise.all(Array.from({ length: CUSTOMERS }, (_, number) => customer(`#${number}`, open, signal)));
+}
+
+async function customer(name, instances, signal) {
+  while (!signal.aborted) {
+    try {
+      await sleep(Math.random() * LONGEST_BREAK, undefined, { signal });
+      const instance = any(instances);
+      if (Math.random() * TRANSFERS < 1) {
+        await instance.post(`/accounts/${any(NAMES)}/transfers/${any(NAMES)}`, { cents: 1 }, signal);
+        continue;
+      }
+      const productId = any(PRODUCTS);
+      const quantity = 1 + Math.floor(Math.random() * MOST_ARTICLES);
+      const status = await instance.post('/orders', { productId, quantity, customer: name }, signal);
+      if (status === 409)
+        await instance.post(`/stock/${productId}/deliveries`, { quantity: DELIVERY }, signal);
+    } catch {
+      // The demo ends, or an instance has gone: the next look at the signal tells.
+    }
+  }
+}
+
+function any(list) {
+  return list[Math.floor(Math.random() * list.length)];
+}
