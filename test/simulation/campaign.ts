@@ -37,7 +37,7 @@ export interface Campaign {
   /** The first violation of each failing seed, by invariant, and how many of each there were. */
   readonly failures: readonly Failure[];
   readonly broken: ReadonlyMap<string, number>;
-  /** Longest time (ms) for which a lock stayed free while somebody waited, in seeds with that kind of fault only. */
+  /** Longest time (ms) for which a lock stayed free while a request waited, in seeds with that kind of fault only. */
   readonly worstByFault: ReadonlyMap<string, number>;
 }
 

@@ -36,7 +36,7 @@ const ROUND = 8_000;
 /**
  * Random faults, then none: processes on one server, each lock asked for by all of them.
  *
- * The safety phase shows that nobody holds what another holds, whatever happens; the liveness phase, in which all is
+ * The safety phase shows that no two hold one lock, whatever fails; the liveness phase, in which all is
  * healed, that everyone who is alive finishes.
  */
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
@@ -107,7 +107,7 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
   };
   let before: Round | undefined;
   const nextRound = async (): Promise<void> => {
-    // It has the locks of the round before this one, of which nobody may be left.
+    // It has the locks of the round before this one, of which no holder or waiter may be left.
     await before?.drained;
     endRound();
     before = round;

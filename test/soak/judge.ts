@@ -19,7 +19,7 @@ setPriority(NICE);
 process.on('disconnect', () => process.exit());
 process.on('message', (round: RoundToJudge) => {
   const verdict = judge(round);
-  // Whoever asked may have gone meanwhile.
+  // The process that asked may have gone meanwhile.
   if (process.connected) process.send?.(verdict, undefined, undefined, () => undefined);
 });
 

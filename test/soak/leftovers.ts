@@ -3,7 +3,7 @@ import { stamp } from '../support/history/events.js';
 import type { Lab } from '../support/history/lab.js';
 import { pause } from '../support/waiting.js';
 
-/** The longest that a key is kept which nobody renews: a lease and the retention behind it, and a second, ms. */
+/** How long a key is kept at most that is not renewed: a lease and the retention behind it, and a second, ms. */
 const LONGEST_TTL = 60_000;
 
 /** Records each key of the lab that has no time to live. */

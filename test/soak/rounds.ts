@@ -53,7 +53,7 @@ export class Round {
     });
   }
 
-  /** Nobody begins anything any more; resolves with the verdict when all that was begun has ended. */
+  /** No request begins any more; resolves with the verdict when all that was begun has ended. */
   async end(judge: Judge): Promise<Verdict> {
     for (const worker of this.files.keys()) worker.endRound(this.number);
     const done = Promise.all([...this.files.keys()].map((worker) => this.doneBy(worker)));

@@ -77,8 +77,8 @@ export const TROUBLES: readonly Trouble[] = [
       const { worker } = random.pick(pool.members);
       const { heal } = history.fault('cut', { victim: worker.name });
       const clients = String(await admin.call('CLIENT', 'LIST')).split('\n');
-      const his = clients.filter((line) => line.includes(` name=${worker.name} `));
-      for (const line of his) {
+      const own = clients.filter((line) => line.includes(` name=${worker.name} `));
+      for (const line of own) {
         const id = /^id=(\d+)/.exec(line)?.[1];
         if (id) await admin.call('CLIENT', 'KILL', 'ID', id);
       }

@@ -25,7 +25,7 @@ export class WorkerPool {
   private started = 0;
   private over = false;
 
-  /** @param onJoin somebody new is at work */
+  /** @param onJoin called with each new worker */
   constructor(
     private readonly lab: Lab,
     private readonly ways: Ways,
@@ -75,7 +75,7 @@ export class WorkerPool {
     return true;
   }
 
-  /** Nobody is killed any more; resolves when everybody has started. */
+  /** No worker is killed any more; resolves when all have started. */
   async settle(): Promise<void> {
     this.over = true;
     await Promise.all(this.starting);

@@ -10,7 +10,7 @@ const MEETING = 30_000;
 /** How long a node may be silent before the others take it for failing, ms. */
 export const NODE_TIMEOUT = 1_000;
 /**
- * From a node's silence to its replica's promotion, ms: the node timeout, half of it until a ping of everybody has
+ * From a node's silence to its replica's promotion, ms: the node timeout, half of it until a ping of all nodes has
  * gone out, up to a second of election delay, and the votes.
  */
 export const FAILOVER = NODE_TIMEOUT * 1.5 + 1_500;
@@ -54,7 +54,7 @@ export class RedisCluster {
     return this.all;
   }
 
-  /** A client of somebody who has no part in the lock. It is not connected before its first command. */
+  /** A client that has no part in the lock. It is not connected before its first command. */
   client(options: ClusterOptions = {}): Cluster {
     const all = { lazyConnect: true, ...options } as ConstructorParameters<typeof Cluster>[1];
     const client = new Cluster(this.addresses, all);
@@ -110,7 +110,7 @@ export class RedisCluster {
   async endMove(key: string, target: Node): Promise<void> {
     const slot = await this.slotOf(key);
     const masters = (await this.roles()).filter(({ role }) => role === 'master').map(({ node }) => node);
-    // The target first, so that nobody sends it a question before it knows that it is the one to answer.
+    // The target first, so that no node sends it a question before it knows that it is the one to answer.
     for (const node of [target, ...masters.filter((one) => one !== target)]) {
       await node.admin.cluster('SETSLOT', slot, 'NODE', target.id);
     }
@@ -162,7 +162,7 @@ export class RedisCluster {
     await this.whole();
   }
 
-  /** Whoever was killed or frozen is back, no slot is on its way, and there is no key. */
+  /** Nodes that were killed or frozen are back, no slot is on its way, and there is no key. */
   async heal(): Promise<void> {
     await this.revive(...this.all);
     for (const { node, role } of await this.roles()) {

@@ -17,7 +17,7 @@ export interface RawLock {
   readonly deadlines: Record<string, string>;
 }
 
-/** Reads a lock as anybody sees it. */
+/** Reads a lock as any client sees it. */
 export async function readLock(redis: Redis, name: string): Promise<RawLock> {
   const entries = await redis.zrange(`redisson_lock_timeout:{${name}}`, '0', '-1', 'WITHSCORES');
   const deadlines = entries.flatMap((waiter, i) => (i % 2 === 0 ? [[waiter, entries[i + 1] ?? '']] : []));

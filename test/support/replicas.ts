@@ -59,7 +59,7 @@ export class Replicas {
     return admin;
   }
 
-  /** Makes connections to whoever is the leader, which follow it to the next (`lead`). */
+  /** Makes connections to the leader, which follow it to the next (`lead`). */
   readonly source = (): Redis => {
     const client = new Redis({
       ...address(this.leader),
@@ -73,7 +73,7 @@ export class Replicas {
     return client;
   };
 
-  /** Makes a replica a primary of its own; nobody is led to it yet. */
+  /** Makes a replica a primary of its own; no connection is led to it yet. */
   async promote(server: RedisServer): Promise<void> {
     await this.admin(server).replicaof('NO', 'ONE');
   }

@@ -90,7 +90,7 @@ export class SentinelSetup {
     return now;
   }
 
-  /** Resolves when everybody runs, follows the primary, and is known to the sentinels. */
+  /** Resolves when all servers run, follow the primary, and are known to the sentinels. */
   async whole(): Promise<void> {
     const isWhole = async (): Promise<boolean> => {
       const primary = await this.primary();
@@ -110,13 +110,13 @@ export class SentinelSetup {
     const replicas = this.instances.filter((_, i) => roles[i]?.[0] === 'slave');
     const login = (password: string): Promise<unknown> =>
       Promise.all(replicas.map(({ admin }) => admin.config('SET', 'masterauth', password)));
-    // A password that nobody asked for: the primary refuses them.
+    // A password that the primary does not ask for: it refuses them.
     await login('wrong');
     await Promise.all(replicas.map(({ admin }) => admin.call('CLIENT', 'KILL', 'TYPE', 'master')));
     return async () => void (await login(''));
   }
 
-  /** Whoever was killed or frozen is back. */
+  /** Servers that were killed or frozen are back. */
   async heal(): Promise<void> {
     for (const { server } of this.instances) {
       await server.kill('SIGCONT');

@@ -101,7 +101,7 @@ export class TcpProxy implements LinkOwner {
     this.port = (server.address() as AddressInfo).port;
   }
 
-  /** New connections are accepted and closed at once, as some load balancers do when nobody is behind them. */
+  /** New connections are accepted and closed at once, as some load balancers do when no server is behind them. */
   acceptAndClose(): Heal {
     this.hangUp = true;
     return () => (this.hangUp = false);

@@ -103,7 +103,7 @@ export class Excuses {
       return true;
     // A message that is lost or late, and a fixed lease that is over before the next heartbeat could have looked.
     if (messagesMayBeLost && (waiting.planned.leaseTime ?? Infinity) < recovery) return true;
-    // A step of the server's clock is silence of everybody: of more than a window for all it costs nothing (R7), of less it
+    // A step of the server's clock makes every client silent: by more than all windows it costs nothing (R7), by less it
     // may be too much for those who spoke longest ago.
     const silenced = this.breaks.some(
       ({ kind, at, by }) =>
@@ -172,7 +172,7 @@ export class Excuses {
     return denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
   }
 
-  /** For how long a lock may stay free in quiet times while somebody waits. */
+  /** For how long a lock may stay free in quiet times while a request waits. */
   longestGap(): number {
     const { latency, denied } = this.plan;
     const scheduling = 30 + 5 * latency;

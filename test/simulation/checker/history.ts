@@ -20,7 +20,7 @@ export interface RequestRecord {
   holdEndedAt?: number;
   /** When the server passed the lock to it, or to the run that it belongs to. */
   passedAt?: number;
-  /** When, before that, the server last knew nobody who listens for its client. */
+  /** When, before that, the server last had no subscriber on its client's channel. */
   unheardBefore?: number;
   rejectedAt?: number;
   error?: string;
@@ -55,7 +55,7 @@ export interface Tally {
   lost: number;
   excusedOverlaps: number;
   excusedInversions: number;
-  /** Longest time for which a lock that somebody waited for stayed free, ms. */
+  /** Longest time for which a lock stayed free while a request waited for it, ms. */
   worstGap: number;
 }
 
@@ -64,7 +64,7 @@ export interface ServerGrant {
   readonly firstToken: number;
   readonly lastToken: number;
   readonly at: number;
-  /** When the server last knew nobody who listens for a client, as it was then. */
+  /** When the server last had no subscriber on each client's channel, as it was then. */
   readonly unheard: ReadonlyMap<SimClient, number>;
 }
 
@@ -87,6 +87,6 @@ export interface LockState {
   recorded: readonly string[];
   /** Came back with old data. */
   restoredToken: number | undefined;
-  /** Since when somebody waits and nobody holds; undefined: not so. */
+  /** Since when a request waits and no grant is held; undefined: not so. */
   neededSince: number | undefined;
 }

@@ -32,7 +32,7 @@ export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'fre
   };
 }
 
-/** The liveness deadline that lies furthest ahead, as ms from now; undefined where nobody waits. */
+/** The liveness deadline that lies furthest ahead, as ms from now; undefined where no client waits. */
 export function furthestDeadline(redis: MiniRedis, key: string): number | undefined {
   const found = redis.execute('ZREVRANGE', [`${key}:clients`, '0', '0', 'WITHSCORES']) as string[];
   const time = redis.execute('TIME', []) as string[];

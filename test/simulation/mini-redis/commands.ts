@@ -99,7 +99,7 @@ function wantsScores(options: string[]): boolean {
 
 const ZADD_OPTIONS = new Set(['XX', 'NX']);
 
-/** The commands that the scripts use, as Redis 7.0 answers them. Options that nobody uses are refused. */
+/** The commands that the scripts use, as Redis 7.0 answers them. Options that no script uses are refused. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
   TIME: reading(0, ({ micros }) => [String(Math.floor(micros / 1e6)), String(Math.floor(micros % 1e6))]),
 

@@ -16,7 +16,7 @@ export function noRight(command: string): RedisError {
   return new RedisError(`NOPERM this user has no permissions to run the '${command.toLowerCase()}' command`);
 }
 
-/** Somebody who listens. */
+/** A subscriber. */
 export interface Listener {
   deliver(channel: string, message: string): void;
 }

@@ -34,7 +34,7 @@ export const ERRORS = [
   'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
   'NOREPLICAS Not enough good replicas to write.',
   'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
-  'ERR something that nobody thought of',
+  'ERR something that the client does not know',
 ] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number];

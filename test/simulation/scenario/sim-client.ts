@@ -20,7 +20,7 @@ export const GRACE = 240;
 export interface RoleWeather {
   readonly up: Weather;
   readonly down: Weather;
-  /** A front may accept a connection and close it when it finds nobody behind. */
+  /** A front may accept a connection and close it when it finds no server behind it. */
   refused: boolean | 'after accepting';
 }
 
@@ -102,7 +102,7 @@ export class SimClient {
     return isLong ? now : this.lastSeenLongUnreachable;
   }
 
-  /** The last time at which the server knew nobody who listens for it, as far as was seen. */
+  /** The last time at which the server had no subscriber on its channel, as far as was seen. */
   lastUnheard: number;
 
   /** The last time at which its commands could not reach the server, or answers could not come back. */

@@ -25,7 +25,7 @@ export class SimServer implements ServerEnd {
   down = false;
   /** How many commands it ran. */
   executed = 0;
-  /** Probability that a command is run once more later, by a connection that nobody reads. */
+  /** Probability that a command is run once more later, by a connection whose replies are not read. */
   duplicates = 0;
   /** Probability that a message is lost on its way. */
   messageLoss: (process: string) => number = () => 0;

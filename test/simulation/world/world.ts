@@ -13,7 +13,7 @@ export class World {
   count = 0;
   /** Called after each happening in a process, when its promises have settled. */
   afterEach: (() => void) | undefined;
-  /** Something went wrong that ends the run: an error thrown into the event loop, a rejection nobody handles. */
+  /** Something went wrong that ends the run: an error thrown into the event loop, a rejection that is not handled. */
   crash: unknown;
   lines: string[] | undefined;
 

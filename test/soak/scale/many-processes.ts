@@ -3,7 +3,7 @@ import { connectionsOf, rounded, scriptTime, since } from './measures.js';
 import { PATIENCE, type Scene } from './scene.js';
 
 const PROCESSES = 200;
-/** A few times each, one after the other: whoever was served goes to the end of the line. */
+/** A few times each, one after the other: a process that was served goes to the end of the line. */
 const EACH = 5;
 /** Commands, and a subscriber. */
 const CONNECTIONS = 2;

@@ -14,12 +14,12 @@ import { localGrants } from '../local-grants.js';
 import type { Totals } from '../totals.js';
 import { connectionsOf } from './measures.js';
 
-/** The package's own defaults, not the short ones of the tests: here nobody dies, and a crowd on two cores is slow. */
+/** The package's own defaults, not the short ones of the tests: here no process dies, and many processes on two cores are slow. */
 const LEASE = 30_000;
 const WINDOW = 10_000;
 /** C, for the same reason longer than the default: ten thousand commands of one turn are under way together. */
 const DEADLINE = 5_000;
-/** How long anything may take that has no bound of its own; nobody gives up before. */
+/** How long anything may take that has no bound of its own; no request gives up before. */
 export const PATIENCE = 600_000;
 /** So many processes start, or end, side by side. */
 const AT_A_TIME = 4;
@@ -123,7 +123,7 @@ export class Scene {
   private async end(): Promise<void> {
     const { totals } = this.around;
     const { events } = this.lab.history;
-    // Before they close: whoever has no outcome then has none at all.
+    // Before they close: a request without an outcome then has none at all.
     await lookForTtls(this.admin, this.lab);
     this.judge();
     const judged = events.length;

@@ -53,7 +53,7 @@ export function unhandled(events: readonly HistoryEvent[]): Violation[] {
   const found: Violation[] = [];
   for (const event of events) {
     if (event.type === 'unhandled') {
-      const sentence = `nobody handled in ${event.worker}: ${event.message}`;
+      const sentence = `not handled in ${event.worker}: ${event.message}`;
       found.push({ invariant: 8, sentence, events: [event] });
     }
     if (event.type === 'exited' && !event.expected) {

@@ -12,7 +12,7 @@ const NOTICEABLE = 20;
 const PARTNER = 'partner';
 
 if (process.argv[2] === PARTNER) {
-  // Whoever throws may have gone meanwhile.
+  // The process that reads this may have gone meanwhile.
   process.on('message', (ball) => process.send(ball, undefined, undefined, () => undefined));
   process.on('disconnect', () => process.exit());
 } else {

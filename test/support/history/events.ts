@@ -57,7 +57,7 @@ export type WorkerEvent = Stamped &
     /** From here on its waiters may leave with an error. */
     | { readonly type: 'closing' }
     | { readonly type: 'closed' }
-    /** It has gone; `expected` says whether somebody wanted that. */
+    /** It has gone; `expected` says whether the test wanted that. */
     | { readonly type: 'exited'; readonly expected: boolean; readonly how: string }
     /** An unhandled rejection, an uncaught exception, or a warning of Node. */
     | { readonly type: 'unhandled'; readonly message: string }
@@ -67,7 +67,7 @@ export type WorkerEvent = Stamped &
     | { readonly type: 'stall'; readonly ms: number }
   );
 
-/** What somebody saw on the server. */
+/** What a process saw on the server. */
 export type ServerEvent = Stamped &
   /** The grant with this token was over on the server, at the latest when this was stamped. */
   (
@@ -81,7 +81,7 @@ export type ServerEvent = Stamped &
  * What was done to the system, from `at` until it was healed.
  *
  * - `killed`, `stopped`, `cut`: a process was killed, stood still, or could not reach the server or be reached
- * - `serverDown`: the same for everybody
+ * - `serverDown`: the same for all processes
  * - `dataLost`: the server lost what it knew
  * - `forced`: a lock was taken from its holder by force
  * - `clockStepped`: the server's clock was set
@@ -93,7 +93,7 @@ export interface Fault extends Stamped {
   readonly kind: FaultKind;
   /** Infinity until it is healed. */
   until: number;
-  /** The process it was done to; absent: everybody. */
+  /** The process it was done to; absent: all processes. */
   readonly victim?: string;
   /** The lock it was done to; absent: all. */
   readonly key?: string;

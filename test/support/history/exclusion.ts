@@ -41,7 +41,7 @@ export function overlaps(
   return { violations: found, fenced };
 }
 
-/** Invariant 7: nobody finds the lock held after it went to another, or after it was seen that the server had ended it. */
+/** Invariant 7: no holder finds the lock held after it went to another, or after it was seen that the server had ended it. */
 export function lateHolders(
   lives: Iterable<Life>,
   events: readonly HistoryEvent[],

@@ -19,7 +19,7 @@ export class Faults {
   }
 
   /**
-   * The faults that `worker` (absent: anybody) may have felt between two stamps, where the lock `key` is concerned; a
+   * The faults that `worker` (absent: any worker) may have felt between two stamps, where the lock `key` is concerned; a
    * healed one is felt for `linger` ms more.
    */
   felt(key: string, from: number, to: number, linger: number, worker?: string): Fault[] {

@@ -18,7 +18,7 @@ export function inversions(
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
     for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
       if (!early.granted && begunBefore(early, late, terms.begun)) continue;
-      // When the lock went to the later one it had asked, and whoever was granted before was no longer the last.
+      // When the lock went to the later one it had asked, and the one granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
       if (faults.felt(key, from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
         excused += 1;
@@ -39,12 +39,12 @@ function begunBefore(early: Life, late: Life, begun: Terms['begun']): boolean {
   return (begun?.get(early.name) ?? Infinity) < (begun?.get(late.name) ?? -Infinity);
 }
 
-/** Pairs of one that was granted, one that it passed over, and when the lock was given to somebody before. */
+/** Pairs of one that was granted, one that it passed over, and when the lock was given to the one before. */
 function* passedOver(ofKey: readonly Life[], granted: readonly Life[]): Iterable<[Life, Life, number]> {
   const inLine = ofKey.filter((life) => life.inLineAt < Infinity).sort((a, b) => a.inLineAt - b.inLineAt);
   const bySending = granted.map((life, i) => ({ life, before: granted[i - 1] }));
   bySending.sort((a, b) => a.life.sent.at - b.life.sent.at);
-  // Among those in line before a sending, one that waits longest shows whether anybody was passed over at all.
+  // Among those in line before a sending, one that waits longest shows whether any request was passed over at all.
   let known = 0;
   let longest = -Infinity;
   for (const { life, before } of bySending) {

@@ -25,7 +25,7 @@ export interface Report {
   readonly excused: number;
   /** Held at the same time after a fault took the lock from its holder, the later one with the higher token; no violations. */
   readonly fencedOverlaps: number;
-  /** The longest time, in ms, for which a live waiter waited for a lock that nobody held. */
+  /** The longest time, in ms, for which a live waiter waited for a lock that was not held. */
   readonly worstWakeUp: number;
   /** By key; the next history of the same locks is judged against them. */
   readonly highestTokens: HighestTokens;

@@ -19,12 +19,12 @@ export interface Terms {
   readonly unfinished?: boolean;
 }
 
-/** A time in which a lock was free and somebody waited for it. */
+/** A time in which a lock was free and a request waited for it. */
 export interface Gap {
   readonly key: string;
   readonly from: number;
   readonly to: number;
-  /** Those that may have been felt meanwhile, by anybody. */
+  /** Those that any worker may have felt meanwhile. */
   readonly faults: readonly Fault[];
   /** For so long, ms, processes of this machine got no turn meanwhile. */
   readonly stalled: number;

@@ -53,7 +53,7 @@ export function lostWakeUps(
           invariant: 4,
           sentence:
             `${key} was free and ${waiter.name} in line for ${waited.toFixed(0)} ms ` +
-            `(${bound.toFixed(0)} ms allowed)${next ? '' : ', and nobody was granted it'}`,
+            `(${bound.toFixed(0)} ms allowed)${next ? '' : ', and it was not granted'}`,
           events: [before?.releaseSent ?? before?.granted, waiter.acked, next?.granted].filter(
             (event) => event !== undefined,
           ),
@@ -65,7 +65,7 @@ export function lostWakeUps(
   return { violations, worst };
 }
 
-/** How long somebody surely waits in line; worked out once, as a judge looks at it for each grant before its own. */
+/** For how long a request surely waits in line; worked out once, since it is compared with each grant before its own. */
 interface Wait {
   readonly life: Life;
   readonly from: number;

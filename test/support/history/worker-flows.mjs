@@ -47,7 +47,7 @@ export class Flows {
     this.#recorder.record('roundDone', { round: number });
   }
 
-  /** Nobody begins a request any more; the round is over when all that began have ended. */
+  /** No request begins any more; the round is over when all that began have ended. */
   end(number) {
     const round = this.#rounds.get(number);
     if (round) round.ended = true;

@@ -65,7 +65,7 @@ const NESTINGS = [
     });
     inside.requests.countHolds(inside.request, inside.lock, 1);
   },
-  /** Nobody awaits it, and it outlives its parent: the lock is kept until it has ended. */
+  /** It is not awaited, and outlives its parent: the lock is kept until it has ended. */
   async function forgotten(inside) {
     const work = () => sleep(5 * inside.random());
     child(inside, 'a', inside.request, work).catch(() => undefined); // refused, if the hold was lost meanwhile

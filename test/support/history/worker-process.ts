@@ -195,7 +195,7 @@ export class WorkerProcess {
     this.tell({ type: 'endRound', number });
   }
 
-  /** Asks who holds a lock, or takes it from whoever does. */
+  /** Asks who holds a lock, or takes it by force. */
   async question(type: 'inspect' | 'forceRelease', key: string, ms: number): Promise<Answer> {
     this.asked += 1;
     const question = `${this.name}?${this.asked}`;
@@ -246,7 +246,7 @@ export class WorkerProcess {
   }
 
   private tell(command: Command): void {
-    // Killed this very moment: whoever waits for it is told by `exited`.
+    // Killed this very moment: `exited` tells those that wait for it.
     if (this.child.connected) this.child.send(command, () => undefined);
   }
 

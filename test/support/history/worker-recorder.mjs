@@ -19,7 +19,7 @@ export class Recorder {
       try {
         rest = rest.subarray(writeSync(this.#fd, rest));
       } catch (error) {
-        if (error.code !== 'EAGAIN') process.exit(1); // nobody listens any more
+        if (error.code !== 'EAGAIN') process.exit(1); // the parent reads no more
       }
     }
   }

@@ -25,7 +25,7 @@ const recorder = new Recorder(EVENTS_FD);
 process.on('unhandledRejection', (reason) => recorder.record('unhandled', { message: text(reason) }));
 process.on('uncaughtException', (error) => recorder.record('unhandled', { message: text(error) }));
 process.on('warning', (warning) => recorder.record('unhandled', { message: text(warning) }));
-// Whoever started this is gone.
+// The process that started this is gone.
 process.on('disconnect', () => closing ?? process.exit(1));
 
 const engines = await makeEngines();
@@ -84,7 +84,7 @@ async function memoryStores(from) {
   return () => new MemoryLockStore();
 }
 
-/** As an application closes: first nobody comes in any more, then what is held has to end. Then nothing is left. */
+/** As an application closes: first no request is accepted any more, then what is held has to end. Then nothing is left. */
 async function close() {
   recorder.record('closing', {});
   for (const engine of engines) engine.beginShutdown();
