@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { uniquePrefix } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
 import { CHECKS, declarationErrors } from './declarations.js';
@@ -72,6 +74,19 @@ export function describeConsumer(versions: Versions): void {
 
       afterAll(async () => {
         await Promise.all(apps.map((app) => app.close()));
+      });
+    });
+
+    test('with both copies of the package in one process, onTimeout takes the timeout of the other copy', async () => {
+      const program = await installation.build({ format: 'esm', compiler: 'tsc', strict: true }, 'copies');
+      const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: SOON });
+      expect(JSON.parse(stdout)).toEqual({
+        twoCopies: true,
+        ofOtherCopy: true,
+        isTimeout: true,
+        skipped: true,
+        replaced: 'instead',
+        whenFree: 'run',
       });
     });
   });

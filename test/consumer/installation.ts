@@ -2,11 +2,9 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { entriesOf } from './declarations.js';
 
-const SOURCES = fileURLToPath(new URL('app/', import.meta.url));
 const run = promisify(execFile);
 
 /** What an installation has beside the package. */
@@ -17,7 +15,10 @@ export interface Versions {
   readonly typescript: string;
 }
 
-/** One way to compile the application. */
+/** A folder beside this file with the sources of an application. */
+export type Application = 'app' | 'copies' | 'transports';
+
+/** One way to compile an application. */
 export interface Build {
   readonly format: 'esm' | 'cjs';
   readonly compiler: 'tsc' | 'swc';
@@ -28,7 +29,8 @@ export interface Build {
 export class Installation {
   readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-consumer-'));
 
-  async install({ nest, ioredis, typescript }: Versions): Promise<void> {
+  /** @param more packages that this application needs besides, as npm names them */
+  async install({ nest, ioredis, typescript }: Versions, more: readonly string[] = []): Promise<void> {
     this.write('package.json', { private: true });
     const packages = [
       process.env['FAIR_LOCK_TARBALL'] ?? '',
@@ -36,18 +38,19 @@ export class Installation {
       `ioredis@${ioredis}`,
       `typescript@${typescript}`,
       ...['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', '@types/node@20'],
+      ...more,
     ];
-    await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
-      cwd: this.folder,
-    });
+    // Peers as they are listed here: the packages beside the oldest Nest name a newer patch of it.
+    const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps'];
+    await run('npm', ['install', ...flags, ...packages], { cwd: this.folder });
   }
 
   /** Compiles the application, as far as that compiler checks it; returns the program. */
-  async build(build: Build): Promise<string> {
-    const name = `${build.format}-${build.compiler}-${build.strict ? 'strict' : 'not-strict'}`;
+  async build(build: Build, application: Application = 'app'): Promise<string> {
+    const name = `${application}-${build.format}-${build.compiler}-${build.strict ? 'strict' : 'not-strict'}`;
     const app = join(this.folder, name);
     mkdirSync(app);
-    cpSync(SOURCES, join(app, 'src'), { recursive: true });
+    cpSync(new URL(`${application}/`, import.meta.url), join(app, 'src'), { recursive: true });
     this.write(`${name}/package.json`, { type: build.format === 'esm' ? 'module' : 'commonjs' });
     this.write(`${name}/tsconfig.json`, tsconfig(build));
     this.write(`${name}/.swcrc`, swcrc(build));

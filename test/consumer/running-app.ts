@@ -13,12 +13,18 @@ const CLOSE_TIMEOUT = 10_000;
 export class RunningApp {
   private constructor(
     private readonly process: ChildProcess,
-    private readonly url: string,
+    readonly url: string,
+    /** What it wrote to the standard error so far, where Nest logs errors. */
+    readonly errors: () => string,
   ) {}
 
-  static async start(program: string, keyPrefix: string): Promise<RunningApp> {
+  static async start(
+    program: string,
+    keyPrefix: string,
+    environment: Record<string, string> = {},
+  ): Promise<RunningApp> {
     const app = spawn(process.execPath, [program], {
-      env: { ...process.env, REDIS_URL: redisUrl(), KEY_PREFIX: keyPrefix },
+      env: { ...process.env, REDIS_URL: redisUrl(), KEY_PREFIX: keyPrefix, ...environment },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     let complaints = '';
@@ -29,7 +35,7 @@ export class RunningApp {
     });
     ended.catch(() => undefined); // it ends after it was open, too
     const [line] = await within(Promise.race([said, ended]), START_TIMEOUT, 'the application');
-    return new RunningApp(app, (JSON.parse(line) as { url: string }).url);
+    return new RunningApp(app, (JSON.parse(line) as { url: string }).url, () => complaints);
   }
 
   async post(path: string): Promise<{ status: number; body: unknown }> {

@@ -1,0 +1,52 @@
+/**
+ * Both copies of the package in one process, as bundlers and mixed module systems load them: the module of the CommonJS
+ * copy makes the lock, the decorator is that of the ES module. Prints what became of calls that wait in vain.
+ */
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FairLocked, FairLockModule, LockTimeoutError } from 'nestjs-fair-lock';
+
+const require = createRequire(import.meta.url);
+const folder = dirname(require.resolve('nestjs-fair-lock/package.json'));
+const other = require(join(folder, 'dist', 'cjs', 'index.js')) as typeof import('nestjs-fair-lock');
+
+@Injectable()
+class Reports {
+  @FairLocked('report', { name: 'other', waitTime: 0 })
+  async plain(): Promise<string> {
+    return 'run';
+  }
+
+  @FairLocked('report', { name: 'other', waitTime: 0, onTimeout: 'skip' })
+  async skipped(): Promise<string | undefined> {
+    return 'run';
+  }
+
+  @FairLocked('report', { name: 'other', waitTime: 0, onTimeout: () => Promise.resolve('instead') })
+  async replaced(): Promise<string> {
+    return 'run';
+  }
+}
+
+@Module({
+  imports: [other.FairLockModule.forRoot({ name: 'other', store: 'memory' })],
+  providers: [Reports],
+})
+class AppModule {}
+
+const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+const reports = app.get(Reports);
+const lock = await app.get(other.getFairLockToken('other')).acquire('report');
+const error: unknown = await reports.plain().catch((thrown: unknown) => thrown);
+const whileHeld = {
+  twoCopies: other.FairLockModule !== FairLockModule,
+  ofOtherCopy: error instanceof other.LockTimeoutError && error.constructor !== LockTimeoutError,
+  isTimeout: error instanceof LockTimeoutError,
+  skipped: (await reports.skipped()) === undefined,
+  replaced: await reports.replaced(),
+};
+await lock.release();
+console.log(JSON.stringify({ ...whileHeld, whenFree: await reports.skipped() }));
+await app.close();
