@@ -1,0 +1,39 @@
+import ts from 'typescript';
+import * as everything from 'nestjs-fair-lock';
+import { ROOT, textOf } from './pages.js';
+
+const page = textOf('docs/reference.md');
+
+/** The members of an interface, as its source declares them. */
+function membersOf(file: string, name: string): string[] {
+  const source = ts.createSourceFile(file, ts.sys.readFile(`${ROOT}${file}`) ?? '', ts.ScriptTarget.Latest);
+  const found = source.statements.find(
+    (statement): statement is ts.InterfaceDeclaration =>
+      ts.isInterfaceDeclaration(statement) && statement.name.text === name,
+  );
+  return (found?.members ?? []).map((member) => (member.name as ts.Identifier).text);
+}
+
+describe('docs/reference.md', () => {
+  test.each([
+    ['lib/nest/fair-lock.options.ts', 'FairLockModuleOptions'],
+    ['lib/nest/fair-lock.module-definition.ts', 'FairLockRegistrationOptions'],
+    ['lib/nest/fair-locked.types.ts', 'FairLockedOptions'],
+    ['lib/nest/fair-lock.interceptor.ts', 'FairLockInterceptorOptions'],
+    ['lib/core/acquire-options.ts', 'AcquireOptions'],
+  ])('%s: names every option of %s', (file, name) => {
+    const members = membersOf(file, name);
+    expect(members).not.toHaveLength(0);
+    expect(members.filter((member) => !page.includes(`\`${member}\``))).toEqual([]);
+  });
+
+  test('names every error with its code', () => {
+    const errors = Object.values(everything).flatMap((value) =>
+      typeof value === 'function' && 'code' in value
+        ? [`| \`${String(value.code)}\` | \`${value.name}\` |`]
+        : [],
+    );
+    expect(errors).not.toHaveLength(0);
+    expect(errors.filter((row) => !page.includes(row))).toEqual([]);
+  });
+});
