@@ -1,4 +1,5 @@
 import { FairLockError } from './fair-lock-error.js';
+import { see } from './mistakes.js';
 import { quote } from './text.js';
 
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
@@ -33,7 +34,9 @@ export class LockNotHeldError extends FairLockError {
     super(
       {
         message: 'The lock is not held.',
-        details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
+        details:
+          `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.` +
+          see('A hold used after its end'),
       },
       { status: 500, expose: false },
     );

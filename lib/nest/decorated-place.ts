@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 
 /**
  * The name of a decorated method, `OrdersService.pay`, which is also its key where it was given none.
@@ -18,7 +19,8 @@ export function nameOfPlace(
   if (typeof target === 'function' || typeof method !== 'function') {
     throw new LockConfigurationError(
       `@FairLocked on ${name}: only methods of instances can be locked, since the lock comes by injection; ` +
-        'no classes, static methods, accessors or properties.',
+        'no classes, static methods, accessors or properties.' +
+        see('A static method, an accessor or a class'),
     );
   }
   if (!hasKey && className === '') {
@@ -41,7 +43,8 @@ function refuseStandardDecorators(property: unknown): void {
   throw new LockConfigurationError(
     '@FairLocked was called as a decorator of the ECMAScript standard, which has no metadata and no injection. Like Nest, ' +
       'it needs "experimentalDecorators": true and "emitDecoratorMetadata": true in the tsconfig.json, or the same ' +
-      'of the compiler in use (swc: legacyDecorator and decoratorMetadata).',
+      'of the compiler in use (swc: legacyDecorator and decoratorMetadata).' +
+      see('Decorators of the ECMAScript standard'),
   );
 }
 

@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 import {
   FAIR_LOCK_REGISTRATION,
   type FairLockModuleAsyncOptions,
@@ -51,7 +52,8 @@ export class FairLockModule
     if (!registration) {
       throw new LockConfigurationError(
         'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
-          'once, in the root module; other modules need no import, for it is global.',
+          'once, in the root module; other modules need no import, for it is global.' +
+          see('The module without forRoot'),
       );
     }
     this.registration = registration;

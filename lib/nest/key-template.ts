@@ -1,4 +1,5 @@
 import { LockKeyError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 
 /** What a placeholder may stand for: the only values whose text is the same in every process. */
 export type KeyValue = string | number | bigint | boolean;
@@ -152,7 +153,8 @@ function readValue({ text, path }: Placeholder, root: unknown, named: string, pl
 }
 
 /** @param why for the client, without names of the application */
-function unusable(details: string, why: string, place: KeyPlace): LockKeyError {
+function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
+  const details = what + see('A value that makes no key');
   return place.fromRequest()
     ? new LockKeyError(details, {
         status: 400,

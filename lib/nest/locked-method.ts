@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 import { type FairLockService } from './fair-lock.service.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
@@ -150,14 +151,16 @@ export class LockedMethod {
     if (service) return service;
     throw new LockConfigurationError(
       `${this.where} is locked by @FairLocked, but was called on something that Nest did not make, so it has no lock to ` +
-        "take. Let Nest create the class, as a provider or controller (in a test: Test.createTestingModule with FairLockModule.forRoot({ store: 'memory' })), " +
-        'and call the method on that instance.',
+        'take. Let Nest create the class, as a provider or controller (in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), ' +
+        'and call the method on that instance.' +
+        see('A method called on an object that Nest did not make'),
     );
   }
 
   private refuseResult(why: string): never {
     throw new LockConfigurationError(
-      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.`,
+      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.` +
+        see('A stream that is not declared'),
     );
   }
 }

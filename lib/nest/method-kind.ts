@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { isObservable } from 'rxjs';
 import { LockConfigurationError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 
 /** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
 export type MethodKind = 'promise' | 'observable' | 'iterable';
@@ -26,7 +27,8 @@ export function methodKind(
   const seen = kindOfFunction(method) ?? kindOfReturnType(target, property);
   if (seen === 'synchronous') {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
+      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.` +
+        see('A synchronous method'),
     );
   }
   if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
+import { see } from '../core/mistakes.js';
 import { ListOfClass } from './class-metadata.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
@@ -26,7 +27,8 @@ export function refuseSecondOf(name: string, modules: ModulesContainer): void {
   throw new LockConfigurationError(
     `FairLockModule is registered ${registered.length} times ${called}${where}. What one registration locks, the other ` +
       'does not see. Register it once, in the root module, for it is global; a second one needs a name of its own, as in ' +
-      "FairLockModule.forRoot({ name: 'billing' }).",
+      "FairLockModule.forRoot({ name: 'billing' })." +
+      see('Two registrations without a name'),
   );
 }
 

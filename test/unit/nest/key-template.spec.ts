@@ -67,7 +67,8 @@ describe('a key template', () => {
     expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);
     expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
       `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>. ` +
-        'A key is made of strings, finite numbers, bigints and booleans only.',
+        'A key is made of strings, finite numbers, bigints and booleans only. ' +
+        'See "A value that makes no key" in "Mistakes and their errors".',
     );
   });
 

@@ -1,0 +1,3 @@
+import { describeSuite } from '../docs/describe-suite.js';
+
+describe('The migration page', () => describeSuite('migration'));
