@@ -14,7 +14,7 @@ export type { FairLock, ScopedLock } from './core/fair-lock.js';
 export type { ForceReleaseOptions } from './core/force-release.js';
 export type { AcquireOptions } from './core/acquire-options.js';
 export type { LeaseState } from './core/lease.js';
-export type { LockHolder, LockSnapshot, LockWaiter } from './core/lock-store.js';
+export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from './core/lock-store.js';
 export type {
   ClientIdentity,
   HoldReport,
@@ -25,6 +25,15 @@ export type {
   WaitCycle,
   WaitReport,
 } from './core/lock-overview.js';
+
+// What is published on `node:diagnostics_channel`.
+export type {
+  HoldDescription,
+  HoldOutcome,
+  LockEvent,
+  WaitDescription,
+  WaitOutcome,
+} from './core/diagnostics.js';
 
 // What handlers and methods are decorated with.
 export { FairLocked } from './nest/fair-locked.decorator.js';

@@ -39,8 +39,6 @@ export interface WaitDescription {
   error?: unknown;
   /** A subscriber may set it: `query` shows it to people who look for the trace. */
   traceId?: string;
-  /** Of the holder that it waited for past `slowWait`, where that is traced. */
-  blockedBy?: { readonly traceId: string };
 }
 
 /** One grant, from the beginning of its section to its end. Times are `performance.now()`, in ms. */

@@ -14,13 +14,12 @@ import { LockHandle } from './lock-handle.js';
 import { currentScope, openLocks } from './hold-scope.js';
 import { endInReverse, type Hold } from './hold.js';
 import type { LockOverview, LockQuery } from './lock-overview.js';
-import type { LockSnapshot, LockStore } from './lock-store.js';
+import type { LockSnapshot, LockStore, StoreHealth } from './lock-store.js';
 import { Observer } from './observer.js';
 import { Owners } from './owners.js';
 import { lockOrder, requireKey } from './several-keys.js';
 import { Reporter } from './reporter.js';
-import { SlowWarnings } from './slow-warnings.js';
-import { SlowWatch } from './slow-watch.js';
+import { watchForSlow } from './slow-warnings.js';
 import { Shutdown } from './shutdown.js';
 import { Watchdog } from './watchdog.js';
 
@@ -55,7 +54,7 @@ export class LockEngine implements ObservableEngine {
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     this.reporter = new Reporter(self, this.shutdown, this.grants, owners);
     this.observer = new Observer(store, (question) => this.reporter.report(question));
-    this.warnOfSlow(this.defaults, new SlowWarnings(this.observer, warn));
+    watchForSlow(this.defaults, this.watchdog, this.shutdown, this.grants, this.observer);
   }
 
   /** Connects the store; resolves also when its server is away (then it warns). */
@@ -147,6 +146,11 @@ export class LockEngine implements ObservableEngine {
     return (await detached(() => this.store.inspect(key))).holder !== undefined;
   }
 
+  /** Whether the store can serve at the moment. Never rejects. */
+  health(): Promise<StoreHealth> {
+    return detached(() => this.store.health?.()) ?? Promise.resolve({ reachable: true, listening: true });
+  }
+
   /** The holds and waits of all processes. */
   async query(query?: LockQuery): Promise<LockOverview> {
     return await detached(() => this.observer.query(query));
@@ -183,13 +187,6 @@ export class LockEngine implements ObservableEngine {
   /** How many wait and hold, by the name under which metrics count the lock. */
   load(): ReadonlyMap<string, LockLoad> {
     return this.reporter.load();
-  }
-
-  private warnOfSlow({ slowWait = Infinity, slowHold = Infinity }: EngineDefaults, told: SlowWarnings): void {
-    const waits = new SlowWatch(this.watchdog, slowWait, () => this.shutdown.waiting(), told.ofWait);
-    const holds = new SlowWatch(this.watchdog, slowHold, () => this.grants.present(), told.ofHold);
-    if (slowWait < Infinity) this.shutdown.onWait = () => waits.began();
-    if (slowHold < Infinity) this.grants.onHold = () => holds.began();
   }
 
   private async giveUpAll(): Promise<void> {

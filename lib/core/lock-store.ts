@@ -38,7 +38,11 @@ export interface LockStore {
   /** Who holds `key` and who waits. */
   inspect(key: string): Promise<LockSnapshot>;
 
-  /** Ends the present grant of `key`, of any client, and wakes the next waiter; false if the lock was free. */
+  /** Whether the server can be reached right now; absent where there is none. Never rejects. */
+  health?(): Promise<StoreHealth>;
+
+  /**
+   * Ends the present grant of `key`, of any client, and wakes the next waiter; false if the lock was free. */
   /**
    * Ends the present grant of `key`, no matter which client has it, and wakes the next; false if the lock was free.
    *
@@ -52,6 +56,16 @@ export interface LockStore {
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
+}
+
+/** Whether a store can serve at the moment. */
+export interface StoreHealth {
+  /** A command is answered within `commandTimeout`. */
+  readonly reachable: boolean;
+  /** Messages of grants arrive; otherwise locks are handed on late. */
+  readonly listening: boolean;
+  /** What is wrong, in a sentence without keys, hosts or credentials. */
+  readonly problem?: string;
 }
 
 /**

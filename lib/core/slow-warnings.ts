@@ -1,9 +1,13 @@
+import type { ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
 import type { ActiveGrant } from './hold.js';
 import type { LockSnapshot } from './lock-store.js';
 import type { Observer } from './observer.js';
+import type { Shutdown } from './shutdown.js';
+import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
+import type { Watchdog } from './watchdog.js';
 import type { Wait } from './wait.js';
 
 /** A lock is looked up at most once in so many ms, however many wait for it. */
@@ -11,8 +15,24 @@ const LOOK_PERIOD = 10_000;
 /** So many locks are remembered for that. */
 const MOST_LOOKS = 1_000;
 
+/** Warns of the waits and holds of an engine that take longer than its options say. */
+export function watchForSlow(
+  defaults: EngineDefaults,
+  watchdog: Watchdog,
+  shutdown: Shutdown,
+  grants: ActiveGrants,
+  observer: Observer,
+): void {
+  const { slowWait = Infinity, slowHold = Infinity } = defaults;
+  const warnings = new SlowWarnings(observer, (message, detail) => defaults.onWarning(message, detail));
+  const waits = new SlowWatch(watchdog, slowWait, () => shutdown.waiting(), warnings.ofWait);
+  const holds = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);
+  if (slowWait < Infinity) shutdown.onWait = () => waits.began();
+  if (slowHold < Infinity) grants.onHold = () => holds.began();
+}
+
 /** Warns an operator of waits and holds that take long, and of what is in the way at that moment. */
-export class SlowWarnings {
+class SlowWarnings {
   private readonly looks = new Map<
     string,
     { readonly at: number; readonly snapshot: Promise<LockSnapshot | undefined> }

@@ -3,7 +3,7 @@ import { type FairLock, type ScopedLock } from '../core/fair-lock.js';
 import { type LockEngine } from '../core/lock-engine.js';
 import { type ForceReleaseOptions } from '../core/force-release.js';
 import { type LockOverview, type LockQuery } from '../core/lock-overview.js';
-import { type LockSnapshot } from '../core/lock-store.js';
+import { type LockSnapshot, type StoreHealth } from '../core/lock-store.js';
 
 /**
  * Locks by hand, where a decorator does not fit.
@@ -99,6 +99,14 @@ export class FairLockService {
    */
   query(query?: LockQuery): Promise<LockOverview> {
     return this.engine.query(query);
+  }
+
+  /**
+   * Whether locks can be had at the moment: one command to Redis. For health checks; `nestjs-fair-lock/terminus` has an
+   * indicator. Never rejects.
+   */
+  health(): Promise<StoreHealth> {
+    return this.engine.health();
   }
 
   /** Who holds `key`, and who waits for it. */

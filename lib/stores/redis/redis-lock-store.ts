@@ -7,7 +7,7 @@ import {
   LockShuttingDownError,
   type LockConfigurationError,
 } from '../../core/errors.js';
-import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
+import type { Grant, LockRequest, LockSnapshot, LockStore, StoreHealth } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { encodeName } from '../redis-client/key-encoding.js';
@@ -18,6 +18,7 @@ import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
 import { RedisPeers } from '../redis-client/redis-peers.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
+import { storeHealth } from '../redis-client/store-health.js';
 import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { ClientInfo } from './commands/client-info.js';
@@ -192,6 +193,11 @@ export class RedisLockStore implements LockStore {
       if (error instanceof LockProtocolError && expected === undefined) return 0;
       throw error;
     }
+  }
+
+  health(): Promise<StoreHealth> {
+    if (!this.connecting) this.connect();
+    return storeHealth(this.connection, this.subscriber, this.timing.commandTimeout);
   }
 
   close(): Promise<void> {

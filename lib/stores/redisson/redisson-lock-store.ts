@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
-import type { Grant, LockRequest, LockSnapshot, LockStore } from '../../core/lock-store.js';
+import type { Grant, LockRequest, LockSnapshot, LockStore, StoreHealth } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { RedisPeers } from '../redis-client/redis-peers.js';
@@ -10,6 +10,7 @@ import { openConnection, type RedisSource } from '../redis-client/redis-source.j
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
 import { reportOnServer } from '../redis-client/start-up-check.js';
+import { storeHealth } from '../redis-client/store-health.js';
 import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { LockCommands } from './commands/lock-commands.js';
@@ -153,6 +154,11 @@ export class RedissonLockStore implements LockStore {
     if (holder !== undefined) line?.happens({ type: 'forced', id: holder });
     if (woken !== undefined) line?.happens({ type: 'woken', id: woken });
     return holder !== undefined;
+  }
+
+  health(): Promise<StoreHealth> {
+    this.connect();
+    return storeHealth(this.connection, this.subscriber, this.context.timing.commandTimeout);
   }
 
   close(): Promise<void> {

@@ -1,0 +1,28 @@
+import { totalLoad, type LockLoad } from '../core/engines.js';
+import type { LockNames } from './lock-names.js';
+
+/** What goes on now in this process, by lock name; a name that was seen once stays, with zeros. */
+export function presentLoad(names: LockNames): Map<string, LockLoad> {
+  const loads = new Map<string, LockLoad>();
+  for (const [lock, { waiting, held, oldestWait }] of totalLoad()) {
+    const name = names.of(lock);
+    const sum = loads.get(name) ?? { waiting: 0, held: 0, oldestWait: 0 };
+    loads.set(name, {
+      waiting: sum.waiting + waiting,
+      held: sum.held + held,
+      oldestWait: Math.max(sum.oldestWait, oldestWait),
+    });
+  }
+  for (const name of names.all()) {
+    if (!loads.has(name)) loads.set(name, { waiting: 0, held: 0, oldestWait: 0 });
+  }
+  return loads;
+}
+
+/** From 1 ms to a minute, in seconds. */
+export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Seconds between two moments in ms. */
+export function seconds(from: number, to: number): number {
+  return Math.max(0, to - from) / 1_000;
+}

@@ -1,0 +1,91 @@
+import {
+  context,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+  type TracerProvider,
+} from '@opentelemetry/api';
+import type { HoldDescription, WaitDescription } from '../core/diagnostics.js';
+import { FairLockError } from '../core/fair-lock-error.js';
+import { VERSION } from '../core/version.js';
+import { subscribe } from '../observe/subscriptions.js';
+
+/**
+ * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
+ * of it. The result ends it.
+ */
+export function traceInOtel(provider: TracerProvider | undefined, keys: boolean): () => void {
+  const tracer = (provider ?? trace).getTracer('nestjs-fair-lock', VERSION);
+  const callers = new WeakMap<WaitDescription, Context>();
+  const spans = new WeakMap<HoldDescription, Span>();
+  const attributesOf = ({ key, lock, label }: WaitDescription | HoldDescription): Attributes => ({
+    'fairlock.lock': lock,
+    ...(label !== '' && { 'fairlock.label': label }),
+    ...(keys && { 'fairlock.key': key }),
+  });
+
+  return subscribe({
+    waitBegins: (wait) => {
+      const caller = context.active();
+      callers.set(wait, caller);
+      noteTrace(wait, caller);
+    },
+    waitEnds: (wait) => {
+      // Who was served at once did not wait; its time is in the metrics.
+      if (wait.ahead === undefined) return;
+      const attributes = {
+        ...attributesOf(wait),
+        'fairlock.ahead': wait.ahead,
+        'fairlock.outcome': wait.outcome ?? 'refused',
+      };
+      const options = { startTime: timeOf(wait.startedAt), attributes };
+      const span = tracer.startSpan('fairlock wait', options, callers.get(wait));
+      if (wait.error !== undefined) fail(span, wait.error);
+      span.end(timeOf(wait.endedAt ?? wait.startedAt));
+    },
+    holdBegins: (hold) => {
+      const attributes = {
+        ...attributesOf(hold),
+        'fairlock.waited': hold.waited / 1_000,
+        ...(hold.token !== undefined && { 'fairlock.token': hold.token }),
+      };
+      const span = tracer.startSpan('fairlock hold', { startTime: timeOf(hold.startedAt), attributes });
+      spans.set(hold, span);
+      noteTrace(hold, trace.setSpan(context.active(), span));
+      const { around } = hold;
+      hold.around = (section) => {
+        const inside = (): ReturnType<typeof section> =>
+          context.with(trace.setSpan(context.active(), span), section);
+        return around ? around(inside) : inside();
+      };
+    },
+    holdEnds: (hold) => {
+      const span = spans.get(hold);
+      if (!span) return;
+      span.setAttribute('fairlock.outcome', hold.outcome ?? 'released');
+      if (hold.outcome === 'lost')
+        span.setStatus({ code: SpanStatusCode.ERROR, message: 'The lock was lost.' });
+      span.end(timeOf(hold.endedAt ?? hold.startedAt));
+    },
+  });
+}
+
+/** For `query`: who looks at a lock finds the trace. */
+function noteTrace(description: WaitDescription | HoldDescription, active: Context): void {
+  const traceId = trace.getSpanContext(active)?.traceId;
+  if (traceId !== undefined) description.traceId = traceId;
+}
+
+/** Only what names no key. */
+function fail(span: Span, error: unknown): void {
+  const isOurs = error instanceof FairLockError;
+  span.setStatus({ code: SpanStatusCode.ERROR, message: isOurs ? error.message : 'The wait failed.' });
+  span.setAttribute('error.type', isOurs ? error.code : 'error');
+}
+
+/** A moment of `performance.now()` as time since the epoch, ms. */
+function timeOf(moment: number): number {
+  return performance.timeOrigin + moment;
+}

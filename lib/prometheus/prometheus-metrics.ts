@@ -1,0 +1,105 @@
+import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+import type { LockLoad } from '../core/engines.js';
+import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
+import { LockNames } from '../observe/lock-names.js';
+import { subscribe } from '../observe/subscriptions.js';
+
+export interface PrometheusMetricsOptions {
+  /** Where the metrics are registered. Default: the default registry of prom-client, which most `/metrics` endpoints show. */
+  registry?: Registry | undefined;
+  /** Upper bounds of the histograms, in seconds. Default: 15 bounds from 1 ms to 60 s. */
+  buckets?: readonly number[] | undefined;
+}
+
+const NAMES = [
+  'fairlock_wait_duration_seconds',
+  'fairlock_hold_duration_seconds',
+  'fairlock_waiting',
+  'fairlock_held',
+  'fairlock_oldest_wait_seconds',
+  'fairlock_lost_total',
+  'fairlock_passed_over_total',
+  'fairlock_store_failures_total',
+] as const;
+
+/**
+ * Counts what the locks of this process do, in metrics of prom-client: `fairlock_wait_duration_seconds`,
+ * `fairlock_hold_duration_seconds`, `fairlock_waiting`, `fairlock_held`, `fairlock_oldest_wait_seconds`, `fairlock_lost_total`,
+ * `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the template of the key, never the key.
+ *
+ * @returns ends it, and removes the metrics from the registry
+ * @throws Error of prom-client if the registry has metrics of these names already
+ */
+export function collectPrometheusMetrics({
+  registry = register,
+  buckets = BUCKETS,
+}: PrometheusMetricsOptions = {}): () => void {
+  const names = new LockNames();
+  const metrics = createMetrics(registry, [...buckets], names);
+  const end = subscribe({
+    waitEnds: ({ lock, outcome = 'refused', startedAt, endedAt = startedAt }) =>
+      metrics.wait.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
+    holdEnds: ({ lock, outcome = 'released', startedAt, endedAt = startedAt }) =>
+      metrics.hold.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
+    happened: (event) => {
+      if (event.type === 'lost') metrics.lost.inc({ lock: names.of(event.lock) });
+      else if (event.type === 'passed-over') metrics.passedOver.inc();
+      else if (event.type === 'store-failure') metrics.failures.inc({ failure: event.failure });
+    },
+  });
+  return () => {
+    end();
+    for (const name of NAMES) registry.removeSingleMetric(name);
+  };
+}
+
+function createMetrics(registry: Registry, buckets: number[], names: LockNames) {
+  const registers = [registry];
+  const gauge = (name: string, help: string, value: (load: LockLoad) => number): Gauge<'lock'> =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      labelNames: ['lock'],
+      collect() {
+        for (const [lock, load] of presentLoad(names)) this.set({ lock }, value(load));
+      },
+    });
+  const duration = (name: string, help: string): Histogram<'lock' | 'outcome'> =>
+    new Histogram({ name, help, registers, buckets, labelNames: ['lock', 'outcome'] });
+  return {
+    wait: duration(
+      'fairlock_wait_duration_seconds',
+      'How long requests waited for a lock, by how that ended',
+    ),
+    hold: duration('fairlock_hold_duration_seconds', 'How long locks were held, by how that ended'),
+    waiting: gauge(
+      'fairlock_waiting',
+      'Requests of this process that wait for a lock',
+      ({ waiting }) => waiting,
+    ),
+    held: gauge('fairlock_held', 'Locks that this process holds', ({ held }) => held),
+    oldestWait: gauge(
+      'fairlock_oldest_wait_seconds',
+      'For how long the oldest of the waiting requests has waited',
+      ({ oldestWait }) => oldestWait / 1_000,
+    ),
+    lost: new Counter({
+      name: 'fairlock_lost_total',
+      help: 'Locks that were lost while they were held',
+      registers,
+      labelNames: ['lock'],
+    }),
+    passedOver: new Counter({
+      name: 'fairlock_passed_over_total',
+      help: 'Requests that lost their place because Redis took them for dead',
+      registers,
+    }),
+    failures: new Counter({
+      name: 'fairlock_store_failures_total',
+      help: 'Commands that Redis did not serve, by cause',
+      registers,
+      labelNames: ['failure'],
+    }),
+  };
+}

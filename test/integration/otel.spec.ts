@@ -1,0 +1,162 @@
+import { context, trace, type Span } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+} from '@opentelemetry/sdk-trace-base';
+import { instrumentFairLock } from 'nestjs-fair-lock/otel';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { eventually } from '../support/waiting.js';
+
+const SOON = 5_000;
+const options = { group: 'order:<0.id>', label: 'Orders.pay' };
+
+describe('the telemetry of nestjs-fair-lock/otel', () => {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: 600_000 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const tracer = provider.getTracer('test');
+  // Short times, so that heartbeats and renewals happen while a request is traced.
+  const clients = new InProcessClients(uniquePrefix(), {
+    lease: 900,
+    livenessWindow: 900,
+    commandTimeout: 400,
+  });
+  let one: InProcessClient;
+  let end: () => void;
+  beforeAll(async () => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    end = instrumentFairLock({ tracerProvider: provider, meterProvider });
+    one = await clients.start(redisUrl());
+  });
+  beforeEach(() => exporter.reset());
+  afterAll(async () => {
+    await clients.close();
+    end();
+    await meterProvider.shutdown();
+    await provider.shutdown();
+    context.disable();
+  });
+
+  /** Runs `code` as a traced request. */
+  const request = (code: (span: Span) => Promise<unknown>): Promise<unknown> =>
+    tracer.startActiveSpan('request', async (span) => {
+      try {
+        return await code(span);
+      } finally {
+        span.end();
+      }
+    });
+  const named = (name: string): ReadableSpan[] =>
+    exporter.getFinishedSpans().filter((span) => span.name === name);
+  const idOf = (span: ReadableSpan | undefined): string | undefined => span?.spanContext().spanId;
+
+  test('a section runs inside of the span of its hold, which is a child of the request', async () => {
+    await request(() =>
+      one.engine.withLock(
+        'order:1',
+        async () => {
+          await new Promise((resolve) => setTimeout(resolve, 400));
+          tracer.startSpan('sql').end();
+          await one.engine.withLock('order:1', () => tracer.startSpan('nested sql').end());
+        },
+        options,
+      ),
+    );
+    const [outer] = named('request');
+    const [hold] = named('fairlock hold');
+    expect(hold?.parentSpanContext?.spanId).toBe(idOf(outer));
+    for (const name of ['sql', 'nested sql']) {
+      expect(named(name)[0]?.parentSpanContext?.spanId).toBe(idOf(hold));
+    }
+    expect(hold?.attributes).toMatchObject({
+      'fairlock.lock': 'order:<0.id>',
+      'fairlock.label': 'Orders.pay',
+      'fairlock.outcome': 'released',
+      'fairlock.token': expect.any(Number) as number,
+    });
+    expect(JSON.stringify(hold?.attributes)).not.toContain('order:1');
+    // Neither a wait that was none, nor a heartbeat, renewal or subscription is in the trace of the request.
+    expect(
+      exporter
+        .getFinishedSpans()
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(['fairlock hold', 'nested sql', 'request', 'sql']);
+  });
+
+  test('a request that stands in line has a span for it, from the call to the grant', async () => {
+    const busy = await one.engine.acquire('order:2');
+    const waits = request(() => one.engine.withLock('order:2', () => undefined, options));
+    await eventually(async () => (await one.store.inspect('order:2')).queueLength === 1, SOON, 'a waiter');
+    await busy.release();
+    await waits;
+    const [wait] = named('fairlock wait');
+    expect(wait?.parentSpanContext?.spanId).toBe(idOf(named('request')[0]));
+    expect(wait?.attributes).toMatchObject({ 'fairlock.ahead': 0, 'fairlock.outcome': 'granted' });
+  });
+
+  test('a wait that fails ends its span once, as an error without the key', async () => {
+    const busy = await one.engine.acquire('order:3');
+    await expect(
+      request(() => one.engine.acquire('order:3', { ...options, waitTime: 30 })),
+    ).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' });
+    await busy.release();
+    const failed = named('fairlock wait');
+    expect(failed).toHaveLength(1);
+    expect(failed[0]?.status).toMatchObject({ code: 2 });
+    expect(failed[0]?.attributes).toMatchObject({
+      'error.type': 'WAIT_TIMEOUT',
+      'fairlock.outcome': 'timeout',
+    });
+    expect(JSON.stringify([failed[0]?.attributes, failed[0]?.status])).not.toContain('order:3');
+  });
+
+  test('query names the trace of a hold and of a wait', async () => {
+    await request(async (span) => {
+      const { traceId } = span.spanContext();
+      const lock = await one.engine.acquire('order:4');
+      const waits = one.engine.withLock('order:4', () => undefined);
+      const { processes } = await one.engine.query();
+      expect(processes[0]?.holds[0]?.traceId).toBe(traceId);
+      expect(processes[0]?.waits[0]?.traceId).toBe(traceId);
+      await lock.release();
+      await waits;
+    });
+  });
+
+  test('the metrics have names and labels of their own, and gauges that are zero when all has ended', async () => {
+    await reader.forceFlush();
+    const { metrics } = measured.getMetrics().at(-1)!.scopeMetrics[0]!;
+    const all = new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]));
+    expect([...all.keys()]).toEqual(
+      expect.arrayContaining([
+        'fairlock.held',
+        'fairlock.hold.duration',
+        'fairlock.oldest_wait',
+        'fairlock.wait.duration',
+        'fairlock.waiting',
+      ]),
+    );
+    expect(all.get('fairlock.wait.duration')).toContainEqual(
+      expect.objectContaining({ attributes: { lock: 'order:<0.id>', outcome: 'timeout' } }),
+    );
+    for (const { value } of all.get('fairlock.held')!) expect(value).toBe(0);
+  });
+
+  test('a context of no SDK costs nothing and breaks nothing', async () => {
+    expect(trace.getActiveSpan()).toBeUndefined();
+    await one.engine.withLock('order:5', () => expect(trace.getActiveSpan()).toBeDefined());
+  });
+});

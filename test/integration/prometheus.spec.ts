@@ -1,0 +1,123 @@
+import { createServer } from 'node:http';
+import { Registry } from 'prom-client';
+import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { bench } from '../unit/core/support.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
+
+const SOON = 5_000;
+const group = 'order:<0.id>';
+
+describe('the metrics of nestjs-fair-lock/prometheus', () => {
+  const registry = new Registry();
+  const clients = new InProcessClients(uniquePrefix(), {
+    lease: 600,
+    livenessWindow: 600,
+    commandTimeout: 200,
+  });
+  let proxy: TcpProxy;
+  let one: InProcessClient;
+  let two: InProcessClient;
+  let end: () => void;
+  beforeAll(async () => {
+    proxy = await TcpProxy.start(redisUrl());
+    end = collectPrometheusMetrics({ registry });
+    [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(proxy.url)]);
+  });
+  afterAll(async () => {
+    await clients.close();
+    await proxy.close();
+    end();
+    expect(await registry.metrics()).toBe('\n');
+  });
+
+  /** The values of a real scrape, by series. */
+  const scrape = async (): Promise<Map<string, number>> => {
+    const server = createServer((_, response) => void registry.metrics().then((text) => response.end(text)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    server.close();
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    return new Map(
+      lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+    );
+  };
+  const waits = async (outcome: string): Promise<number> =>
+    (await scrape()).get(`fairlock_wait_duration_seconds_count{lock="${group}",outcome="${outcome}"}`) ?? 0;
+  const holds = async (outcome: string): Promise<number> =>
+    (await scrape()).get(`fairlock_hold_duration_seconds_count{lock="${group}",outcome="${outcome}"}`) ?? 0;
+
+  test('count every outcome of a wait and of a hold', async () => {
+    const lock = await one.engine.acquire('k', { group });
+    await expect(one.engine.acquire('k', { group, waitTime: 10 })).rejects.toMatchObject({
+      code: 'WAIT_TIMEOUT',
+    });
+    const gone = new AbortController();
+    const aborted = one.engine.acquire('k', { group, signal: gone.signal });
+    await eventually(async () => (await one.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
+    await expect(one.engine.acquire('k', { group, maxQueue: 1 })).rejects.toMatchObject({
+      code: 'QUEUE_FULL',
+    });
+    gone.abort();
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    await lock.release();
+    expect(await Promise.all(['granted', 'timeout', 'aborted', 'full'].map(waits))).toEqual([1, 1, 1, 1]);
+    expect(await holds('released')).toBe(1);
+
+    const forced = await one.engine.acquire('k', { group });
+    await two.engine.forceRelease('k');
+    await eventually(() => forced.state === 'lost', SOON, 'the loss');
+    await forced.release();
+    const long = await one.engine.acquire('k', { group, maxHold: 10 });
+    await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
+    await long.release();
+    expect(await Promise.all(['lost', 'max-hold'].map(holds))).toEqual([1, 1]);
+    expect((await scrape()).get(`fairlock_lost_total{lock="${group}"}`)).toBe(1);
+  });
+
+  test('show what waits and holds now, and zeros when all has ended, also after a failure of Redis', async () => {
+    const lock = await two.engine.acquire('g', { group });
+    const waiting = two.engine.acquire('g', { group });
+    await eventually(async () => (await one.store.inspect('g')).queueLength === 1, SOON, 'a waiter');
+    const during = await scrape();
+    expect(during.get(`fairlock_waiting{lock="${group}"}`)).toBe(1);
+    expect(during.get(`fairlock_held{lock="${group}"}`)).toBe(1);
+    expect(during.get(`fairlock_oldest_wait_seconds{lock="${group}"}`)).toBeGreaterThan(0);
+
+    const heal = proxy.acceptAndClose();
+    proxy.cut();
+    await expect(two.engine.acquire('away', { group, waitTime: 300 })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    await eventually(() => lock.state === 'lost', SOON, 'the loss');
+    await lock.release();
+    heal();
+    await (await waiting).release();
+    const after = await scrape();
+    for (const name of ['waiting', 'held', 'oldest_wait_seconds']) {
+      expect([name, after.get(`fairlock_${name}{lock="${group}"}`)]).toEqual([name, 0]);
+    }
+    const failures = [...after].filter(([series]) => series.startsWith('fairlock_store_failures_total'));
+    expect(failures.reduce((sum, [, count]) => sum + count, 0)).toBeGreaterThan(0);
+    expect(await waits('unavailable')).toBe(1);
+  });
+
+  test('have as many series for 100,000 keys as for one, and for groups that are made of data at most 500 names', async () => {
+    const { engine } = bench();
+    const run = (key: string, options: object): Promise<void> =>
+      engine.withLock(key, () => undefined, options);
+    await run('first', { group: 'many' });
+    const before = (await scrape()).size;
+    for (let done = 0; done < 100_000; done += 1_000) {
+      await Promise.all(Array.from({ length: 1_000 }, (_, i) => run(`key:${done + i}`, { group: 'many' })));
+    }
+    expect((await scrape()).size).toBe(before);
+    for (let i = 0; i < 600; i += 1) await run('k', { group: `made of ${i}` });
+    const names = [...(await scrape()).keys()].filter((series) => series.startsWith('fairlock_held{'));
+    expect(names).toHaveLength(500);
+    await engine.close();
+  }, 60_000);
+});

@@ -1,0 +1,60 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { Test } from '@nestjs/testing';
+import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { FairLockHealthIndicator, FairLockTerminusModule } from 'nestjs-fair-lock/terminus';
+import request from 'supertest';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
+
+@Controller('ready')
+class ReadyController {
+  constructor(
+    private readonly health: HealthCheckService,
+    private readonly locks: FairLockHealthIndicator,
+  ) {}
+
+  @Get()
+  @HealthCheck()
+  ready() {
+    return this.health.check([() => this.locks.check('locks')]);
+  }
+}
+
+@Module({ imports: [TerminusModule, FairLockTerminusModule], controllers: [ReadyController] })
+class HealthModule {}
+
+describe('the health indicator of nestjs-fair-lock/terminus', () => {
+  test('is up, degraded while no message arrives, and down while Redis is away', async () => {
+    const proxy = await TcpProxy.start(redisUrl());
+    const lock = { redis: proxy.url, keyPrefix: uniquePrefix(), commandTimeout: 300 };
+    const testing = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot(lock), HealthModule],
+    }).compile();
+    const app = testing.createNestApplication({ logger: false });
+    await app.init();
+    const ask = async (): Promise<unknown[]> => {
+      const response = await request(app.getHttpServer() as never).get('/ready');
+      const { info, error, details } = response.body as Record<string, Record<string, { status: string }>>;
+      return [response.status, (details?.['locks'] ?? info?.['locks'] ?? error?.['locks'])?.status];
+    };
+    expect(await ask()).toEqual([200, 'up']);
+
+    const heard = proxy.blackHole({ role: 'subscriber' });
+    proxy.cut('subscriber');
+    await eventually(async () => !(await app.get(FairLockService).health()).listening, 5_000, 'the break');
+    expect(await ask()).toEqual([200, 'degraded']);
+    heard();
+
+    const away = proxy.acceptAndClose();
+    proxy.cut();
+    await eventually(async () => !(await app.get(FairLockService).health()).reachable, 5_000, 'the break');
+    const [status, state] = await ask();
+    expect([status, state]).toEqual([503, 'down']);
+    away();
+    await eventually(async () => (await app.get(FairLockService).health()).listening, 5_000, 'the way back');
+    await app.close();
+    await proxy.close();
+  });
+});
