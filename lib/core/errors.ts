@@ -174,10 +174,11 @@ export class LockNotReplicatedError extends FairLockError {
 export class LockProtocolError extends FairLockError {
   static readonly code = 'PROTOCOL';
   readonly code = LockProtocolError.code;
-  constructor(details: string, cause?: unknown) {
+  /** @param newer a newer version of the library wrote it: this instance cannot serve, others may (503) */
+  constructor(details: string, cause?: unknown, newer = false) {
     super(
       { message: 'The lock is kept in a form that this version cannot read.', details },
-      { status: 500, expose: false, cause },
+      { status: newer ? 503 : 500, expose: newer, cause },
     );
   }
 }

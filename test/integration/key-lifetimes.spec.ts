@@ -39,19 +39,16 @@ describe('how long the scripts of the native protocol keep keys', () => {
   const present = async (
     hash: string,
   ): Promise<{ holder: string; first: number; last: number; leaseEnd: number } | undefined> => {
-    const grant = (await redis.hget(hash, 'grant')) ?? '';
-    const short = /^[HW]([^:]+):\d+ (\d+) \S+ (\d+) /.exec(grant);
-    if (short) {
-      const [first, lease] = [Number(short[2]), Number(short[3])];
-      return { holder: short[1]!, first, last: first, leaseEnd: first / 1_000 + lease };
-    }
-    const long = /^R([^:]+):\S+ (\d+) \d+ (\d+) (\d+) \S+ (\d+) /.exec(grant);
-    if (long) {
-      const [first, from, last, lease] = long.slice(2).map(Number) as [number, number, number, number];
-      return { holder: long[1]!, first, last, leaseEnd: from / 1_000 + lease };
-    }
-    const free = /^[FV](\d+) /.exec(grant);
-    return free ? { holder: '', first: 0, last: Number(free[1]), leaseEnd: 0 } : undefined;
+    const {
+      state,
+      holder = '',
+      token,
+      'last-token': last,
+      'lease-end': leaseEnd,
+    } = await redis.hgetall(hash);
+    if (state === undefined) return undefined;
+    if (state === 'free') return { holder: '', first: 0, last: Number(last), leaseEnd: 0 };
+    return { holder, first: Number(token), last: Number(last), leaseEnd: Number(leaseEnd) };
   };
 
   /** Which keys would be gone before what they hold is. */

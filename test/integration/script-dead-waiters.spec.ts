@@ -29,7 +29,7 @@ describe('what dead waiters cost the others', () => {
   const heard = async (): Promise<ScriptClient> => {
     const one = client();
     await subscriber.subscribe(one.channel);
-    one.hears = `${/run_id:(\w+)/.exec(await redis.info('server'))?.[1]} 10000`;
+    one.subscribed = [/run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? '', 10_000];
     return one;
   };
 
@@ -71,7 +71,7 @@ describe('what dead waiters cost the others', () => {
     const grant = await holder.acquire();
     const place = await dead.acquire();
     await redis.zrem(dead.keys[2], dead.id);
-    await redis.hdel(dead.keys[0], `c:${dead.id}`);
+    await redis.hdel(dead.keys[0], `client:${dead.id}`);
     await holder.release(grant.first, grant.sequence);
     expect((await dead.leave(place.sequence)).details[2]).toBe(-1);
     expect((await live.acquire()).status).toBe('GRANTED');
@@ -134,7 +134,7 @@ describe('what dead waiters cost the others', () => {
       const [place] = await redis.zrange(asker.keys[1], '0', '0');
       await subscriber.subscribe(`${prefix}:client:${place?.split(':')[0]}`);
       expect((await asker.acquire({ tries: true })).status).toBe('BUSY');
-      expect((await redis.hget(asker.keys[0], 'grant'))?.slice(1)).toMatch(new RegExp(`^${place} `));
+      expect((await redis.hmget(asker.keys[0], 'holder', 'requests')).join(':')).toBe(place);
     });
   });
 
@@ -146,7 +146,8 @@ describe('what dead waiters cost the others', () => {
       for (let i = 0; i < count; i += 1) {
         commands.zadd(one.keys[1], now * 1_000 + i, `w${i}:1`);
         commands.zadd(one.keys[2], now + left, `w${i}`);
-        commands.hset(one.keys[0], `c:w${i}`, `- 0 ${now} ${now * 1_000} host/1 10000`);
+        const record = `generation=${now * 1_000} server=- subscribed=${now} suspect=0 window=10000 reads=1 where=host/1`;
+        commands.hset(one.keys[0], `client:w${i}`, record);
       }
       for (const key of one.keys.slice(1)) commands.pexpire(key, RETENTION);
       await commands.exec();
@@ -184,7 +185,7 @@ describe('what dead waiters cost the others', () => {
       await holder.acquire();
       await fill(holder, 2_000, -30_000);
       // A clientele that is overdue at once gets one more window (R7), which is over.
-      await redis.hset(holder.keys[0], 'grace', Date.now() - 1);
+      await redis.hset(holder.keys[0], 'grace-until', Date.now() - 1);
       expect((await newcomer.acquire({ maxQueue: 2_000 })).status).toBe('QUEUED');
     });
 

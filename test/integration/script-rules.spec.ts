@@ -215,7 +215,7 @@ describe('the scripts of the native protocol', () => {
     const heard = async (times = TIMES): Promise<ScriptClient> => {
       const one = client(times);
       await subscriber.subscribe(one.channel);
-      one.hears = `${await runId()} 10000`;
+      one.subscribed = [await runId(), 10_000];
       return one;
     };
 
@@ -284,14 +284,14 @@ describe('the scripts of the native protocol', () => {
       await subscriber.unsubscribe(one.channel, two.channel);
       await holder.release(grant.first, grant.sequence);
       await subscriber.subscribe(two.channel);
-      two.hears = `${await runId()} 0`;
+      two.subscribed = [await runId(), 0];
       const waits = await two.heartbeat();
       expect(waits.run).toBe('');
       // It is told when asking again makes sense.
       expect(waits.wake).toBeGreaterThan(0);
       expect(waits.wake).toBeLessThanOrEqual(TIMES.grace + 1); // rounded up to a whole ms
       await subscriber.subscribe(one.channel);
-      one.hears = `${await runId()} 0`;
+      one.subscribed = [await runId(), 0];
       expect((await one.heartbeat()).run).toBe('1');
     });
 
@@ -313,7 +313,7 @@ describe('the scripts of the native protocol', () => {
 
     test('a subscription on another server proves nothing', async () => {
       const [holder, waiter] = [client(), client()];
-      waiter.hears = `${'0'.repeat(40)} 10000`;
+      waiter.subscribed = ['0'.repeat(40), 10_000];
       const grant = await holder.acquire();
       await waiter.acquire();
       await holder.release(grant.first, grant.sequence);
@@ -507,7 +507,7 @@ describe('the scripts of the native protocol', () => {
     const after = await many.heartbeat();
     expect(after.run).toBe('2');
     await eventually(
-      () => messages.some((message) => message.startsWith('L ') && message.includes(` ${run.first} `)),
+      () => messages.some((message) => message.startsWith('revoked ') && message.includes(` ${run.first} `)),
       1_000,
       'the message to the holder',
     );

@@ -61,7 +61,7 @@ describe('when all subscriber connections are cut at once', () => {
       const client = (): ScriptClient => new ScriptClient(redis, lab.prefix, times);
       const [holder, first, second] = [client(), client(), client()];
       // It was subscribed to this server for long, and its channel has no listener any more.
-      first.hears = `${/run_id:(\w+)/.exec(await redis.info('server'))?.[1]} 10000`;
+      first.subscribed = [/run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? '', 10_000];
       const grant = await holder.acquire();
       const { sequence } = await first.acquire();
       await second.acquire();

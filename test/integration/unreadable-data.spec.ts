@@ -25,43 +25,100 @@ describe('data and arguments that the scripts cannot read', () => {
   const state = async ([hash, queue, clients]: readonly [string, string, string]): Promise<unknown> =>
     Promise.all([redis.hgetall(hash), redis.zrange(queue, '0', '-1', 'WITHSCORES'), redis.zcard(clients)]);
 
-  const GRANTS = [
-    '',
-    'X1 2 3',
-    'Hsomething else',
-    'V',
-    'Habc:1 1795254411509900 - 9300000000000000000 label',
-    'Habc:1 1795254411509900 - 1.7976931348623157e+308 label',
-    'Rabc:1,2 1795254411509900 1 1795254411509900000 1795254411509901 - 30000 label',
-    'F-1 -',
+  /** Fields of a lock that another program, or a fault, has changed. */
+  const DAMAGES: readonly Record<string, string>[] = [
+    { format: '' },
+    { format: 'x' },
+    { format: '0' },
+    { state: '' },
+    { state: 'taken' },
+    { token: '' },
+    { token: '1795254411509900000' },
+    { 'last-token': '-1' },
+    { 'last-token': '1.7976931348623157e+308' },
+    { since: 'yesterday' },
+    { 'lease-end': '9300000000000000000' },
+    { 'lease-end': '33.3' },
   ];
+  const MISSING = ['format', 'holder', 'requests', 'token', 'since', 'lease-end', 'label', 'last-token'];
 
-  test.each(GRANTS)('of a grant like "%s" every script says so, and writes nothing', async (grant) => {
-    const one = client();
-    await redis.hset(one.keys[0], 'grant', grant);
+  const everyScriptRefuses = async (one: ScriptClient, error: RegExp): Promise<void> => {
     const before = await state(one.keys);
     for (const command of [
       () => one.acquire(),
       () => one.acquire({ tries: true }),
+      () => one.join(7, 3),
       () => one.heartbeat(),
       () => one.leave(1),
       () => one.inspect(),
       () => one.release(1_795_254_411_509_900, 1),
       () => one.forceRelease(1_795_254_411_509_900),
     ]) {
-      await expect(command()).rejects.toThrow(/^PROTOCOL /);
+      await expect(command()).rejects.toThrow(error);
     }
     expect(await state(one.keys)).toEqual(before);
-    await redis.del(one.keys[0]);
+  };
+
+  test.each(DAMAGES)('of a lock with %j every script says so, and writes nothing', async (damage) => {
+    const [holder, one] = [client(), client()];
+    await holder.acquire();
+    await redis.hset(one.keys[0], damage);
+    await everyScriptRefuses(one, /^PROTOCOL /);
   });
 
-  test.each(GRANTS)('a forced release without a token clears a grant like "%s" away', async (grant) => {
+  test.each(MISSING)('of a held lock without %s every script says so, and writes nothing', async (field) => {
+    const [holder, one] = [client(), client()];
+    await holder.acquire();
+    await redis.hdel(one.keys[0], field);
+    await everyScriptRefuses(one, /^PROTOCOL /);
+  });
+
+  describe('a lock in a newer format', () => {
+    const newer = async (): Promise<ScriptClient> => {
+      const [holder, one, two] = [client(), client(), client()];
+      await holder.acquire();
+      await one.acquire();
+      await two.acquire();
+      await redis.hset(one.keys[0], { format: '2', state: 'shared', holder: '' });
+      return one;
+    };
+
+    test('is left as it is by every script, each of which names both versions', async () => {
+      const one = await newer();
+      await everyScriptRefuses(one, /^NEWER 2 1/);
+      await expect(one.forceRelease('unreadable')).rejects.toThrow(/^NEWER 2 1/);
+      expect(await redis.hget(one.keys[0], 'state')).toBe('shared');
+    });
+
+    test('is a LockProtocolError of status 503 to a caller, which says what to do', async () => {
+      const { engine, store } = await clients.start(redisUrl());
+      const one = await newer();
+      const before = await state(one.keys);
+      for (const call of [
+        () => engine.acquire('lock'),
+        () => engine.acquire('lock', { waitTime: 0 }),
+        () => store.inspect('lock'),
+        () => store.forceRelease('lock'),
+      ]) {
+        const error = await call().then(
+          () => undefined,
+          (reason: unknown) => reason as LockProtocolError,
+        );
+        expect(error).toBeInstanceOf(LockProtocolError);
+        expect(error?.details).toMatch(/in format 2, .* reads formats up to 1\. Update this application/);
+        expect(error?.status).toBe(503);
+      }
+      expect(await state(one.keys)).toEqual(before);
+    });
+  });
+
+  test.each(DAMAGES)('a forced release without a token clears a lock with %j away', async (damage) => {
     const [holder, one, two] = [client(), client(), client()];
     await holder.acquire();
     await one.acquire();
-    await redis.hset(one.keys[0], 'grant', grant);
+    await redis.hset(one.keys[0], damage);
     await redis.persist(one.keys[0]);
-    expect((await two.forceRelease(0)).status).toBe('FORCED');
+    expect((await two.forceRelease('unreadable')).status).toBe('FORCED');
     // It goes to the one who waits.
     expect((await one.heartbeat()).run).toBe('1');
     expect(await redis.pttl(one.keys[0])).toBeGreaterThan(0);
@@ -70,13 +127,13 @@ describe('data and arguments that the scripts cannot read', () => {
   test('and leaves a grant that can be read', async () => {
     const holder = client();
     const grant = await holder.acquire();
-    expect((await client().forceRelease(0)).status).toBe('FREE');
+    expect((await client().forceRelease('unreadable')).status).toBe('FREE');
     expect((await holder.heartbeat(grant.first, false)).status).toBe('RENEWED');
   });
 
   test('a caller gets a LockProtocolError, and forceRelease makes the lock usable again', async () => {
     const { engine, store } = await clients.start(redisUrl());
-    await redis.hset(client().keys[0], 'grant', 'Z2 holder=1');
+    await redis.hset(client().keys[0], 'state', 'taken');
     await expect(engine.acquire('lock')).rejects.toThrow(LockProtocolError);
     await expect(store.inspect('lock')).rejects.toThrow(LockProtocolError);
     expect(await store.forceRelease('lock')).toBe(true);

@@ -230,7 +230,7 @@ describe('the watchdog', () => {
     const client = await clients.start(proxy.url);
     const other = await clients.start(server.url);
     await (await client.engine.acquire('forced')).release();
-    const revoked = proxy.messages({ match: ({ text }) => text.startsWith('L') });
+    const revoked = proxy.messages({ match: ({ text }) => text.startsWith('revoked ') });
     const answers = proxy.blackHole({ direction: 'toClient', role: 'commands' });
     const asked = client.store.acquire(request('forced'));
     await eventually(() => other.engine.isLocked('forced'), lease, 'the grant');

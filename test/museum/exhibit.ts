@@ -44,9 +44,13 @@ export const inStore = (file: string, from: string, to: string): Mutation => ({
 });
 export const inScript = (name: string, from: string, to: string): Mutation =>
   inStore(`scripts/${name}.lua`, from, to);
-export const inLine = (from: string, to: string): Mutation => inScript('includes/line', from, to);
-export const inRecords = (from: string, to: string): Mutation => inScript('includes/records', from, to);
-export const inState = (from: string, to: string): Mutation => inScript('includes/state', from, to);
+export const inInclude = (name: string, from: string, to: string): Mutation =>
+  inScript(`includes/${name}`, from, to);
+export const inLine = (from: string, to: string): Mutation => inInclude('line', from, to);
+export const inLiveness = (from: string, to: string): Mutation => inInclude('liveness', from, to);
+export const inClients = (from: string, to: string): Mutation => inInclude('clients', from, to);
+export const inChanges = (from: string, to: string): Mutation => inInclude('changes', from, to);
+export const inHandoff = (from: string, to: string): Mutation => inInclude('handoff', from, to);
 
 export const simulation = (...only: FaultKind[]): BySimulation => ({
   by: 'simulation',

@@ -1,4 +1,13 @@
-import { inLine, inRecords, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+import {
+  inChanges,
+  inClients,
+  inLiveness,
+  inScript,
+  inStore,
+  simulation,
+  test,
+  type Exhibit,
+} from './exhibit.js';
 
 /** Failures that distributed locks had, and how each would look here. */
 export const HISTORIC: readonly Exhibit[] = [
@@ -6,9 +15,9 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'timeout drift: deadlines of waiters add up (Redisson 1104, 2099)',
     what: "a heartbeat adds a window to its client's last deadline instead of to the present",
     mutations: [
-      inRecords(
+      inClients(
         "redis.call('ZADD', clients, now + WINDOW, client)",
-        "redis.call('ZADD', clients, math.max(now, tonumber(deadline or 0)) + WINDOW, client)",
+        "redis.call('ZADD', clients, math.max(now, deadline or 0) + WINDOW, client)",
       ),
     ],
     proof: simulation('kill'),
@@ -16,13 +25,13 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'live waiter evicted after a long wait (Redisson 3004)',
     what: 'a heartbeat does not say that its client is alive',
-    mutations: [inScript('heartbeat', '  speak(false, true)\n', '')],
+    mutations: [inScript('heartbeat', '  markAlive(true)\n', '')],
     proof: simulation('mute', 'delay'),
   },
   {
     of: 'dead waiters block the line (Redisson 3166 to 3202, 4323)',
     what: 'a waiter whose window is over stays in line',
-    mutations: [inLine('if deadline == 0 or not inGrace() then', 'if deadline == 0 then')],
+    mutations: [inLiveness('(deadline == 0 or not inGrace())', 'deadline == 0')],
     proof: test(
       'integration/script-rules.spec.ts',
       'a silent client is dropped when its window is over, and a live one behind it is served (R8)',
@@ -55,7 +64,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
     what: 'nobody looks after a lease that ended',
-    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nlocal heardBy', 'end\nlocal heardBy')],
+    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nif ARGV[17]', 'end\nif ARGV[17]')],
     proof: simulation('kill'),
   },
   {
@@ -64,8 +73,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inScript(
         'acquire',
-        "if holds(sequence) then\n  return answer('GRANTED')",
-        "if holds(sequence) then\n  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')\n  grant(client, run .. ',' .. sequence, 2, duration, ARGV[4], text)\n  return answer('GRANTED')",
+        "if holds(sequence) then\n  return reply('GRANTED')\nend\nif releasedRequest",
+        "if holds(sequence) then\n  grant(client, requests .. ',' .. sequence, 2, LEASE, text)\n  return reply('GRANTED')\nend\nif releasedRequest",
       ),
     ],
     proof: simulation('cut', 'duplicate'),
@@ -74,12 +83,8 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'double hold after a re-sent command (Redisson 7367)',
     what: 'a late copy of the acquire of a released grant takes the lock for nobody',
     mutations: [
-      inScript(
-        'acquire',
-        'if legible and last < stamp and string.sub(done, -#me) ~= me then',
-        'if legible and last < stamp then',
-      ),
-      inScript('acquire', 'if string.sub(done, -#me) == me then', 'if false then'),
+      inScript('acquire', 'releasedRequest ~= me and', ''),
+      inScript('acquire', 'if releasedRequest == me then', 'if false then'),
     ],
     proof: test(
       'integration/script-rules.spec.ts',
@@ -89,7 +94,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'delayed release frees the lock of somebody else (Redisson 4871; Kleppmann)',
     what: 'a release names its client instead of its grant',
-    mutations: [inScript('release', 'if holder ~= client or first ~= own then', 'if holder ~= client then')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[9] and', 'holder == client and')],
     proof: simulation('duplicate', 'cut'),
   },
   {
@@ -98,8 +103,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inScript(
         'heartbeat',
-        'if held() and holder == client and first == ARGV[3] and leaseEnd > now then',
-        "if ARGV[3] ~= '0' then\n  if not held() or first ~= ARGV[3] then\n    holder, first, run, since, from = client, ARGV[3], run == '' and '1' or run, stamp, stamp\n  end",
+        'if held and holder == client and token == ARGV[10] and leaseEnd > now then',
+        "if ARGV[10] ~= '0' then\n  if not held or token ~= ARGV[10] then\n    grant(client, '1', 1, 0, '')\n  end",
       ),
     ],
     proof: simulation('pause', 'delay', 'server-step', 'force-release'),
@@ -137,16 +142,21 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'queue and deadlines out of step: a script fails (Redisson 4153, 5989, 2513)',
     what: 'a waiter without a deadline is compared with nil',
-    mutations: [inLine('  if not deadline then\n    -- Its entry', '  if false then\n    -- Its entry')],
+    mutations: [
+      inLiveness(
+        '  if not deadline then\n    -- Where its record',
+        '  if false then\n    -- Where its record',
+      ),
+    ],
     proof: simulation('evict'),
   },
   {
     of: 'queue and deadlines out of step: nobody is ever served (Redisson 6434)',
     what: 'a waiter without a deadline is neither served nor dropped',
     mutations: [
-      inLine(
-        '      return DEAD\n    end\n    allow()\n',
-        '      return DOUBTFUL, micros, now\n    end\n    allow()\n',
+      inLiveness(
+        '    if not text then\n      return { verdict = DEAD }',
+        '    if not text then\n      return { verdict = SUSPECT, suspectSince = micros, markedAt = now }',
       ),
     ],
     proof: test(
@@ -157,7 +167,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'queue and deadlines out of step: the line is lost (Redisson 4595, 6150)',
     what: 'a heartbeat does not look whether its waiters are still in line',
-    mutations: [inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not')],
+    mutations: [inScript('heartbeat', "if ARGV[15] ~= '' and not", 'if false and not')],
     proof: simulation('evict'),
   },
   {
@@ -166,8 +176,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'commands/lock-commands.ts',
-        'readReply(answer, order, sentAt, expected)',
-        'readReply(answer, order, now(), expected)',
+        'readReply(answer, order, sentAt)',
+        'readReply(answer, order, now())',
       ),
     ],
     proof: test(
@@ -209,10 +219,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',
     what: 'commands carry no deadline, neither here nor in Redis',
     mutations: [
-      inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false'),
+      inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
+      inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
       {
         file: 'stores/redis-client/command-connection.ts',
-        from: 'reject(this.backOff.after(commandTimeout(this.timeout), this.ready));\n        this.suspect(sentAt);',
+        from: 'reject(this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready)));\n        this.suspect(sentAt);',
         to: '',
       },
     ],
@@ -222,15 +233,15 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'token that goes backwards (INCR after FLUSHALL or failover; Redisson 6510)',
     what: 'tokens are a counter',
     mutations: [
-      inState('local byClock = token < micros', 'local byClock = false'),
-      inScript('acquire', 'if legible and last < stamp and', 'if false and'),
+      inChanges('token = lastToken < micros and stamp or', 'token ='),
+      inScript('acquire', "if (state == 'free' or not state) and", 'if false and'),
     ],
     proof: simulation('flush'),
   },
   {
     of: 'token that goes backwards (clock set back)',
     what: 'a lock at rest forgets its token before the clock has passed it',
-    mutations: [inState('if token > micros then', 'if false then')],
+    mutations: [inChanges('if lastToken > micros then', 'if false then')],
     proof: simulation('server-step'),
   },
   {
@@ -244,15 +255,19 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'keys that never expire (Redisson 4323, 4661, 6510)',
     what: 'the queue has no time to live',
-    mutations: [inScript('acquire', '    if waiting == 0 then\n', '    if false then\n')],
+    mutations: [inClients("  redis.call('PEXPIRE', queue, ttl)\n", '')],
     proof: simulation(),
   },
   {
     of: 'force release repeated (a re-sent command takes the lock from the next)',
     what: 'force release ends whatever grant it finds',
     mutations: [
-      inScript('force-release', 'leaseEnd > now and first == ARGV[2] then', 'leaseEnd > now then'),
-      inScript('force-release', "if done == ARGV[2] .. ':forced' then", 'if false then'),
+      inScript('force-release', 'leaseEnd > now and token == ARGV[9] then', 'leaseEnd > now then'),
+      inScript(
+        'force-release',
+        "elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then",
+        'elseif false then',
+      ),
     ],
     proof: simulation('duplicate', 'force-release'),
   },

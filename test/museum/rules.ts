@@ -1,4 +1,15 @@
-import { inLine, inRecords, inScript, inState, inStore, simulation, test, type Exhibit } from './exhibit.js';
+import {
+  inChanges,
+  inClients,
+  inHandoff,
+  inLine,
+  inLiveness,
+  inScript,
+  inStore,
+  simulation,
+  test,
+  type Exhibit,
+} from './exhibit.js';
 
 const RULES_SPEC = 'integration/script-rules.spec.ts';
 
@@ -7,30 +18,28 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R1 each script tells the time of Redis',
     what: 'it does not',
-    mutations: [
-      inState(
-        "{ status, micros, generation, wake, owed, '', 0, 0, a, b, c }",
-        "{ status, 0, generation, wake, owed, '', 0, 0, a, b, c }",
-      ),
-    ],
+    mutations: [inChanges("return { status, micros, '', 0, 0,", "return { status, 0, '', 0, 0,")],
     proof: simulation(),
   },
   {
     of: 'R2 nothing after the deadline (acquire)',
     what: 'acquire has no deadline',
-    mutations: [inScript('acquire', 'local expired = stampMs > ARGV[2]', 'local expired = false')],
+    mutations: [
+      inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
+      inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
+    ],
     proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
   },
   {
     of: 'R2 nothing after the deadline (heartbeat)',
     what: 'a heartbeat has no deadline',
-    mutations: [inScript('heartbeat', 'if now > tonumber(ARGV[2]) then', 'if false then')],
+    mutations: [inScript('heartbeat', 'if now > tonumber(ARGV[9]) then', 'if false then')],
     proof: test(RULES_SPEC, 'a heartbeat neither renews nor marks alive after its deadline'),
   },
   {
     of: 'R3 handing over works when memory is full',
     what: 'a release begins with a write that needs memory',
-    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, ARGV[3])\n", '')],
+    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, ARGV[7])\n", '')],
     proof: test(
       'integration/server-trouble.spec.ts',
       'out of memory refuses new requests with a typed error',
@@ -39,37 +48,42 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R4 a time to live next to the write',
     what: 'a grant has none',
-    mutations: [inScript('acquire', "    redis.call('PEXPIRE', hash, ARGV[4])\n", '')],
+    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, lease + RETENTION)\n", '')],
     proof: simulation(),
   },
   {
     of: 'R4 messages under pcall',
     what: 'a message that is not permitted ends the script',
-    mutations: [inState("redis.pcall('PUBLISH'", "redis.call('PUBLISH'")],
+    mutations: [inChanges("redis.pcall('PUBLISH'", "redis.call('PUBLISH'")],
     proof: { ...simulation(), denied: ['PUBLISH'] },
   },
   {
     of: 'R5 the caller is alive',
     what: 'a caller is judged like everybody else',
-    mutations: [inLine('if callerSpoke and name == client then', 'if false then')],
+    mutations: [inLiveness('if callerMarked and name == client then', 'if false then')],
     proof: test(RULES_SPEC, 'whoever asks is alive, though nobody listens to it (R5)'),
   },
   {
     of: 'R6 doubt: a broken subscription costs nothing for a while',
     what: 'it costs the place at once',
-    mutations: [inLine('if micros - doubt >= GRACE * 1000 then', 'if true then')],
+    mutations: [inLiveness('if micros - suspect >= GRACE * 1000 then', 'if true then')],
     proof: test(RULES_SPEC, 'and is back in its own place when it speaks within the grace (R6)'),
   },
   {
     of: 'R6 doubt: who comes back first does not overtake',
     what: 'the doubtful are passed over by anybody',
-    mutations: [inLine('if late or (since >= spoke and now - since < GRACE) then', 'if false then')],
+    mutations: [
+      inLine(
+        'if not suspectSince or mayPass(member, one.subscribed, suspectSince, markedAt) then',
+        'if true then',
+      ),
+    ],
     proof: test(RULES_SPEC, 'the first to come back does not overtake the line (R6)'),
   },
   {
     of: 'R7 all overdue at once: the server was away',
     what: 'there is no other window',
-    mutations: [inRecords('return now <= graceUntil', 'return false')],
+    mutations: [inClients('return now <= graceUntil', 'return false')],
     proof: test(
       RULES_SPEC,
       'when all clients in line are overdue at once, all get one more window, once (R7)',
@@ -84,7 +98,10 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R8 the silent are dropped only when their window is over',
     what: 'half a window is enough',
-    mutations: [inLine('if deadline < now then', 'if deadline - WINDOW / 2 < now then')],
+    mutations: [
+      inLiveness('if deadline < now and (deadline == 0', 'if deadline - WINDOW / 2 < now and (deadline == 0'),
+      inHandoff('deadline >= now and', 'deadline - WINDOW / 2 >= now and'),
+    ],
     proof: simulation('mute', 'delay'),
   },
   {
@@ -190,14 +207,14 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R14 a run is of one client',
     what: 'neighbours of another client are taken along',
-    mutations: [inLine('if owner ~= name then', 'if not owner then')],
+    mutations: [inHandoff('if owner ~= name then', 'if not owner then')],
     proof: simulation(),
   },
   {
     of: 'M1 the lease left counts from the sending',
     what: 'a repeated acquire is told the whole lease',
     mutations: [
-      inState('tonumber(first), leaseEnd - now, a, b, c }', 'tonumber(first), tonumber(lease), a, b, c }'),
+      inChanges('tonumber(token), leaseEnd - now, wake', 'tonumber(token), leaseEnd - since, wake'),
     ],
     proof: test(
       RULES_SPEC,
@@ -222,7 +239,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
-    mutations: [inScript('release', 'if holder ~= client or first ~= own then', 'if holder ~= client then')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[9] and', 'holder == client and')],
     proof: test(RULES_SPEC, 'a release names the grant by its token; an older one touches nothing (M3)'),
   },
   {
@@ -250,8 +267,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'the record of a dropped client stays',
     // Otherwise a heartbeat that names the oldest waiter finds out.
     mutations: [
-      inLine('      forget(name)\n      redis.call', '      redis.call'),
-      inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not'),
+      // Otherwise a heartbeat that names the oldest waiter finds out.
+      inLiveness('      forget(name)\n      redis.call', '      redis.call'),
+      inScript('heartbeat', "if ARGV[15] ~= '' and not", 'if false and not'),
     ],
     proof: simulation('cut-subscribers', 'partition', 'pause'),
   },
@@ -283,10 +301,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M7 members of a lapsed run keep their places',
     what: 'only where their client is surely heard',
     mutations: [
-      inLine(
-        'if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then',
-        'if holder == client or listeners(holder) ~= 0 and isThisServer(heard) then',
-      ),
+      inLine('listeners(holder) ~= 0 or not isThisServer(', 'listeners(holder) ~= 0 and isThisServer('),
     ],
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
@@ -294,7 +309,11 @@ export const RULES: readonly Exhibit[] = [
     of: 'M7 an unheard grant that ran out is given again',
     what: 'it goes to the next',
     mutations: [
-      inScript('heartbeat', 'if holder == client and leaseEnd <= now and client', 'if false and client'),
+      inScript(
+        'heartbeat',
+        'if held and holder == client and leaseEnd <= now and client',
+        'if false and client',
+      ),
     ],
     proof: test(RULES_SPEC, 'a grant that ran out before its client heard of it is given again'),
   },
@@ -302,7 +321,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M7 members without a turn keep their places',
     what: 'they are forgotten with the run',
     mutations: [
-      inLine("      redis.call('ZADD', queue, ticket, member)\n", ''),
+      inLine("      redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)\n", ''),
       inStore('line/grant.ts', '    else requestAgain(line, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
@@ -325,8 +344,13 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inScript(
         'acquire',
-        'if string.sub(done, -#me) == me then',
-        'if string.find(done, client, 1, true) then',
+        'if releasedRequest == me then',
+        'if releasedRequest and string.find(releasedRequest, client, 1, true) then',
+      ),
+      inScript(
+        'acquire',
+        'releasedRequest ~= me and',
+        'not (releasedRequest and string.find(releasedRequest, client, 1, true)) and',
       ),
     ],
     proof: simulation(),
@@ -334,19 +358,25 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M10 marking alive does not undo a new generation',
     what: 'a client with a deadline keeps its generation',
-    mutations: [inRecords('local known = generation and deadline', 'local known = generation or deadline')],
+    mutations: [
+      inClients('local known = generation and deadline', 'local known = generation or deadline'),
+      inClients("'generation=' .. generation ..", "'generation=' .. (generation or '1') .."),
+    ],
     proof: simulation('cut-subscribers', 'evict'),
   },
   {
-    of: 'the grant tells that somebody waits',
-    what: 'who gets in line does not say so',
-    mutations: [inRecords('if form == F or form == H then', 'if false then')],
+    of: 'the short cuts look whether a request waits',
+    what: 'they do not',
+    mutations: [
+      inScript('acquire', "\n  and redis.call('ZCARD', queue) == 0 then", ' then'),
+      inScript('release', "and redis.call('ZCARD', queue) == 0 then", 'then'),
+    ],
     proof: simulation('force-release'),
   },
   {
-    of: 'a short handoff asks whether somebody listens',
+    of: 'a handoff to the head of the line asks whether its channel has a listener',
     what: 'it does not',
-    mutations: [inScript('release', 'if (tonumber(heard[2]) or 0) > 0 then', 'if true then')],
+    mutations: [inHandoff('(listeners(name) or 0) > 0', 'true')],
     proof: test(
       RULES_SPEC,
       'a client that nobody listens to is passed over at once by one who was in line before',
@@ -365,7 +395,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'no command shortens what a lease needs',
     what: 'a write that comes first sets the time to live of a lock at rest',
     mutations: [
-      inState('local needed = held() and leaseEnd > now and leaseEnd - now or 0', 'local needed = 0'),
+      inChanges('local needed = held and leaseEnd > now and leaseEnd - now or 0', 'local needed = 0'),
     ],
     proof: test(
       'integration/key-lifetimes.spec.ts',
@@ -376,8 +406,8 @@ export const RULES: readonly Exhibit[] = [
     of: 'no command shortens what a lease needs',
     what: 'keys of a line live by the window of the caller alone',
     mutations: [
-      inRecords(
-        "  local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs\n",
+      inClients(
+        "  local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now\n",
         '  local latest = now\n',
       ),
     ],
@@ -386,7 +416,12 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a killed waiter costs no window',
     what: 'what is known of the clients keeps the time to live of the emptied line',
-    mutations: [inScript('acquire', "      redis.call('PEXPIRE', clients, ttl)\n", '')],
+    mutations: [
+      inClients(
+        '  if wasEmpty then\n',
+        "  if wasEmpty then\n    redis.call('PEXPIRE', queue, WINDOW + RETENTION)\n  elseif false then\n",
+      ),
+    ],
     proof: test(
       'integration/key-lifetimes.spec.ts',
       'whoever waits where the line has just been empty keeps the clients',
@@ -396,7 +431,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'a killed waiter costs no window',
     what: 'a client whose entry and record were swept counts as live',
     mutations: [
-      inLine('    if not heard then\n      return DEAD\n', '    if not heard then\n      return LIVE\n'),
+      inLiveness(
+        '    if not text then\n      return { verdict = DEAD }',
+        '    if not text then\n      return { verdict = LIVE }',
+      ),
     ],
     proof: test(
       'integration/script-dead-waiters.spec.ts',

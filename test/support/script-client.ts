@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { readReply } from '../../lib/stores/redis/commands/reply.js';
 import * as scripts from '../../lib/stores/redis/scripts.generated.js';
+
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Times of the protocol for tests that speak it by hand, ms. */
 export interface Times {
@@ -21,14 +24,13 @@ export interface Reply {
 }
 
 /**
- * A client that says the protocol's commands one by one, with none of the cleverness of the real one: for tests of what
- * the scripts promise.
+ * A client that sends the protocol's commands one by one, and does nothing by itself: for tests of what the scripts promise.
  */
 export class ScriptClient {
   readonly id = randomBytes(4).toString('hex');
   private sequence = 0;
-  /** Run id of the server that it claims to hear, `-` for none, and for how long. */
-  hears = '- 0';
+  /** Run id of the server that it says carries its subscription, `-` for none, and for how many ms. */
+  subscribed: readonly [server: string, forMs: number] = ['-', 0];
 
   constructor(
     private readonly redis: Redis,
@@ -58,84 +60,47 @@ export class ScriptClient {
     } = {},
   ): Promise<Reply & { readonly sequence: number }> {
     const sequence = options.sequence ?? (this.sequence += 1);
-    const lease = options.fixed ?? this.times.lease;
-    const { fixed = '-', ticket = 0, tries, maxQueue = -1, highest = 0 } = options;
-    const wish = `${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${maxQueue}`;
-    const reply = await this.say(scripts.acquire, `${this.id}:${sequence}`, [
-      options.deadline ?? Number.MAX_SAFE_INTEGER,
-      `${lease} by hand`,
-      lease + 60_000,
-      `${String(highest).padStart(16, '0')} ${wish} ${this.terms}`,
-    ]);
-    return { ...reply, sequence };
+    const { deadline = NEVER, fixed = '', ticket = 0, tries, maxQueue = -1, highest = 0 } = options;
+    const mode = tries ? 'try' : 'wait';
+    const values = [deadline, sequence, fixed, 'by hand', highest, maxQueue, ticket, mode];
+    return { ...(await this.send(scripts.acquire, values)), sequence };
+  }
+
+  /** Requests without a gap in their sequences, from `first` on. */
+  join(first: number, count: number): Promise<Reply> {
+    this.sequence = Math.max(this.sequence, first + count - 1);
+    return this.send(scripts.join, [NEVER, first, count, 0]);
   }
 
   /** @param unserved sequences of the run that had no turn */
   release(first: number, head = 0, waiting = false, unserved: readonly number[] = []): Promise<Reply> {
-    const mode = waiting ? 'waiting' : 'idle';
-    const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
-    return this.say(scripts.release, `${this.id}:${head}`, [first, 2_000, `${back} ${mode} ${this.terms}`]);
+    return this.send(scripts.release, [first, head, waiting ? 'waiting' : 'idle', unserved.join(',')]);
   }
 
   /** @param oldest the request of its own that waits longest, as the real client names it */
-  heartbeat(first = 0, waiting = true, deadline = Number.MAX_SAFE_INTEGER, oldest?: number): Promise<Reply> {
+  heartbeat(first = 0, waiting = true, deadline = NEVER, oldest: number | '' = ''): Promise<Reply> {
     const mode = waiting ? 'waiting' : 'idle';
-    const own = oldest === undefined ? ['', ''] : [oldest, `${this.id}:${oldest}`];
-    const renewal = [first, 'rolling', this.times.lease, 'by hand'];
-    return this.say(scripts.heartbeat, this.id, [deadline, ...renewal, mode, ...own, '', this.terms, 0]);
+    return this.send(scripts.heartbeat, [deadline, first, '', 'by hand', 0, mode, oldest, '', '']);
   }
 
   leave(sequence: number, waiting = false): Promise<Reply> {
-    return this.say(scripts.leave, this.id, [
-      `${this.id}:${sequence}`,
-      waiting ? 'waiting' : 'idle',
-      this.terms,
-    ]);
+    return this.send(scripts.leave, [sequence, '', waiting ? 'waiting' : 'idle']);
   }
 
-  forceRelease(first: number): Promise<Reply> {
-    return this.say(scripts.forceRelease, this.id, [first, this.terms]);
+  forceRelease(first: number | 'unreadable'): Promise<Reply> {
+    return this.send(scripts.forceRelease, [first]);
   }
 
   inspect(): Promise<Reply> {
-    return this.say(scripts.inspect, this.id, [10]);
+    return this.send(scripts.inspect, [10]);
   }
 
-  private get terms(): string {
-    const { window, lease, grace } = this.times;
-    const first = Math.min(window, lease);
-    return `${first} ${first + 60_000} ${this.hears} test/${this.id} ${window} ${grace} 64 2000`;
+  private async send(script: { lua: string }, values: (string | number)[]): Promise<Reply> {
+    const { window, lease } = this.times;
+    const caller = [this.id, ...this.subscribed, `test/${this.id}`, window, lease, 2_000, ''];
+    const reply = await this.redis.eval(script.lua, 3, ...this.keys, ...caller, ...values);
+    const { serverTime, grant, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
+    const { run = [], first = 0, left = 0 } = grant ?? {};
+    return { ...rest, time: Math.floor(serverTime), run: run.join(','), first, left };
   }
-
-  private async say(script: { lua: string }, caller: string, args: (string | number)[]): Promise<Reply> {
-    const raw = await this.redis.eval(script.lua, 3, ...this.keys, caller, ...args);
-    if (typeof raw === 'string') return shortReply(raw, caller.split(':')[1] ?? '');
-    const [status, micros, generation, wake, , run, first, left, ...details] = raw as unknown[];
-    return {
-      status: String(status),
-      time: Math.floor(Number(micros) / 1_000),
-      generation: Number(generation),
-      wake: Number(wake),
-      run: String(run),
-      first: Number(first),
-      left: Number(left),
-      details,
-    };
-  }
-}
-
-/** Where acquire and release have little to tell they answer by a text. */
-function shortReply(text: string, sequence: string): Reply {
-  const [status = '', micros, wake = '-1'] = text.split(' ');
-  const granted = status === 'GRANTED';
-  return {
-    status,
-    time: Math.floor(Number(micros) / 1_000),
-    generation: -1,
-    wake: Number(wake),
-    run: granted ? sequence : '',
-    first: granted ? Number(micros) : 0,
-    left: 0,
-    details: [],
-  };
 }

@@ -122,6 +122,14 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
     return new CommandFailure('none', false, new LockProtocolError(text, plain(cause)));
   }
+  const newer = /NEWER (\d+) (\d+)/.exec(message);
+  if (newer) {
+    const text =
+      `The lock was neither taken nor changed: a newer version of the library keeps it in format ${newer[1]}, and this one reads ` +
+      `formats up to ${newer[2]}. Update this application to a version that reads format ${newer[1]}; if the newer version was ` +
+      'rolled back, wait until its locks are released or their keys have expired.';
+    return new CommandFailure('none', false, new LockProtocolError(text, plain(cause), true));
+  }
   const found = KNOWN.find(({ pattern }) => pattern.test(message));
   if (found) {
     const text = `The lock store could not serve: ${found.text}. The lock was not taken.`;

@@ -1,58 +1,57 @@
 import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
+import type { RawReply } from './commands/reply.js';
 
 /** How many waiters `inspect` names; the rest is only counted. */
 export const MOST_WAITERS_SHOWN = 1_000;
 
-/** Reads the answer of the inspect script. */
-export function toSnapshot(key: string, reply: unknown): LockSnapshot {
-  const [time, holder, label, token, heldFor, leaseLeft, queueLength, entries, record] = reply as [
-    number,
-    string,
-    string,
-    number,
-    number,
-    number,
-    number,
-    string[],
-    string,
-    number,
-  ];
+type Details = readonly [
+  holder: string,
+  label: string,
+  token: number,
+  heldFor: number,
+  leaseLeft: number,
+  first: number,
+  queueLength: number,
+  /** Four a waiter: member, ticket in µs, liveness deadline in ms, record of its client. */
+  entries: readonly (string | number)[],
+];
+
+/** Reads the reply of the inspect script. */
+export function toSnapshot(key: string, { serverTime, details }: RawReply): LockSnapshot {
+  const [client, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
-    const [id = '', ticket, deadline, waiter] = entries.slice(i, i + 4);
-    const { doubted, where } = parseRecord(waiter ?? '');
+    const [member, ticket, deadline, record] = entries.slice(i, i + 4);
+    const { suspect, where } = parseRecord(String(record));
+    const id = String(member);
     waiters.push({
       id,
       client: clientOf(id),
       who: where,
-      waitingFor: Math.max(0, time - Number(ticket) / 1_000),
-      live: Number(deadline) >= time && !doubted,
+      waitingFor: Math.max(0, Math.floor(serverTime) - Number(ticket) / 1_000),
+      live: Number(deadline) >= Math.floor(serverTime) && !suspect,
     });
   }
   return {
     key,
-    // A grant that was passed on has no label before its first renewal.
-    holder:
-      holder === ''
-        ? undefined
-        : { client: holder, who: label || parseRecord(record).where, token, heldFor, leaseLeft },
+    holder: client === '' ? undefined : { client, who, token, heldFor, leaseLeft },
     waiters,
     queueLength,
   };
 }
 
 /** The first token of the present grant, by which it is ended; undefined where nothing holds the lock. */
-export function presentGrantOf(reply: unknown): number | undefined {
-  return (reply as number[])[9] || undefined;
+export function presentGrantOf({ details }: RawReply): number | undefined {
+  return (details as unknown as Details)[5] || undefined;
 }
 
-/** A member of a line is `client:number`. */
+/** A member of a line is `client:sequence`, or `client:sequence:lease` for a fixed lease. */
 function clientOf(member: string): string {
-  return member.slice(0, member.lastIndexOf(':'));
+  return member.split(':', 1)[0] ?? '';
 }
 
-/** A client's record: server, doubted since (0: not), subscribed since, generation, host/pid, window. */
-function parseRecord(record: string): { doubted: boolean; where: string } {
-  const [, doubt = '0', , , where = ''] = record.split(' ');
-  return { doubted: doubt !== '0', where };
+/** A client's record is pairs of `name=value` with spaces between them (docs/protocol.md). */
+function parseRecord(record: string): { suspect: boolean; where: string } {
+  const values = new Map(record.split(' ').map((pair) => pair.split(/=(.*)/s, 2) as [string, string]));
+  return { suspect: (values.get('suspect') ?? '0') !== '0', where: values.get('where') ?? '' };
 }

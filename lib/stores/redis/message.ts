@@ -12,10 +12,13 @@ export type Message =
   | { readonly kind: 'revoked'; readonly first: number; readonly hash: string };
 
 /** The name of the hash comes last: it begins with the key prefix, which may contain spaces. */
-const GRANTED = /^G (\S+) (\S+) (\S+) (\S+) (.*)$/s;
-const REVOKED = /^L \S+ (\S+) (.*)$/s;
+const GRANTED = /^granted (\S+) (\S+) (\S+) (\S+) (.*)$/s;
+const REVOKED = /^revoked \S+ (\S+) (.*)$/s;
 
-/** `G stamp left first run hash` or `L stamp first hash`, the stamp in µs; undefined for a ping and for any other text. */
+/**
+ * `granted <time> <ms left> <first token> <requests> <key>` or `revoked <time> <first token> <key>`, the time in µs; undefined for a
+ * ping and for any other text.
+ */
 export function parseMessage(text: string): Message | undefined {
   const granted = GRANTED.exec(text);
   if (granted) {

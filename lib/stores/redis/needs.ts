@@ -22,6 +22,7 @@ export function needs(keyPrefix: string, clientPrefix: string): Needs {
       'HSET KEY field value',
       'PEXPIRE KEY 1000',
       'HGET KEY field',
+      'HMGET KEY field',
       'HDEL KEY field',
       'HLEN KEY',
       'HSCAN KEY 0',
@@ -36,7 +37,7 @@ export function needs(keyPrefix: string, clientPrefix: string): Needs {
       'ZREM KEY member',
       'INFO server',
       `PUBSUB NUMSUB ${clientPrefix}${keyPrefix}:client:check`,
-      `PUBLISH ${clientPrefix}${keyPrefix}:client:check P`,
+      `PUBLISH ${clientPrefix}${keyPrefix}:client:check ping`,
     ],
   };
 }

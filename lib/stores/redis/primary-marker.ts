@@ -17,8 +17,6 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
  * then, that operators are warned, and that strict and other clients do not share a prefix.
  */
 export class PrimaryMarker implements Watched {
-  /** The argument that scripts of a strict client get; undefined where the client is not strict. */
-  readonly guard: string | undefined;
   private refusal: LockConfigurationError | undefined;
   private looked!: () => void;
   private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
@@ -36,9 +34,7 @@ export class PrimaryMarker implements Watched {
     /** The longest lease of a strict client, ms; undefined: not strict. */
     readonly maxLease: number | undefined,
     private readonly onWarning: (message: string) => void,
-  ) {
-    if (maxLease !== undefined) this.guard = `${Math.ceil(maxLease)} ${fullKey}`;
-  }
+  ) {}
 
   /** Why no lock may be asked for here. */
   get refused(): LockConfigurationError | undefined {
@@ -64,15 +60,15 @@ export class PrimaryMarker implements Watched {
     // A Cluster has many primaries: strict clients are refused there.
     if (this.connection.client.isCluster) return this.looked();
     try {
-      const reply = await this.connection.run(primary, [this.key], [this.guard ?? '']);
+      const reply = await this.connection.run(primary, [this.key], [this.maxLease ?? '']);
       const [status, , wait] = reply as [Status, number, number?];
       this.applyStatus(status);
       if (warnOfWaits && status === 'WAITS') this.warnOfWait(wait ?? 0);
-      if (this.guard !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
+      if (this.maxLease !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
     } catch (error) {
       const { retriable, failure } = toCommandFailure(error);
       const lasting = !retriable && failure !== 'out-of-memory';
-      if (lasting && this.guard !== undefined) this.applyStatus('UNKNOWN');
+      if (lasting && this.maxLease !== undefined) this.applyStatus('UNKNOWN');
       // After a reconnect, `connected` looks at the marker again.
       if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
     }

@@ -23,6 +23,7 @@ import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { ClientInfo } from './commands/client-info.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
+import type { RawReply } from './commands/reply.js';
 import { LineDriver } from './line-driver.js';
 import { LockLines } from './lock-lines.js';
 import { MOST_WAITERS_SHOWN, presentGrantOf, toSnapshot } from './lock-snapshot.js';
@@ -87,13 +88,11 @@ export class RedisLockStore implements LockStore {
     const self = { clientId: this.clientId, host, pid: process.pid };
     this.peers = new RedisPeers(self, channels, this.connection, this.retry, options.commandTimeout);
     this.commands = new LockCommands(
-      this.clientId,
       this.connection,
       this.retry,
       this.clocks,
-      new ClientInfo(this.subscriber, this.connection, this.timing, where),
+      new ClientInfo(this.clientId, this.subscriber, this.connection, this.timing, where, options.maxLease),
       this.timing,
-      this.marker.guard,
     );
     this.replication = options.replicas && openReplication(options, options.replicas);
     this.context = {
@@ -154,7 +153,7 @@ export class RedisLockStore implements LockStore {
     return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
   }
 
-  private look(key: string, waiters: number): Promise<unknown> {
+  private look(key: string, waiters: number): Promise<RawReply> {
     return this.ask(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
@@ -167,21 +166,25 @@ export class RedisLockStore implements LockStore {
   async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
     const keys = this.keysOf(encodeName(key));
-    // The grant is named, so that a repeated command does not end the next one too.
     const first = await this.presentToken(key, token);
     if (first === undefined) return false;
-    const reply = await this.ask(() => this.commands.forceRelease(keys, first));
+    // The grant is named, so that a repeated command does not end the next one too.
+    const named = first === 'unreadable' ? undefined : first;
+    const reply = await this.ask(() => this.commands.forceRelease(keys, named));
     // The caller may be the holder itself: its line hears it here rather than by a message.
     this.lines.find(encodeName(key))?.happens({ type: 'look' });
     return reply.status === 'forced';
   }
 
   /**
-   * The token by which scripts name the present grant. Undefined: nothing holds the lock; 0: no script can read who does.
+   * The token by which scripts name the present grant. Undefined: nothing holds the lock.
    *
    * @throws LockHolderChangedError if the holder has another token than `expected`
    */
-  private async presentToken(key: string, expected: number | undefined): Promise<number | undefined> {
+  private async presentToken(
+    key: string,
+    expected: number | undefined,
+  ): Promise<number | 'unreadable' | undefined> {
     try {
       const reply = await this.look(key, 0);
       const { holder } = toSnapshot(key, reply);
@@ -190,7 +193,7 @@ export class RedisLockStore implements LockStore {
       }
       return presentGrantOf(reply);
     } catch (error) {
-      if (error instanceof LockProtocolError && expected === undefined) return 0;
+      if (error instanceof LockProtocolError && expected === undefined) return 'unreadable';
       throw error;
     }
   }

@@ -1,162 +1,141 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
 
-const nowPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
+local client = ARGV[1]
+local FORMAT = '1'
+local RETENTION = 60000
+local LONGEST = 2 ^ 53 - 1
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
-local stampMs = string.sub(stamp, 1, 13)
-local kept = redis.call('HGET', hash, 'grant')
-local form = kept and string.byte(kept)
-local F, V, H, W, R = 70, 86, 72, 87, 82
-local clears = false`;
-
-const statePart2 = `local micros = tonumber(stamp)
+local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-local RETENTION = 60000
-local function protocolError(what)
-return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
-end
-local LONGEST = 2 ^ 53 - 1
-local function whole(text)
-local number = tonumber(text)
-return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
-end
-local client = string.match(ARGV[1], '^[^:]+')
-local holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-if kept and form ~= F and form ~= V and form ~= H and form ~= W and form ~= R then
-token = nil
-elseif form == F or form == V then
-token, done = string.match(kept, '^.(%d+) (.*)$')
-elseif form == H or form == W then
-holder, run, first, done, lease, label = string.match(kept, '^.([^:]+):(%d+) (%d+) (%S+) (%d+) (.*)$')
-since, from, token = first, first, first
-elseif form == R then
-holder, run, first, since, from, token, done, lease, label =
-string.match(kept, '^R([^:]+):(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (.*)$')
-end
-local DIGITS = 16
-local unreadable = kept and not (token and lease and #token <= DIGITS and #from <= DIGITS and #lease <= DIGITS)
-if unreadable then
-if not clears then
-return protocolError('hash ' .. hash)
-end
-holder, run, first, since, from, token, done, lease, label = '', '', '0', '0', '0', '0', '-', '0', ''
-end
-token = tonumber(token)
-local leaseEnd = math.floor(from / 1000) + lease
+local format, state, holder, token, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
+'format', 'state', 'holder', 'token', 'last-token', 'released-request'))
+if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
+return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
+end`;
+
+const changesPart2 = `local held, requests, since, leaseEnd, label, releasedToken, record = state == 'held'
+local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local PREFIX = string.match(hash, '^[^{]*')
+local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
 local function int(number)
 return string.format('%.0f', number)
 end
-local function held()
-return holder ~= ''
-end
-local function unserved()
-local _, others = string.gsub(run, ',', '')
-if others == 0 then
-return 0, 0
-end
-local named, turns = string.match(redis.call('HGET', hash, 'turn') or '', '^(%d+) (%d+)$')
-local served = named == first and math.min(tonumber(turns), others) or 0
-return others - served, served
-end
-local function heldFor()
-return held() and now - math.floor(since / 1000) or 0
-end
-local function holds(sequence)
-return holder == client and leaseEnd > now
-and string.find(',' .. run .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+local function set(...)
+return redis.call('HSET', hash, 'format', FORMAT, ...)
 end
 local function lifetime(spare)
-local needed = held() and leaseEnd > now and leaseEnd - now or 0
-if token > micros then
-needed = math.max(needed, math.ceil((token - micros) / 1000))
+local needed = held and leaseEnd > now and leaseEnd - now or 0
+if lastToken > micros then
+needed = math.max(needed, math.ceil((lastToken - micros) / 1000))
 end
 return needed + spare
 end
-local wrote = false
-local function allow()
-if not wrote then
-wrote = true
-redis.call('PEXPIRE', hash, lifetime(RETENTION))
+local function keepHash(spare)
+redis.call('PEXPIRE', hash, lifetime(spare or RETENTION))
 end
+local ended = {}
+local function grant(name, sequences, count, lease, text)
+token = lastToken < micros and stamp or int(lastToken + 1)
+lastToken = token + count - 1
+holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
+set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
+'since', string.sub(stamp, 1, 13), 'lease-end', leaseEnd, 'label', text, unpack(ended))
+keepHash()
 end
-local vacated, spare = false, RETENTION
-local function write(ms)
-if held() then
-redis.call('HSET', hash, 'grant', 'R' .. holder .. ':' .. run .. ' ' .. first .. ' ' .. since .. ' ' .. from .. ' '
-.. int(token) .. ' ' .. done .. ' ' .. lease .. ' ' .. label)
-else
-redis.call('HSET', hash, 'grant', 'V' .. int(token) .. ' ' .. done)
-end
-redis.call('PEXPIRE', hash, lifetime(ms))
-end
-local function grant(name, ids, count, duration, ms, text)
-local byClock = token < micros
-first = byClock and stamp or int(token + 1)
-token = first + count - 1
-holder, run, since, from, lease, label = name, ids, stamp, stamp, duration, text
-leaseEnd = now + lease
-vacated = false
-if byClock and count == 1 then
-redis.call('HSET', hash, 'grant', 'W' .. name .. ':' .. ids .. ' ' .. stamp .. ' ' .. done .. ' ' .. lease .. ' ' .. text)
-redis.call('PEXPIRE', hash, ms)
-else
-write(RETENTION)
+local function keepFree(spare)
+held = false
+keepHash(spare)
+if state == 'held' then
+set('state', 'free', 'last-token', lastToken, unpack(ended))
 end
 end
 local outbox = {}
-local function finish()
-if vacated then
-allow()
-write(spare)
-end
+local askAgainAt
+local function reply(status, ...)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
-end
-local askAgainAt
-local record
-local function readRecord()
-if record == nil then
-record = redis.call('HGET', hash, 'c:' .. client)
-end
-return record
-end
-local function answer(status, a, b, c)
-finish()
 local wake = -1
-local owed = askAgainAt and 1 or 0
 if askAgainAt then
 wake = math.max(0, askAgainAt - now)
-elseif held() then
+elseif held then
 wake = math.max(0, leaseEnd - now)
 end
-local text = readRecord()
-local generation = text and tonumber(string.match(text, '^%S+ %d+ %d+ (%d+)')) or 0
-if holder == client and leaseEnd > now then
-return { status, micros, generation, wake, owed, run, tonumber(first), leaseEnd - now, a, b, c }
+local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
+if held and holder == client and leaseEnd > now then
+return { status, micros, requests, tonumber(token), leaseEnd - now, wake, askAgainAt and 1 or 0, generation, ... }
 end
-return { status, micros, generation, wake, owed, '', 0, 0, a, b, c }
+return { status, micros, '', 0, 0, wake, askAgainAt and 1 or 0, generation, ... }
+end`;
+
+const grantPart2 = `local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
+return protocolError('arguments of the command')
+end
+requests, since, leaseEnd, label, releasedToken, record = unpack(redis.call('HMGET', hash,
+'requests', 'since', 'lease-end', 'label', 'released-token', 'client:' .. client))
+since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
+local readable = format == FORMAT or not format and not state
+if state then
+readable = readable and lastToken and (state == 'free'
+or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
+end
+if not readable then
+if ARGV[9] ~= 'unreadable' then
+return protocolError('hash ' .. hash)
+end
+state, lastToken = false, 0
+end
+held = state == 'held'
+lastToken = lastToken or 0
+local function memberOf(sequence, fixedLease)
+return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
+end
+local function isRun()
+return held and string.find(requests, ',', 1, true) ~= nil
+end
+local function unserved()
+if not isRun() then
+return 0, 0
+end
+local _, others = string.gsub(requests, ',', '')
+local served = math.min(whole(redis.call('HGET', hash, 'served')) or 0, others)
+return others - served, served
+end
+local function contains(list, sequence)
+return string.find(',' .. list .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function holds(sequence)
+return held and holder == client and leaseEnd > now and contains(requests, sequence)
 end`;
 
 const primaryPart1 = `local MARKER_LIFE = 3600000
 local function markerLife(lease)
 return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
 end
-local mayGrant, grantableAt, trouble
-if guard then
-mayGrant = function()
-if not grantableAt then
-local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
+local grantableAt, trouble
+local function mayGrant()
+if not strict or grantableAt then
+return not strict or now >= grantableAt
+end
+grantableAt = math.huge
 local info = redis.pcall('INFO', 'server')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
 local known = redis.pcall('HGET', marker, 'id')
-grantableAt = math.huge
 if not id or type(known) == 'table' then
 trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
+local lease = math.max(strict, tonumber(longest) or 0)
 local isNew = known ~= id or not tonumber(since)
 if isNew then
 since = now
@@ -170,65 +149,101 @@ end
 redis.call('PEXPIRE', marker, markerLife(lease))
 end
 grantableAt = since + lease
-end
 return now >= grantableAt
-end
 end`;
 
-const recordsPart1 = `local FIRST, FIRST_TTL, HEARD, heardForMs, WHERE, WINDOW, GRACE, MAX_RUN, REST =
-string.match(terms, '^(%d+) (%d+) (%S+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
-if not REST or #FIRST_TTL > DIGITS or #WINDOW > DIGITS or #REST > DIGITS then
-return protocolError('arguments of the command')
+const handoffPart2 = `local function recordOf(name)
+if name == client and record ~= nil then
+return record
 end
-WINDOW, GRACE = tonumber(WINDOW), tonumber(GRACE)
-local OWNER = WHERE .. ' ' .. WINDOW
-local STALE = 16
+return redis.call('HGET', hash, 'client:' .. name)
+end
+local function valueOf(text, name)
+return text and string.match(text, name .. '=(%S*)')
+end
+local function listeners(name)
+local answer = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+return type(answer) == 'table' and not answer.err and tonumber(answer[2]) or nil
+end
+local function nameOf(member)
+return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
+local MAX_RUN = 64
+local function leaveToExpire()
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
+end
+local function give(name, rank, head, behind, text)
+local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
+local count, tickets = 1, nil
+if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+tickets = members[2]
+for i = 3, #members, 2 do
+local owner, sequence = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = count + 1
+sequences = sequences .. ',' .. sequence
+tickets = tickets .. ',' .. members[i + 1]
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+grant(name, sequences, count, lease, valueOf(text, 'where') or '')
+if tickets then
+set('tickets', tickets, 'served', 0)
+end
+if not behind or tickets then
+leaveToExpire()
+end
+if name ~= client then
+local channel = CHANNEL .. name
+outbox[#outbox + 1] = { channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. token .. ' ' .. sequences .. ' ' .. hash }
+end
+end
+local function passToHead()
+local head, behind = unpack(redis.call('ZRANGE', queue, 0, 1))
+local name = head and nameOf(head)
+local text = name and recordOf(name)
+local server, suspect = string.match(text or '', 'server=(%S+) subscribed=%d+ suspect=(%d+)')
+local deadline = suspect == '0' and tonumber(redis.call('ZSCORE', clients, name) or nil)
+local live = deadline and deadline >= now and (server == '-' or (listeners(name) or 0) > 0)
+if live then
+give(name, 0, head, behind, text)
+end
+return live
+end`;
+
+const clientsPart3 = `local STALE = 16
 local ORPHANS = 64
-local FIELDS = 5
+local FIELDS = 15
 local FRESH = 0.9
-local callerSpoke, callerWasInTouch = false, false
-local function keep(key, ttl)
-local size = redis.pcall('ZCARD', key)
-if type(size) == 'number' and size > 0 then
-redis.call('PEXPIRE', key, ttl)
-end
-end
+local GRACE = 250
+local callerMarked, callerWasInTouch = false, false
 local function keepLine()
-local latest = redis.call('ZREVRANGE', clients, '0', '0', 'WITHSCORES')[2] or stampMs
+local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
 local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
-keep(queue, ttl)
-keep(clients, ttl)
-end
-local function crowd()
-if form == F or form == H then
-redis.call('HSET', hash, 'grant', (form == F and 'V' or 'W') .. string.sub(kept, 2))
-end
+redis.call('PEXPIRE', queue, ttl)
+redis.call('PEXPIRE', clients, ttl)
 end
 local function lastTicket()
-return tonumber(redis.call('HGET', hash, 'ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
+return tonumber(redis.call('HGET', hash, 'last-ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
-local function parse(text)
-if not text then
-return nil
-end
-local heard, doubt, since, generation, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.*)$')
-return tonumber(generation), heard, tonumber(since), tonumber(doubt), owner
-end
-local function recordOf(name)
-if name == client then
-return readRecord()
-end
-return redis.call('HGET', hash, 'c:' .. name)
-end
-local function note(name, generation, heard, since, doubt, owner)
-local text = heard .. ' ' .. int(doubt) .. ' ' .. int(since) .. ' ' .. int(generation) .. ' ' .. owner
-redis.call('HSET', hash, 'c:' .. name, text)
+local function writeRecord(name, text)
+set('client:' .. name, text)
 if name == client then
 record = text
 end
+return text
+end
+local function change(name, text, value, number)
+return writeRecord(name, (string.gsub(text, value .. '=%d+', value .. '=' .. int(number))))
 end
 local function forget(name)
-redis.call('HDEL', hash, 'c:' .. name)
+redis.call('HDEL', hash, 'client:' .. name)
 if name == client then
 record = false
 end
@@ -236,7 +251,7 @@ end
 local graceUntil
 local function inGrace()
 if not graceUntil then
-graceUntil = whole(redis.call('HGET', hash, 'grace')) or 0
+graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
 local newest = 0
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
@@ -246,63 +261,66 @@ end
 end
 if not callerWasInTouch and newest < now and newest > graceUntil then
 graceUntil = now + WINDOW
-redis.call('HSET', hash, 'grace', graceUntil)
-redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
+set('grace-until', graceUntil)
+keepHash(WINDOW + RETENTION)
 end
 end
 return now <= graceUntil
 end
-local function speak(begins, wholly)
-local since = now - tonumber(heardForMs)
-local deadline = redis.call('ZSCORE', clients, client)
-callerSpoke = true
-callerWasInTouch = deadline and tonumber(deadline) >= now
+local function sweep()
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)) do
+redis.call('HDEL', hash, 'client:' .. name)
+redis.call('ZREM', clients, name)
+end
+if redis.call('HLEN', hash) > FIELDS + redis.call('ZCARD', clients) then
+local found = redis.call('HSCAN', hash, time[2], 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
+for i = 1, #found, 2 do
+local name = string.sub(found[i], 8)
+if not (held and name == holder) and name ~= client and not redis.call('ZSCORE', clients, name) then
+redis.call('HDEL', hash, found[i])
+end
+end
+end
+end
+local function markAlive(wholly)
+local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
+callerMarked = true
+callerWasInTouch = deadline and deadline >= now
 if deadline and not callerWasInTouch then
 inGrace()
 end
-local generation, heardBefore, sinceBefore, doubt = parse(readRecord())
+local generation = valueOf(record, 'generation')
 local known = generation and deadline
 if not known then
-generation = micros
-local stale = redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)
-for _, name in ipairs(stale) do
-redis.call('HDEL', hash, 'c:' .. name)
-redis.call('ZREM', clients, name)
+generation = stamp
+sweep()
 end
-local size = begins and redis.pcall('HLEN', hash)
-if type(size) == 'number' and size > FIELDS + redis.call('ZCARD', clients) then
-local found = redis.pcall('HSCAN', hash, time[2], 'MATCH', 'c:*', 'COUNT', ORPHANS)[2] or {}
-for i = 1, #found, 2 do
-local name = string.sub(found[i], 3)
-if name ~= holder and name ~= client and not redis.call('ZSCORE', clients, name) then
-redis.call('HDEL', hash, 'c:' .. name)
-end
-end
-end
-note(client, generation, HEARD, since, 0, OWNER)
-redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
-elseif HEARD ~= heardBefore or doubt ~= 0 or math.abs(since - sinceBefore) > GRACE / 2 then
-note(client, generation, HEARD, since, 0, OWNER)
+local subscribed = now - tonumber(ARGV[3])
+local same = known and valueOf(record, 'server') == ARGV[2] and valueOf(record, 'suspect') == '0'
+and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
+if not same then
+writeRecord(client, 'generation=' .. generation .. ' server=' .. ARGV[2] .. ' subscribed=' .. int(subscribed)
+.. ' suspect=0 window=' .. ARGV[5] .. ' reads=' .. FORMAT .. ' where=' .. ARGV[4])
+keepHash(WINDOW + RETENTION)
 end
 local left = known and deadline - now or 0
 if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
 redis.call('ZADD', clients, now + WINDOW, client)
-if not begins then
 keepLine()
 end
 end
+local function enqueue(entries, last)
+local wasEmpty = redis.call('ZCARD', queue) == 0
+local added = redis.call('ZADD', queue, unpack(entries))
+if wasEmpty then
+keepLine()
+end
+set('last-ticket', last, 'last-token', lastToken)
+keepHash(WINDOW + RETENTION)
+return added
 end`;
 
-const linePart3 = `local SWEEP = 1000
-local FEW = 8
-local CHANNEL = string.match(hash, '^[^{]*') .. 'client:'
-local function listeners(name)
-local reply = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
-if type(reply) ~= 'table' or reply.err then
-return nil
-end
-return tonumber(reply[2])
-end
+const livenessPart2 = `local LIVE, SUSPECT, DEAD = 1, 2, 3
 local serverId
 local function isThisServer(id)
 if serverId == nil then
@@ -311,468 +329,327 @@ serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or fals
 end
 return serverId == id
 end
-local LIVE, DOUBTFUL, DEAD = 1, 2, 3
-local function nameOf(member)
-return string.match(member, '^([^:]+):%d+:?%d*$') or ''
-end
-local function judge(name)
-if name == '' then
-return DEAD
-end
-local deadline = redis.call('ZSCORE', clients, name)
+local function look(name)
+local text = recordOf(name)
+local deadline = tonumber(redis.call('ZSCORE', clients, name) or nil)
 if not deadline then
-local _, heard, since, doubt, owner = parse(recordOf(name))
-if not heard then
-return DEAD
+if not text then
+return { verdict = DEAD }
 end
-allow()
 deadline = now + WINDOW
 redis.call('ZADD', clients, deadline, name)
 keepLine()
-note(name, micros, heard, since, doubt, owner)
+text = change(name, text, 'generation', micros)
 end
-deadline = tonumber(deadline)
-if deadline < now then
-allow()
-if deadline == 0 or not inGrace() then
-return DEAD
+if deadline < now and (deadline == 0 or not inGrace()) then
+return { verdict = DEAD }
 end
-end
-local text = recordOf(name)
-if not text or string.byte(text) == 45 then
-return LIVE
+local server, suspect = valueOf(text, 'server'), tonumber(valueOf(text, 'suspect'))
+if not suspect or server == '-' then
+return { verdict = LIVE, record = text }
 end
 local count = listeners(name)
-local undoubted = string.find(text, '^%S+ 0 ')
-if undoubted and count and count > 0 then
-return LIVE, nil, nil, text
+if count ~= 0 or not isThisServer(server) then
+if suspect ~= 0 then
+text = change(name, text, 'suspect', 0)
 end
-local generation, heard, since, doubt, owner = parse(text)
-if not generation then
-return LIVE
+return { verdict = LIVE, record = text, subscribed = tonumber(valueOf(text, 'subscribed')) }
 end
-if count == nil or count > 0 or not isThisServer(heard) then
-if doubt ~= 0 then
-allow()
-note(name, generation, heard, since, 0, owner)
+if callerMarked and name == client then
+return { verdict = LIVE, record = text }
 end
-return LIVE, nil, nil, text
+if suspect == 0 then
+suspect = micros
+change(name, text, 'suspect', suspect)
 end
-if callerSpoke and name == client then
-return LIVE
+if micros - suspect >= GRACE * 1000 then
+return { verdict = DEAD }
 end
-if doubt == 0 then
-doubt = micros
-allow()
-note(name, generation, heard, since, doubt, owner)
+return { verdict = SUSPECT, suspectSince = suspect, markedAt = deadline - (tonumber(valueOf(text, 'window')) or WINDOW) }
 end
-if micros - doubt >= GRACE * 1000 then
-return DEAD
-end
-return DOUBTFUL, doubt, deadline - string.match(owner, '%d+$')
+local verdicts = {}
+local function judge(name)
+verdicts[name] = verdicts[name] or look(name)
+return verdicts[name]
 end
 local function drop(members)
 if #members == 0 then
 return
 end
-wrote = true
 redis.call('ZREM', queue, unpack(members))
-local seen = {}
+leaveToExpire()
+local dropped = {}
 for _, member in ipairs(members) do
 local name = nameOf(member)
-if name ~= '' and not seen[name] then
-seen[name] = true
+if name ~= '' and not dropped[name] then
+dropped[name] = true
 forget(name)
 redis.call('ZADD', clients, 'XX', 0, name)
 end
 end
 end
-local function give(name, rank, head, behind)
-local sequence, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
-local ids, count, duration, ms, places = sequence, 1, FIRST, FIRST_TTL, nil
-if fixed ~= '' then
-if tonumber(fixed) < tonumber(FIRST) then
-duration, ms = fixed, fixed + RETENTION
-end
-elseif behind and string.match(behind, '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
-places = members[2] .. ' ' .. members[1]
-ids = { sequence }
-for i = 3, #members, 2 do
-local owner, id = string.match(members[i], '^([^:]+):(%d+)$')
-if owner ~= name then
-break
-end
-count = count + 1
-ids[count] = id
-places = places .. ' ' .. members[i + 1] .. ' ' .. members[i]
-end
-ids = table.concat(ids, ',')
-end
-wrote = true
-redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-grant(name, ids, count, duration, ms, '')
-if places then
-redis.call('HSET', hash, 'places', first .. ' ' .. places)
-end
-if (not behind or places) and redis.call('ZCARD', queue) == 0 then
-keep(clients, REST)
-end
-if name ~= client then
-outbox[#outbox + 1] = {
-CHANNEL .. name,
-'G ' .. stamp .. ' ' .. duration .. ' ' .. first .. ' ' .. ids .. ' ' .. hash
-}
-end
-end
-local function walk(visit)
-local verdicts = {}
-local rank, looked, chunk = 0, 0, 2
-while looked < SWEEP do
-local members = redis.call('ZRANGE', queue, rank, rank + chunk - 1)
+local FEW = 8
+local function prune(length)
 local dead = {}
-for i, member in ipairs(members) do
-local name = nameOf(member)
-if not verdicts[name] then
-local verdict, doubted, spoke, text = judge(name)
-verdicts[name] = { name = name, verdict = verdict, doubted = doubted, spoke = spoke, record = text }
-end
-if verdicts[name].verdict == DEAD then
+local from = micros % math.max(1, length - FEW + 1)
+for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
+if judge(nameOf(member)).verdict == DEAD then
 dead[#dead + 1] = member
-else
+end
+end
 drop(dead)
-dead = {}
-local behind = members[i + 1] or redis.call('ZRANGE', queue, rank + 1, rank + 1)[1]
-if visit(verdicts[name], rank, member, behind) then
+return #dead
+end`;
+
+const linePart3 = `redis.call('ZCARD', clients)
+local SWEEP = 1000
+local STEP = 100
+local function mayPass(member, subscribed, suspectSince, markedAt)
+return subscribed and tonumber(redis.call('ZSCORE', queue, member)) < suspectSince
+and (subscribed < markedAt or now - subscribed >= GRACE)
+end
+local function pass()
+if not mayGrant() then
+askAgainAt = math.min(grantableAt, now + WINDOW)
 return
 end
+if passToHead() then
+return
+end
+local rank, looked = 0, 0
+local suspectSince, markedAt
+while looked < SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
+local dead = {}
+for _, member in ipairs(members) do
+local name = nameOf(member)
+local one = judge(name)
+if one.verdict == DEAD then
+dead[#dead + 1] = member
+elseif one.verdict == SUSPECT then
 rank = rank + 1
+suspectSince = math.min(suspectSince or one.suspectSince, one.suspectSince)
+markedAt = math.min(markedAt or one.markedAt, one.markedAt)
+askAgainAt = math.ceil(suspectSince / 1000) + GRACE
+else
+drop(dead)
+if not suspectSince or mayPass(member, one.subscribed, suspectSince, markedAt) then
+askAgainAt = nil
+give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
+end
+return
 end
 end
 drop(dead)
 looked = looked + #members
-if #members < chunk then
+if #members < STEP then
 return
 end
-chunk = 100
 end
 askAgainAt = now
 end
-local function pass()
-if guard and not mayGrant() then
-askAgainAt = math.min(grantableAt, now + WINDOW)
-return
-end
-local doubted, spoke
-walk(function(seen, rank, member, behind)
-if seen.verdict == DOUBTFUL then
-doubted = math.min(doubted or seen.doubted, seen.doubted)
-spoke = math.min(spoke or seen.spoke, seen.spoke)
-askAgainAt = math.ceil(doubted / 1000) + GRACE
-return false
-end
-if doubted then
-local late = tonumber(redis.call('ZSCORE', queue, member)) >= doubted
-local _, _, since = parse(seen.record)
-since = since or now
-if late or (since >= spoke and now - since < GRACE) then
-return true
-end
-end
-askAgainAt = nil
-give(seen.name, rank, member, behind)
-return true
-end)
-end
-local function prune()
-local from = micros % math.max(1, redis.call('ZCARD', queue) - FEW + 1)
-local verdicts, dead = {}, {}
-for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
-local name = nameOf(member)
-verdicts[name] = verdicts[name] or judge(name)
-if verdicts[name] == DEAD then
-dead[#dead + 1] = member
-end
-end
-drop(dead)
-end
-local function putBack(unserved)
-local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
-if named ~= first then
-return
-end
-for ticket, member, sequence in string.gmatch(places, '(%d+) ([^: ]+:(%d+))') do
-if unserved(sequence) then
-redis.call('ZADD', queue, ticket, member)
+local function requeue(list)
+local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
+for sequence in string.gmatch(requests, '%d+') do
+local ticket = nextTicket()
+if ticket and contains(list, sequence) then
+redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)
 end
 end
 keepLine()
 end
-local function putBackAllButFirst()
-local head = string.match(run, '^%d+')
-putBack(function(sequence)
-return sequence ~= head
-end)
+local function takeAway(keepsPlaces)
+if keepsPlaces then
+requeue(string.match(requests, ',(.*)') or '')
 end
-local function vacate()
 forget(holder)
-holder, run, vacated = '', '', true
+held = false
 end
 local function lapse()
-if string.find(run, ',', 1, true) then
-local _, heard = parse(recordOf(holder))
-if holder == client or listeners(holder) ~= 0 or not isThisServer(heard) then
-putBackAllButFirst()
-end
-end
-vacate()
+takeAway(isRun()
+and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
 end
 local function settle()
-if held() and leaseEnd <= now then
+if held and leaseEnd <= now then
 lapse()
 end
-if held() then
+if held then
 return
 end
 if redis.call('ZCARD', queue) > 0 then
 pass()
 end
-if not held() and redis.call('ZCARD', queue) == 0 then
-spare = tonumber(REST)
-redis.call('PEXPIRE', hash, lifetime(spare))
-keep(clients, REST)
+if held then
+return
 end
+if redis.call('ZCARD', queue) == 0 then
+keepFree(REST)
+elseif state == 'held' then
+keepFree(RETENTION)
 end
-local function whoHolds()
-if not held() then
-return ''
-end
-if label ~= '' then
-return label
-end
-local _, _, _, _, owner = parse(redis.call('HGET', hash, 'c:' .. holder))
-return owner and string.match(owner, '^%S+') or ''
 end`;
 
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '00dfc659bd9619f12c4ec532689cd6064270e182',
-  lua: [nowPart1, `local me = ARGV[1]
-local expired = stampMs > ARGV[2]
-local guard = ARGV[6]
-local alone = form == F or not kept and redis.call('ZCARD', queue) == 0
-if alone and not expired and not guard and string.sub(ARGV[5], 1, 16) < stamp then
-local last, done = '', '-'
-if kept then
-last, done = string.match(kept, '^F(%d+) (.*)$')
-end
-local life = tonumber(ARGV[4])
-local legible = last and life and life >= 60000 and life <= 9007199254740991 and life % 1 == 0
-if legible and last < stamp and string.sub(done, -#me) ~= me then
-redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
-redis.call('PEXPIRE', hash, ARGV[4])
-return 'GRANTED ' .. stamp
-end
-end`, statePart2, `local sequence = string.match(me, '%d+$')
-if expired then
-return answer('EXPIRED')
+  sha1: 'c65f30f6dfb0a5c641406684ac3679dacb9d3a1e',
+  lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
+local me = client .. ':' .. sequence
+local lease = tonumber(fixed == '' and ARGV[6] or fixed)
+if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
+and lease and lease >= 0 and lease <= LONGEST - micros and lease % 1 == 0 and (format == FORMAT or not (format or state))
+and math.max(tonumber(lastToken) or state and LONGEST or 0, tonumber(ARGV[13]) or LONGEST) < micros
+and redis.call('ZCARD', queue) == 0 then
+redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
+'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', now + lease, 'label', text)
+redis.call('PEXPIRE', hash, lease + RETENTION)
+return { 'GRANTED', micros, sequence, micros, lease }
+end`, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+return reply('EXPIRED')
 end
 if holds(sequence) then
-return answer('GRANTED')
+return reply('GRANTED')
 end
-if string.sub(done, -#me) == me then
-return answer('DONE')
+if releasedRequest == me then
+return reply('DONE')
+end
+lease = fixed == '' and LEASE or whole(fixed)
+local seen, maxQueue, ownTicket = whole(ARGV[13]), tonumber(ARGV[14] or -1), whole(ARGV[15] or 0)
+if not (lease and seen and ownTicket and maxQueue) then
+return protocolError('arguments of the command')
+end
+lastToken = math.max(lastToken, seen)`, primaryPart1, `local function take()
+grant(client, sequence, 1, lease, text)
+return reply('GRANTED')
 end
 local waiting = redis.call('ZCARD', queue)
-local free = not held() or leaseEnd <= now
-local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
-if not terms or #seen > DIGITS or #ownTicket > DIGITS or fixed ~= '-' and not whole(fixed) then
-return protocolError('arguments of the command')
-end
-seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
-local raised = seen > token
-token = math.max(token, seen)`, primaryPart1, `local take = free and function()
-local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
-if not whole(duration) or not whole(ARGV[4]) then
-return protocolError('arguments of the command')
-end
-grant(client, sequence, 1, duration, ARGV[4], text)
-return answer('GRANTED')
-end
-if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
-if held() then
-redis.call('HDEL', hash, 'c:' .. holder)
+local free = not held or leaseEnd <= now
+if free and waiting == 0 and not isRun() and mayGrant() then
+if held then
+redis.call('HDEL', hash, 'client:' .. holder)
 end
 return take()
-end`, recordsPart1, `local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = waiting > 0 and tonumber(redis.call('ZSCORE', queue, member) or nil)
-local newcomer = not ticket and ownTicket == 0
-local function join()
-speak(waiting == 0)
+end`, handoffPart2, clientsPart3, livenessPart2, linePart3, `if free then
+keepHash()
+end
+if ARGV[16] == 'try' then
+if free then
+settle()
+if not held and not askAgainAt and mayGrant() then
+return take()
+end
+end
+return reply('BUSY', held and label or '', held and now - since or 0)
+end
+local member = memberOf(sequence, fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+if not ticket and ownTicket == 0 and maxQueue >= 0 then
+local inRun = free and 0 or unserved()
+if waiting + inRun >= maxQueue then
+waiting = waiting - prune(waiting)
+if waiting + inRun >= maxQueue then
+return reply('FULL', waiting + inRun)
+end
+end
+end
+markAlive()
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
 local last = lastTicket()
-local text
-if ownTicket > 0 then
-ticket, text = ownTicket, int(ownTicket)
-elseif last < micros then
-ticket, text = micros, stamp
-else
-ticket, text = last + 1, int(last + 1)
+ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+enqueue({ ticket, member }, math.max(last, ticket))
 end
-crowd()
-redis.call('ZADD', queue, text, member)
-if waiting == 0 then
-local ttl = int(WINDOW + RETENTION)
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
-end
-if ticket > last then
-redis.call('HSET', hash, 'ticket', text)
-end
-if raised then
-write(RETENTION)
-end
-end
-end
-local function queued()
-local before = newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0
-return answer('QUEUED', ticket, before + unserved())
-end
-local inRun = not free and maxQueue >= 0 and unserved() or 0
-local crowded = newcomer and maxQueue >= 0 and waiting + inRun >= maxQueue
-if mode == 'wait' and not free and not crowded then
-join()
-return queued()
-end`, linePart3, `if mode == 'try' then
-if free then
-allow()
-settle()
-if not held() and not askAgainAt and (not guard or mayGrant()) then
-return take()
-end
-end
-return answer('BUSY', whoHolds(), heldFor())
-end
-if crowded then
-prune()
-waiting = redis.call('ZCARD', queue)
-if waiting + inRun >= maxQueue then
-return answer('FULL', waiting + inRun)
-end
-end
-if free then
-allow()
-end
-join()
 if free then
 settle()
 if holds(sequence) then
-return answer('GRANTED')
+return reply('GRANTED')
 end
 end
-return queued()`].join('\n'),
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`].join('\n'),
 } as const;
 
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '868d698de63220f9b8f5186b79477babe5d6d096',
-  lua: [nowPart1, `clears = ARGV[2] == '0'`, statePart2, `local terms, guard = ARGV[3], ARGV[4]`, recordsPart1, primaryPart1, linePart3, `local status = 'FREE'
-if unreadable then
+  sha1: 'f1fe3093950a336f8aa5026e39fccfd84800b488',
+  lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+if not readable then
 status = 'FORCED'
-allow()
-redis.call('HDEL', hash, 'grant')
-elseif done == ARGV[2] .. ':forced' then
+keepHash()
+redis.call('HDEL', hash, 'format', 'state', 'last-token')
+elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then
 status = 'FORCED'
-elseif held() and leaseEnd > now and first == ARGV[2] then
+elseif held and leaseEnd > now and token == ARGV[9] then
 status = 'FORCED'
-outbox[1] = { CHANNEL .. holder, 'L ' .. stamp .. ' ' .. first .. ' ' .. hash }
-allow()
-putBackAllButFirst()
-done = first .. ':forced'
-vacate()
+outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
+keepHash()
+ended = { 'released-token', token, 'released-request', 'forced' }
+takeAway(true)
 end
 settle()
-return answer(status)`].join('\n'),
+return reply(status)`].join('\n'),
 } as const;
 
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '1bc9fa49dda11c1b51b1ae2f0d7a2e62fb844f75',
-  lua: [nowPart1, statePart2, `if now > tonumber(ARGV[2]) then
-return answer('EXPIRED')
+  sha1: 'f90f4dd27f20c0c0c880f19e2609a0eac0380114',
+  lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+return reply('EXPIRED')
 end
-if not whole(ARGV[5]) then
+local lease = ARGV[11] == '' and LEASE or whole(ARGV[11])
+if not lease then
 return protocolError('arguments of the command')
+end`, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `keepHash(WINDOW + RETENTION)
+local oldest = memberOf(ARGV[15], ARGV[16])
+if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
+grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[4])
 end
-local terms, guard = ARGV[11], ARGV[13]`, recordsPart1, primaryPart1, linePart3, `wrote = true
-redis.call('PEXPIRE', hash, lifetime(WINDOW + RETENTION))
-if holder == client and leaseEnd <= now and client .. ':' .. run == ARGV[9] and (not guard or mayGrant()) then
-grant(client, run, 1, FIRST, FIRST_TTL, '')
-end
-if ARGV[7] == 'waiting' then
-if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, ARGV[9]) and not holds(ARGV[8]) then
+if ARGV[14] == 'waiting' then
+if ARGV[15] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[15]) then
 forget(client)
 end
-speak(false, true)
+markAlive(true)
 end
 local status = 'GONE'
-if held() and holder == client and first == ARGV[3] and leaseEnd > now then
+if held and holder == client and token == ARGV[10] and leaseEnd > now then
 status = 'RENEWED'
-local start = ARGV[4] == 'fixed' and since or stamp
-local ends = math.floor(start / 1000) + ARGV[5]
-if ends >= leaseEnd then
-from, lease, leaseEnd = start, ARGV[5], ends
-end
-label = ARGV[6]
-if string.find(run, ',', 1, true) then
-redis.call('HSET', hash, 'turn', first .. ' ' .. ARGV[12])
-end
-write(WINDOW + RETENTION)
+leaseEnd = math.max(leaseEnd, math.min((ARGV[11] == '' and now or since) + lease, LONGEST))
+set('lease-end', leaseEnd, 'label', ARGV[12], 'served', ARGV[13])
+keepHash(WINDOW + RETENTION)
 else
 settle()
 end
-local heardBy = listeners(client)
-if ARGV[10] == 'ping' then
-outbox[#outbox + 1] = { CHANNEL .. client, 'P' }
+if ARGV[17] == 'ping' then
+outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
-if status == 'RENEWED' and ARGV[7] == 'idle' then
-finish()
-return 'RENEWED ' .. stamp .. ' ' .. leaseEnd - now .. ' ' .. (heardBy or -1)
-end
-return answer(status, heardBy or -1)`].join('\n'),
+return reply(status, listeners(client) or -1)`].join('\n'),
 } as const;
 
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '6dcd7e3ab2ad6877642273500fb7f087db97ed1f',
-  lua: [nowPart1, statePart2, `local waiters = {}
-local records = {}
-local function show(member, ticket)
+  sha1: '541c5904de14f87d2018a49684bf60b968fb600b',
+  lua: [lockPart1, changesPart2, grantPart2, `local waiters, known = {}, {}
+local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
-if not records[name] then
-records[name] = { redis.call('ZSCORE', clients, name) or '0', redis.call('HGET', hash, 'c:' .. name) or '' }
+known[name] = known[name]
+or { redis.call('ZSCORE', clients, name) or '0', redis.call('HGET', hash, 'client:' .. name) or '' }
+for _, value in ipairs({ member, ticket, deadline or known[name][1], known[name][2] }) do
+waiters[#waiters + 1] = value
 end
-waiters[#waiters + 1] = member
-waiters[#waiters + 1] = ticket
-waiters[#waiters + 1] = records[name][1]
-waiters[#waiters + 1] = records[name][2]
 end
-local busy = held() and leaseEnd > now
-local most, length, served = tonumber(ARGV[2]), redis.call('ZCARD', queue), 0
-if busy then
+local most, length, served = tonumber(ARGV[9]), redis.call('ZCARD', queue), 0
+held = held and leaseEnd > now
+if isRun() then
 local behind
 behind, served = unserved()
 length = length + behind
-local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+local nextTicket = string.gmatch(redis.call('HGET', hash, 'tickets') or '', '%d+')
 local place = -served
-for ticket, member in string.gmatch(named == first and places or '', '(%d+) (%S+)') do
-if place > 0 and place <= most then
-show(member, ticket)
-waiters[#waiters - 1] = now
+for sequence in string.gmatch(requests, '%d+') do
+local ticket = nextTicket()
+if ticket and place > 0 and place <= most then
+show(holder .. ':' .. sequence, ticket, now)
 end
 place = place + 1
 end
@@ -782,145 +659,104 @@ local members = left > 0 and redis.call('ZRANGE', queue, 0, left - 1, 'WITHSCORE
 for i = 1, #members, 2 do
 show(members[i], members[i + 1])
 end
-if busy then
-local known = redis.call('HGET', hash, 'c:' .. holder) or ''
-return { now, holder, label, first + served, heldFor(), leaseEnd - now, length, waiters, known, tonumber(first) }
+if held then
+return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return { now, '', '', 0, 0, 0, length, waiters, '', 0 }`].join('\n'),
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 } as const;
 
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'a987025af29364c0c400187570f5a6a9a227c56e',
-  lua: [nowPart1, statePart2, `local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
-if now > tonumber(ARGV[4]) then
-return answer('EXPIRED')
+  sha1: 'f9709bb1b88f36e8061b435331298f19dcb73784',
+  lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+return reply('EXPIRED')
 end
-local terms, guard = ARGV[6], ARGV[7]`, recordsPart1, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
-local free = not held() or leaseEnd <= now
+local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
+if not (sequence and count and seen) then
+return protocolError('arguments of the command')
+end`, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
+local before = waiting + unserved()
+local free = not held or leaseEnd <= now
 if free and waiting > 0 then
-allow()
+keepHash()
 end
-speak(waiting == 0)
+markAlive()
 local ticket = math.max(lastTicket() + 1, micros)
-local entries = {}
-crowd()
+local entries = { 'NX' }
 for i = 0, count - 1 do
 if not holds(sequence + i) then
-entries[#entries + 1] = int(ticket + i)
-entries[#entries + 1] = client .. ':' .. sequence + i
+entries[#entries + 1] = ticket + i
+entries[#entries + 1] = client .. ':' .. int(sequence + i)
 end
 end
-local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
-if waiting == 0 and added > 0 then
-local ttl = int(WINDOW + RETENTION)
-redis.call('PEXPIRE', queue, ttl)
-redis.call('PEXPIRE', clients, ttl)
-end
-redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
-local seen = tonumber(ARGV[5])
-if seen > token then
-token = seen
-write(RETENTION)
-end
-local before = waiting + unserved()
+lastToken = math.max(lastToken, seen)
+local added = #entries > 1 and enqueue(entries, ticket + count - 1) or 0
 if free then
 settle()
 end
-return answer(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'),
+return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'),
 } as const;
 
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '77cc8c1530ea614eb5c513126b6036e9dcc0a5fe',
-  lua: [nowPart1, statePart2, `local terms, guard = ARGV[4], ARGV[5]`, recordsPart1, primaryPart1, linePart3, `local rank = redis.call('ZRANK', queue, ARGV[2])
-local before = unserved()
-wrote = true
-redis.call('ZREM', queue, ARGV[2])
-if ARGV[3] == 'waiting' then
-speak()
+  sha1: '07b831557fb6bcb6833bb7b98a9fad65cea841ba',
+  lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
+local rank, before = redis.call('ZRANK', queue, member), unserved()
+redis.call('ZREM', queue, member)
+if ARGV[11] == 'waiting' then
+markAlive()
 end
 settle()
-if redis.call('ZCARD', queue) == 0 then
-keep(clients, REST)
-end
-return answer('LEFT', whoHolds(), heldFor(), rank and rank + before or -1)`].join('\n'),
+leaveToExpire()
+return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`].join('\n'),
 } as const;
 
 export const primary = {
   name: 'primary',
   numberOfKeys: 1,
-  sha1: '02b289b0aa6031772d22a6b7dbf8b2fc59a4defa',
+  sha1: 'ba248b2f4426a53f85cf31b92ed8cb064d5af0a0',
   lua: [`local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] == '' then
-return { redis.call('HGET', KEYS[1], 'id') and 'STRICT' or 'FREE', now }
-end
-local guard = ARGV[1]`, primaryPart1, `local may = mayGrant()
+local marker, strict = KEYS[1], tonumber(ARGV[1])
+if not strict then
+return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE', now }
+end`, primaryPart1, `local may = mayGrant()
 if trouble then
 return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
-redis.call('PEXPIRE', KEYS[1], markerLife(tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].join('\n'),
 } as const;
 
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '252443b844b504fa781cb358a84efdae31871987',
-  lua: [nowPart1, `local me, own = ARGV[1], ARGV[2]
-local mine = me .. ' ' .. own .. ' '
-local usual = (form == H or form == W) and string.sub(kept, 2, #mine + 1) == mine and own < stamp
-local members = usual and form == W and redis.call('ZRANGE', queue, '0', '1') or {}
-local head, behind = members[1], members[2]
-if usual and not head then
-redis.call('PEXPIRE', hash, ARGV[3])
-redis.call('HSET', hash, 'grant', 'F' .. own .. ' ' .. own .. ':' .. me)
-return 'RELEASED ' .. stamp .. ' -1'
+  sha1: '83f72c0ed6b19a2ec8cd0c8b6393d332de58bee9',
+  lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
+local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
+if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', hash, ARGV[7])
+redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
+return { 'RELEASED', micros }
+end`, changesPart2, handoffPart2, `ended = { 'released-token', token, 'released-request', me }
+local usual = mine and back == '' and not waiting and not strict and (tonumber(lastToken) or LONGEST) < micros
+if usual then
+lastToken = tonumber(lastToken)
+if passToHead() then
+return reply('RELEASED')
 end
-local lease, ttl, atRest = string.match(ARGV[4], '^%- idle (%d+) (%d+) .* (%d+)$')
-if usual and lease and not ARGV[5] then
-local name, sequence = string.match(head, '^([^:]+):(%d+)$')
-if name and string.sub(behind or '', 1, #name) ~= name and string.sub(me, 1, #name) ~= name then
-local deadline = redis.call('ZSCORE', clients, name)
-local record = redis.call('HGET', hash, 'c:' .. name)
-local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
-if deadline and deadline >= stampMs and record and string.find(record, '^%x+ 0 ') then
-local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
-if (tonumber(heard[2]) or 0) > 0 then
-redis.call('ZREMRANGEBYRANK', queue, '0', '0')
-redis.call('HSET', hash, 'grant', (behind and 'W' or 'H') .. head .. ' ' .. stamp .. ' ' .. own .. ':' .. me .. ' ' .. lease .. ' ')
-redis.call('PEXPIRE', hash, ttl)
-if not behind then
-redis.call('PEXPIRE', clients, atRest)
+end`, grantPart2, `if not mine then
+return reply(releasedToken == ARGV[9] and 'RELEASED' or 'LOST')
+end`, clientsPart3, livenessPart2, primaryPart1, linePart3, `keepHash()
+if back ~= '' then
+requeue(back)
 end
-redis.pcall('PUBLISH', channel, 'G ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
-return 'RELEASED ' .. stamp .. ' ' .. lease
+held = false
+if waiting then
+markAlive()
 end
-end
-end
-end`, statePart2, `if holder ~= client or first ~= own then
-return answer(string.match(done, '^%d+') == own and 'RELEASED' or 'LOST')
-end
-done = own .. ':' .. me
-holder, run, vacated = '', '', true
-local unserved, mode, terms = string.match(ARGV[4], '^(%S+) (%a+) (.*)$')
-local guard = ARGV[5]
-if not usual and redis.call('ZCARD', queue) == 0 and unserved == '-' then
-spare = tonumber(ARGV[3])
-return answer('RELEASED')
-end`, recordsPart1, primaryPart1, linePart3, `if unserved ~= '-' then
-allow()
-putBack(function(sequence)
-return string.find(unserved, ',' .. sequence .. ',', 1, true) ~= nil
-end)
-end
-if mode == 'waiting' then
-allow()
-speak()
-end
-pass()
-return answer('RELEASED')`].join('\n'),
+settle()
+return reply('RELEASED')`].join('\n'),
 } as const;

@@ -1,7 +1,5 @@
-/** How long a subscriber connection that broke may take to come back before its client is taken for dead, in ms. */
+/** How long a subscription that broke may take to come back before its client counts as dead, ms; the same as in scripts/includes/clients.lua. */
 const RECONNECT_GRACE = 250;
-/** Most requests of one client, next to each other in line, that one grant covers. */
-const MAX_RUN = 64;
 
 /** Every time of the protocol, in ms, in one place. */
 export interface Timing {
@@ -16,7 +14,6 @@ export interface Timing {
   /** How long the hash of a released lock without waiters is kept, for repeated commands. */
   readonly rest: number;
   readonly grace: number;
-  readonly maxRun: number;
 }
 
 export function timing(lease: number, window: number, commandTimeout: number): Timing {
@@ -27,6 +24,5 @@ export function timing(lease: number, window: number, commandTimeout: number): T
     heartbeat: Math.min(window, lease) / 3,
     rest: 2 * commandTimeout,
     grace: RECONNECT_GRACE,
-    maxRun: MAX_RUN,
   };
 }

@@ -1,6 +1,6 @@
 import type { MiniRedis } from '../mini-redis/mini-redis.js';
 
-/** The one place where the checker looks at how the store keeps its data (scripts/includes/now.lua says how). */
+/** The one place where the checker looks at how the store keeps its data (docs/protocol.md says how). */
 
 export interface PresentGrant {
   /** The id by which its holder's store calls itself. */
@@ -16,19 +16,15 @@ export interface PresentGrant {
  * second holder does.
  */
 export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'free' | undefined {
-  const [grant, time] = [redis.execute('HGET', [key, 'grant']), redis.execute('TIME', []) as string[]];
-  if (typeof grant !== 'string' || /^[FV]/.test(grant)) return 'free';
-  const byClock = /^[HW][^:]+:(\d+) (\d+) \S+ (\d+)/.exec(grant);
-  const found = /^R[^:]+:([\d,]+) (\d+) \d+ (\d+) \d+ \S+ (\d+)/.exec(grant);
-  const [, run = '', first = '', from = '', lease = ''] = byClock
-    ? [byClock[0], byClock[1], byClock[2], byClock[2], byClock[3]]
-    : (found ?? []);
-  if (first === '') return undefined;
+  const fields = ['state', 'holder', 'requests', 'token', 'lease-end'];
+  const [state, owner, run, first, leaseEnd] = redis.execute('HMGET', [key, ...fields]) as string[];
+  if (state !== 'held') return state === null || state === 'free' ? 'free' : undefined;
+  if (!owner || !run || !first || !leaseEnd) return undefined;
   return {
-    owner: /^.([^:]+)/.exec(grant)?.[1] ?? '',
+    owner,
     first: Number(first),
     last: Number(first) + run.split(',').length - 1,
-    left: Math.floor(Number(from) / 1000) + Number(lease) - serverMs(time),
+    left: Number(leaseEnd) - serverMs(redis.execute('TIME', []) as string[]),
   };
 }
 
@@ -61,7 +57,9 @@ export function expiresTooEarly(redis: MiniRedis, key: string): string | undefin
 export function recordedClients(redis: MiniRedis, key: string): string[] {
   const hash = redis.keys.get(key)?.content;
   if (!(hash instanceof Map)) return [];
-  return [...hash.keys()].filter((field) => field.startsWith('c:')).map((field) => field.slice(2));
+  return [...hash.keys()]
+    .filter((field) => field.startsWith('client:'))
+    .map((field) => field.slice('client:'.length));
 }
 
 function serverMs(time: readonly string[]): number {

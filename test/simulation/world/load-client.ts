@@ -29,7 +29,7 @@ export interface LoadedClient {
 export const SMALL_LIMITS: readonly Mutation[] = [
   { file: 'stores/redis/scripts.generated.ts', from: 'local SWEEP = 1000', to: 'local SWEEP = 3' },
   { file: 'stores/redis/scripts.generated.ts', from: 'local STALE = 16', to: 'local STALE = 1' },
-  { file: 'stores/redis/timing.ts', from: 'const MAX_RUN = 64', to: 'const MAX_RUN = 2' },
+  { file: 'stores/redis/scripts.generated.ts', from: 'local MAX_RUN = 64', to: 'local MAX_RUN = 2' },
 ];
 
 type Wrapped = (

@@ -1,6 +1,3 @@
-/** Digits of a token, which is a time in µs, where tokens are compared as text. */
-const TOKEN_LENGTH = 16;
-
 export type Values = (string | number)[];
 
 /** What names a request in the queue. */
@@ -49,95 +46,56 @@ export interface HeartbeatArgs {
 }
 
 /**
- * What each script is told, as its header says: the only place that knows the order.
+ * What each script gets after the values that all of them have (`ClientInfo`), as its header says: the only place that
+ * knows the order.
  *
  * @param deadline in Redis ms (R2)
  * @param highestToken that this client has seen
- * @param info what the client tells of itself
  */
-export function acquireArguments(
-  clientId: string,
-  { sequence, leaseTime, ticket, tries, maxQueue, label }: AcquireArgs,
-  deadline: number,
-  { lease, retention }: { readonly lease: number; readonly retention: number },
-  highestToken: number,
-  info: string,
-): Values {
-  const seen = String(highestToken).padStart(TOKEN_LENGTH, '0');
-  const fixed = leaseTime === undefined ? '-' : Math.round(leaseTime);
-  const bound = maxQueue === Infinity ? -1 : maxQueue;
-  return [
-    `${clientId}:${sequence}`,
-    deadline,
-    `${lease} ${label}`,
-    lease + retention,
-    `${seen} ${fixed} ${ticket} ${tries ? 'try' : 'wait'} ${bound} ${info}`,
-  ];
+export function acquireArguments(args: AcquireArgs, deadline: number, highestToken: number): Values {
+  const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
+  const usual = [deadline, sequence, fixed(leaseTime), label, highestToken];
+  // What is sent costs the server time, also when it says nothing new.
+  if (maxQueue === Infinity && ticket === 0 && !tries) return usual;
+  return [...usual, maxQueue === Infinity ? -1 : maxQueue, ticket, tries ? 'try' : 'wait'];
 }
 
-export function joinArguments(
-  clientId: string,
-  first: number,
-  count: number,
-  deadline: number,
-  highestToken: number,
-  info: string,
-): Values {
-  return [clientId, first, count, deadline, highestToken, info];
+export function joinArguments(first: number, count: number, deadline: number, highestToken: number): Values {
+  return [deadline, first, count, highestToken];
 }
 
-/** @param rest how long a lock that is free is remembered, ms */
-export function releaseArguments(
-  clientId: string,
-  { first, head, unserved }: FinishedGrant,
-  rest: number,
-  markAlive: boolean,
-  info: string,
-): Values {
-  const back = unserved.length > 0 ? `,${unserved.join(',')},` : '-';
-  return [`${clientId}:${head}`, first, rest, `${back} ${mode(markAlive)} ${info}`];
+export function releaseArguments({ first, head, unserved }: FinishedGrant, markAlive: boolean): Values {
+  return unserved.length === 0 && !markAlive
+    ? [first, head]
+    : [first, head, waits(markAlive), unserved.join(',')];
 }
 
-/** @param lease of a grant that the watchdog renews, ms */
-export function heartbeatArguments(
-  clientId: string,
-  { renewal, waiting, ping }: HeartbeatArgs,
-  deadline: number,
-  lease: number,
-  info: string,
-): Values {
+export function heartbeatArguments({ renewal, waiting, ping }: HeartbeatArgs, deadline: number): Values {
   const { first, leaseTime, label, served } = renewal;
+  const oldest = waiting?.oldest;
   return [
-    clientId,
     deadline,
     first,
-    leaseTime === undefined ? 'rolling' : 'fixed',
-    Math.round(leaseTime ?? lease),
+    fixed(leaseTime),
     label,
-    mode(waiting !== undefined),
-    waiting?.oldest?.sequence ?? '',
-    waiting?.oldest ? memberOf(clientId, waiting.oldest) : '',
-    ping ? 'ping' : '',
-    info,
     served,
+    waits(waiting !== undefined),
+    oldest?.sequence ?? '',
+    fixed(oldest?.leaseTime),
+    ping ? 'ping' : '',
   ];
 }
 
-export function leaveArguments(
-  clientId: string,
-  request: RequestName,
-  markAlive: boolean,
-  info: string,
-): Values {
-  return [clientId, memberOf(clientId, request), mode(markAlive), info];
+export function leaveArguments({ sequence, leaseTime }: RequestName, markAlive: boolean): Values {
+  return [sequence, fixed(leaseTime), waits(markAlive)];
+}
+
+/** A fixed lease in ms; empty where the lease is renewed. */
+function fixed(leaseTime: number | undefined): number | '' {
+  return leaseTime === undefined ? '' : Math.round(leaseTime);
 }
 
 /** Whether the client waits, or is to be marked alive as if it did (R5). */
-function mode(waiting: boolean): string {
+function waits(waiting: boolean): string {
   return waiting ? 'waiting' : 'idle';
-}
-
-/** How a request stands in the queue. */
-function memberOf(clientId: string, { sequence, leaseTime }: RequestName): string {
-  return `${clientId}:${sequence}${leaseTime === undefined ? '' : `:${Math.round(leaseTime)}`}`;
 }

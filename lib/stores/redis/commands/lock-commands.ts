@@ -20,12 +20,11 @@ import {
   type RequestName,
   type Values,
 } from './arguments.js';
-import { RETENTION, type ClientInfo } from './client-info.js';
+import type { ClientInfo } from './client-info.js';
 import {
   blocker,
   readReply,
   type AcquireReply,
-  type ExpectedGrant,
   type ForceReleaseReply,
   type HeartbeatReply,
   type JoinReply,
@@ -45,15 +44,16 @@ export class LockCommands {
   private highestToken = 0;
 
   constructor(
-    readonly clientId: string,
     private readonly connection: CommandConnection,
     private readonly retry: Retry,
     private readonly clocks: ServerClocks,
     private readonly info: ClientInfo,
     private readonly timing: Timing,
-    /** What strict mode adds to every script that grants or passes on. */
-    private readonly guard: string | undefined,
   ) {}
+
+  get clientId(): string {
+    return this.info.clientId;
+  }
 
   /** Position of the last command sent. */
   get lastOrder(): number {
@@ -62,14 +62,9 @@ export class LockCommands {
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
   async acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
-    const lease = Math.round(args.leaseTime ?? this.timing.lease);
-    const times = { lease, retention: RETENTION };
-    const expected = { run: [args.sequence], left: lease };
     const reply = await this.repeatUntil(deadline, () => {
       const limit = this.clockOf(keys).atMost(deadline);
-      const values = (info: string): Values =>
-        acquireArguments(this.clientId, args, limit, times, this.highestToken, info);
-      return this.run(acquire, keys, values, expected);
+      return this.run(acquire, keys, acquireArguments(args, limit, this.highestToken));
     });
     const [a, b] = reply.details;
     switch (reply.status) {
@@ -93,9 +88,7 @@ export class LockCommands {
   async join(keys: LineKeys, first: number, count: number, deadline: number): Promise<JoinReply> {
     const reply = await this.repeatUntil(deadline, () => {
       const limit = this.clockOf(keys).atMost(deadline);
-      return this.run(join, keys, (info) =>
-        joinArguments(this.clientId, first, count, limit, this.highestToken, info),
-      );
+      return this.run(join, keys, joinArguments(first, count, limit, this.highestToken));
     });
     const [ticket, ahead] = reply.details.map(Number) as [number, number];
     return { ...reply, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead };
@@ -107,8 +100,7 @@ export class LockCommands {
    * @param markAlive whether it also tells that this client lives (R5)
    */
   async release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
-    const values = (info: string): Values =>
-      releaseArguments(this.clientId, grant, this.timing.rest, markAlive, info);
+    const values = releaseArguments(grant, markAlive);
     const until = performance.now() + this.timing.lease;
     const reply = await this.retry.until(() => this.run(release, keys, values), until);
     return { ...reply, status: reply.status === 'RELEASED' ? 'released' : 'lost' };
@@ -121,7 +113,7 @@ export class LockCommands {
    */
   async leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
-    const values = (info: string): Values => leaveArguments(this.clientId, request, markAlive, info);
+    const values = leaveArguments(request, markAlive);
     const until = performance.now() + Math.max(window, 2 * limit);
     const reply = await this.retry.until(() => this.run(leave, keys, values), until);
     const [holder, heldFor, ahead] = reply.details;
@@ -135,25 +127,27 @@ export class LockCommands {
    */
   async heartbeat(keys: LineKeys, args: HeartbeatArgs, via?: ScriptRunner): Promise<HeartbeatReply> {
     const deadline = this.clockOf(keys).atMost(performance.now() + this.timing.commandTimeout);
-    const values = (info: string): Values =>
-      heartbeatArguments(this.clientId, args, deadline, this.timing.lease, info);
-    const reply = await this.run(heartbeat, keys, values, args.renewal, via);
+    const reply = await this.run(heartbeat, keys, heartbeatArguments(args, deadline), via);
     const status = reply.status === 'RENEWED' ? 'renewed' : reply.status === 'EXPIRED' ? 'expired' : 'gone';
     return { ...reply, status, listeners: Number(reply.details[0] ?? -1) };
   }
 
-  /** @param first token of the grant to end, which names it, so that a repeated command does not end the next one too */
-  async forceRelease(keys: LineKeys, first: number): Promise<ForceReleaseReply> {
+  /**
+   * @param first token of the grant to end, which names it, so that a repeated command does not end the next one too;
+   *   undefined: only a grant that no script can read is cleared away
+   */
+  async forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
     const reply = await this.retry.until(
-      () => this.run(forceRelease, keys, (info) => [this.clientId, first, info]),
+      () => this.run(forceRelease, keys, [first ?? 'unreadable']),
       performance.now() + this.timing.commandTimeout,
     );
     return { ...reply, status: reply.status === 'FORCED' ? 'forced' : 'free' };
   }
 
-  inspect(keys: LineKeys, limit: number): Promise<unknown> {
+  /** @param limit how many waiters to name */
+  inspect(keys: LineKeys, limit: number): Promise<RawReply> {
     return this.retry.until(
-      () => this.connection.run(inspect, keys, [this.clientId, limit]),
+      () => this.run(inspect, keys, [limit]),
       performance.now() + this.timing.commandTimeout,
     );
   }
@@ -185,16 +179,13 @@ export class LockCommands {
   private async run(
     script: Script,
     keys: LineKeys,
-    values: (info: string) => Values,
-    expected?: ExpectedGrant,
+    values: Values,
     via: ScriptRunner = this.connection,
   ): Promise<RawReply> {
     const order = ++this.order;
     const sentAt = now();
-    const args = values(this.info.at(sentAt.monotonic));
-    if (this.guard !== undefined) args.push(this.guard);
-    const answer = await via.run(script, keys, args);
-    const reply = readReply(answer, order, sentAt, expected);
+    const answer = await via.run(script, keys, [...this.info.at(sentAt.monotonic), ...values]);
+    const reply = readReply(answer, order, sentAt);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
     this.clockOf(keys).observe(sentAt.monotonic, performance.now(), reply.serverTime);
     this.seen(reply);

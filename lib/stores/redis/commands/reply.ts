@@ -84,43 +84,36 @@ export interface RawReply extends LockReply {
   readonly status: string;
   /** Time of Redis when the script ran, ms. */
   readonly serverTime: number;
-  readonly details: readonly [unknown, unknown, unknown];
+  /** What the header of the script calls a, b, c. */
+  readonly details: readonly unknown[];
 }
 
-/** What of a grant is known before the reply, which adds the rest. */
-export interface ExpectedGrant {
-  readonly run: readonly number[];
-  readonly first?: number;
-  /** ms */
-  readonly left?: number;
-}
-
-/** Reads what a script answered to the command of that order. */
-export function readReply(
-  reply: unknown,
-  order: number,
-  sentAt: Instant,
-  expected: ExpectedGrant | undefined,
-): RawReply {
-  return typeof reply === 'string'
-    ? readShort(reply, order, sentAt, expected)
-    : readFull(reply as FullReply, order, sentAt);
-}
-
-type FullReply = [
+/** The shape of every reply (scripts/includes/changes.lua). It may end early: then no request waits. */
+type Answer = [
   status: string,
   micros: number,
-  generation: number,
-  wake: number,
-  mustRetry: 0 | 1,
-  run: string,
-  first: number,
-  left: number,
+  run?: string,
+  first?: number,
+  left?: number,
+  wake?: number,
+  mustRetry?: 0 | 1,
+  generation?: number,
   ...details: unknown[],
 ];
 
-function readFull(reply: FullReply, order: number, sentAt: Instant): RawReply {
-  const [status, micros, generation, wake, mustRetry, run, first, left, a, b, c] = reply;
+/** Reads what a script answered to the command of that order. */
+export function readReply(answer: unknown, order: number, sentAt: Instant): RawReply {
+  const [
+    status,
+    micros,
+    run = '',
+    first = 0,
+    left = 0,
+    wake = left || -1,
+    mustRetry = 0,
+    generation = -1,
+    ...details
+  ] = answer as Answer;
   return {
     status,
     order,
@@ -130,38 +123,7 @@ function readFull(reply: FullReply, order: number, sentAt: Instant): RawReply {
     wake,
     mustRetry: mustRetry === 1,
     grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
-    details: [a, b, c],
-  };
-}
-
-/**
- * The reply in the usual case of acquire, release and heartbeat: status and time, which is also the token of a new grant;
- * then for how long the present holder may have the lock, and what a heartbeat adds.
- */
-function readShort(
-  reply: string,
-  order: number,
-  sentAt: Instant,
-  expected: ExpectedGrant | undefined,
-): RawReply {
-  const [status = '', micros, wake = '-1', detail] = reply.split(' ');
-  const left = Number(wake);
-  const grant = expected && {
-    run: expected.run,
-    first: expected.first ?? Number(micros),
-    left: expected.left ?? left,
-    since: sentAt,
-  };
-  return {
-    status,
-    order,
-    sentAt,
-    serverTime: Number(micros) / 1_000,
-    generation: -1,
-    wake: left,
-    mustRetry: false,
-    grant,
-    details: [detail, undefined, undefined],
+    details,
   };
 }
 

@@ -1,158 +1,108 @@
--- Joins the line of a lock, or takes it at once if it is free and nobody waits.
+-- Takes a lock that is free if no request waits, or a place in its line. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] 'client:sequence' of the request  [2] deadline in Redis ms (R2)  [3] 'lease label': ms of a grant at once, who asks
---       [4] that lease and the retention, ms
---       [5] 'seen fixed ticket mode maxQueue terms': highest token the client has seen, in 16 digits; fixed lease in ms or
---       '-'; ticket to take back or 0; 'try' or 'wait'; most waiters allowed or -1; terms  [6] guard
--- Returns the text 'GRANTED time' where nobody waits, the time in µs being the token, else answer(status, a, b):
+-- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] deadline in Redis ms (R2)  [10] sequence of the request
+--       [11] its fixed lease in ms, '' if its lease is renewed  [12] label of a holder  [13] highest token the client has seen
+--       and where it is not so: [14] most waiters allowed, -1: any number  [15] ticket to take back, 0: none  [16] 'try': never queue,
+--       or 'wait'
+-- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
---       GRANTED  the request is in the present grant, now or already (idempotent)
+--       GRANTED  the request is in the present grant, now or already
 --       DONE     the request was granted and released before (M9)
 --       BUSY     a try on a lock that is not free: a = label of the holder, b = held for ms
 --       FULL     the line is full: a = its length
 --       QUEUED   a = ticket, b = how many will be served before
--- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
---- include: now
-local me = ARGV[1]
-local expired = stampMs > ARGV[2]
-local guard = ARGV[6]
+-- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
+--- include: lock
+local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
+local me = client .. ':' .. sequence
 
--- The usual case, in as few steps as can be: free, nobody waits, and the clock is ahead of every token.
-local alone = form == F or not kept and redis.call('ZCARD', queue) == 0
-if alone and not expired and not guard and string.sub(ARGV[5], 1, 16) < stamp then
-  local last, done = '', '-'
-  if kept then
-    last, done = string.match(kept, '^F(%d+) (.*)$')
-  end
-  -- What Redis refuses as a time to live must not be found out behind the first write.
-  local life = tonumber(ARGV[4])
-  local legible = last and life and life >= 60000 and life <= 9007199254740991 and life % 1 == 0
-  if legible and last < stamp and string.sub(done, -#me) ~= me then
-    redis.call('HSET', hash, 'grant', 'H' .. me .. ' ' .. stamp .. ' ' .. done .. ' ' .. ARGV[3])
-    redis.call('PEXPIRE', hash, ARGV[4])
-    return 'GRANTED ' .. stamp
-  end
+-- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
+local lease = tonumber(fixed == '' and ARGV[6] or fixed)
+if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
+  and lease and lease >= 0 and lease <= LONGEST - micros and lease % 1 == 0 and (format == FORMAT or not (format or state))
+  and math.max(tonumber(lastToken) or state and LONGEST or 0, tonumber(ARGV[13]) or LONGEST) < micros
+  and redis.call('ZCARD', queue) == 0 then
+  redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
+    'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', now + lease, 'label', text)
+  redis.call('PEXPIRE', hash, lease + RETENTION)
+  return { 'GRANTED', micros, sequence, micros, lease }
 end
 
---- include: state
-local sequence = string.match(me, '%d+$')
-if expired then
-  return answer('EXPIRED')
+--- include: grant
+if now > tonumber(ARGV[9]) then
+  return reply('EXPIRED')
 end
 if holds(sequence) then
-  return answer('GRANTED')
+  return reply('GRANTED')
 end
-if string.sub(done, -#me) == me then
-  return answer('DONE')
+if releasedRequest == me then
+  return reply('DONE')
 end
 
-local waiting = redis.call('ZCARD', queue)
-local free = not held() or leaseEnd <= now
-local seen, fixed, ownTicket, mode, maxQueue, terms = string.match(ARGV[5], '^(%d+) (%S+) (%d+) (%a+) (%S+) (.*)$')
-if not terms or #seen > DIGITS or #ownTicket > DIGITS or fixed ~= '-' and not whole(fixed) then
+lease = fixed == '' and LEASE or whole(fixed)
+local seen, maxQueue, ownTicket = whole(ARGV[13]), tonumber(ARGV[14] or -1), whole(ARGV[15] or 0)
+if not (lease and seen and ownTicket and maxQueue) then
   return protocolError('arguments of the command')
 end
-seen, ownTicket, maxQueue = tonumber(seen), tonumber(ownTicket), tonumber(maxQueue)
-local raised = seen > token
-token = math.max(token, seen)
+lastToken = math.max(lastToken, seen)
 
 --- include: primary
-local take = free and function()
-  local duration, text = string.match(ARGV[3], '^(%d+) (.*)$')
-  if not whole(duration) or not whole(ARGV[4]) then
-    return protocolError('arguments of the command')
-  end
-  grant(client, sequence, 1, duration, ARGV[4], text)
-  return answer('GRANTED')
+local function take()
+  grant(client, sequence, 1, lease, text)
+  return reply('GRANTED')
 end
 
--- A run whose lease ended may have members to put back: then there is somebody, and the long way finds him.
-if free and waiting == 0 and not string.find(run, ',', 1, true) and (not guard or mayGrant()) then
-  if held() then
+-- A run whose lease ended may have requests to requeue: then the line is not empty.
+local waiting = redis.call('ZCARD', queue)
+local free = not held or leaseEnd <= now
+if free and waiting == 0 and not isRun() and mayGrant() then
+  if held then
     -- Its lease had ended: a new generation (M5).
-    redis.call('HDEL', hash, 'c:' .. holder)
+    redis.call('HDEL', hash, 'client:' .. holder)
   end
   return take()
 end
 
---- include: records
-local member = me .. (fixed == '-' and '' or ':' .. fixed)
-local ticket = waiting > 0 and tonumber(redis.call('ZSCORE', queue, member) or nil)
-local newcomer = not ticket and ownTicket == 0
-
-local function join()
-  speak(waiting == 0)
-  -- A late copy of the first acquire may have given a lost place a younger ticket: the one that was told counts.
-  if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-    local last = lastTicket()
-    local text
-    if ownTicket > 0 then
-      ticket, text = ownTicket, int(ownTicket)
-    elseif last < micros then
-      ticket, text = micros, stamp
-    else
-      ticket, text = last + 1, int(last + 1)
-    end
-    crowd()
-    redis.call('ZADD', queue, text, member)
-    if waiting == 0 then
-      local ttl = int(WINDOW + RETENTION)
-      redis.call('PEXPIRE', queue, ttl)
-      -- They were left to expire with the line before.
-      redis.call('PEXPIRE', clients, ttl)
-    end
-    if ticket > last then
-      redis.call('HSET', hash, 'ticket', text)
-    end
-    if raised then
-      write(RETENTION)
-    end
-  end
-end
-
-local function queued()
-  local before = newcomer and not free and waiting or redis.call('ZRANK', queue, member) or 0
-  return answer('QUEUED', ticket, before + unserved())
-end
-
--- The usual case of a lock that is held: one more in line. The rest is for those who look at others.
-local inRun = not free and maxQueue >= 0 and unserved() or 0
-local crowded = newcomer and maxQueue >= 0 and waiting + inRun >= maxQueue
-if mode == 'wait' and not free and not crowded then
-  join()
-  return queued()
-end
-
 --- include: line
-if mode == 'try' then
+if free then
+  -- There is a request to pass the lock to (R3).
+  keepHash()
+end
+if ARGV[16] == 'try' then
   if free then
-    allow()
     settle()
-    if not held() and not askAgainAt and (not guard or mayGrant()) then
+    if not held and not askAgainAt and mayGrant() then
       -- Only dead waiters were left.
       return take()
     end
   end
-  return answer('BUSY', whoHolds(), heldFor())
+  return reply('BUSY', held and label or '', held and now - since or 0)
 end
 
-if crowded then
-  prune()
-  waiting = redis.call('ZCARD', queue)
+local member = memberOf(sequence, fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+if not ticket and ownTicket == 0 and maxQueue >= 0 then
+  local inRun = free and 0 or unserved()
   if waiting + inRun >= maxQueue then
-    return answer('FULL', waiting + inRun)
+    waiting = waiting - prune(waiting)
+    if waiting + inRun >= maxQueue then
+      return reply('FULL', waiting + inRun)
+    end
   end
 end
 
-if free then
-  allow()
+markAlive()
+-- A late copy of the first acquire may have given a lost place a younger ticket: the one that the client knows counts.
+if not ticket or (ownTicket > 0 and ownTicket < ticket) then
+  local last = lastTicket()
+  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+  enqueue({ ticket, member }, math.max(last, ticket))
 end
-join()
 if free then
   settle()
   if holds(sequence) then
-    return answer('GRANTED')
+    return reply('GRANTED')
   end
 end
-return queued()
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())

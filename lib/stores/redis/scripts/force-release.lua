@@ -1,28 +1,25 @@
--- Ends a grant, whoever has it, tells its holder, and passes the lock on. Idempotent: it names the grant that it ends.
+-- Ends a grant of any client, tells its holder, and passes the lock on. It names the grant, so that repeating it ends no other.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] first token of the grant, or 0: only a grant that no script can read is cleared away
---       [3] terms  [4] guard
--- Returns answer(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
---- include: now
-clears = ARGV[2] == '0'
---- include: state
-local terms, guard = ARGV[3], ARGV[4]
+-- ARGV  [1] to [8] the caller (includes/lock.lua)
+--       [9] first token of the grant, or 'unreadable': only a grant that no script can read is cleared away
+-- Returns reply(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
+-- Errors PROTOCOL or NEWER before any write.
+--- include: grant
 --- include: line
 local status = 'FREE'
-if unreadable then
+if not readable then
   status = 'FORCED'
-  allow()
-  redis.call('HDEL', hash, 'grant')
-elseif done == ARGV[2] .. ':forced' then
+  keepHash()
+  redis.call('HDEL', hash, 'format', 'state', 'last-token')
+elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then
   status = 'FORCED'
-elseif held() and leaseEnd > now and first == ARGV[2] then
+elseif held and leaseEnd > now and token == ARGV[9] then
   status = 'FORCED'
-  outbox[1] = { CHANNEL .. holder, 'L ' .. stamp .. ' ' .. first .. ' ' .. hash }
-  allow()
-  putBackAllButFirst()
-  done = first .. ':forced'
-  vacate()
+  outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
+  keepHash()
+  ended = { 'released-token', token, 'released-request', 'forced' }
+  takeAway(true)
 end
 settle()
-return answer(status)
+return reply(status)

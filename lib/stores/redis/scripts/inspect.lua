@@ -1,39 +1,36 @@
 -- Who holds the lock and who waits. Writes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] how many waiters to name
--- Returns { time in ms, holder ('' if free), label, token of the request that has its turn, held for ms, lease left in ms,
---           how many wait, those of the present grant that had no turn included,
---           { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order,
---           record of the holder's client ('' if it has none), first token of the grant }
---- include: state
-local waiters = {}
-local records = {}
+-- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] how many waiters to name
+-- Returns reply('SHOWN', …): the holder, '' if the lock is free, its label, token of the request that has its turn, held for ms, ms left
+--         of its lease, first token of the grant, how many wait, those of the present grant that had no turn included, and
+--         { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order
+-- Errors PROTOCOL or NEWER.
+--- include: grant
+local waiters, known = {}, {}
 
-local function show(member, ticket)
+local function show(member, ticket, deadline)
   local name = string.match(member, '^[^:]+') or ''
-  if not records[name] then
-    records[name] = { redis.call('ZSCORE', clients, name) or '0', redis.call('HGET', hash, 'c:' .. name) or '' }
+  known[name] = known[name]
+    or { redis.call('ZSCORE', clients, name) or '0', redis.call('HGET', hash, 'client:' .. name) or '' }
+  for _, value in ipairs({ member, ticket, deadline or known[name][1], known[name][2] }) do
+    waiters[#waiters + 1] = value
   end
-  waiters[#waiters + 1] = member
-  waiters[#waiters + 1] = ticket
-  waiters[#waiters + 1] = records[name][1]
-  waiters[#waiters + 1] = records[name][2]
 end
 
-local busy = held() and leaseEnd > now
-local most, length, served = tonumber(ARGV[2]), redis.call('ZCARD', queue), 0
-if busy then
+local most, length, served = tonumber(ARGV[9]), redis.call('ZCARD', queue), 0
+held = held and leaseEnd > now
+if isRun() then
   local behind
   behind, served = unserved()
   length = length + behind
-  local named, places = string.match(redis.call('HGET', hash, 'places') or '', '^(%d+) (.*)$')
+  local nextTicket = string.gmatch(redis.call('HGET', hash, 'tickets') or '', '%d+')
   local place = -served
-  for ticket, member in string.gmatch(named == first and places or '', '(%d+) (%S+)') do
-    if place > 0 and place <= most then
-      show(member, ticket)
-      -- A member of the grant lives as long as its holder does.
-      waiters[#waiters - 1] = now
+  for sequence in string.gmatch(requests, '%d+') do
+    local ticket = nextTicket()
+    if ticket and place > 0 and place <= most then
+      -- A request of the grant lives as long as its holder does.
+      show(holder .. ':' .. sequence, ticket, now)
     end
     place = place + 1
   end
@@ -43,8 +40,7 @@ local members = left > 0 and redis.call('ZRANGE', queue, 0, left - 1, 'WITHSCORE
 for i = 1, #members, 2 do
   show(members[i], members[i + 1])
 end
-if busy then
-  local known = redis.call('HGET', hash, 'c:' .. holder) or ''
-  return { now, holder, label, first + served, heldFor(), leaseEnd - now, length, waiters, known, tonumber(first) }
+if held then
+  return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return { now, '', '', 0, 0, 0, length, waiters, '', 0 }
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)

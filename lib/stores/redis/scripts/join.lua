@@ -2,53 +2,42 @@
 -- is free: what acquire would do for them one by one.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] sequence of the first; the others follow without a gap  [3] how many  [4] deadline in Redis ms (R2)
---       [5] highest token the client has seen  [6] terms  [7] guard
--- Returns answer(status, a, b):
+-- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] deadline in Redis ms (R2)  [10] sequence of the first request; the others
+--       follow without a gap  [11] how many  [12] highest token the client has seen
+-- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
---       KNOWN    some were in line or granted before (the command was repeated): each has to ask for itself
--- Errors OOM when memory is full, unless there is somebody to pass the lock to (R3).
---- include: state
-local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
-if now > tonumber(ARGV[4]) then
-  return answer('EXPIRED')
+--       KNOWN    some were in line or granted before (the command was repeated): each has to acquire for itself
+-- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
+--- include: grant
+if now > tonumber(ARGV[9]) then
+  return reply('EXPIRED')
+end
+local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
+if not (sequence and count and seen) then
+  return protocolError('arguments of the command')
 end
 
-local terms, guard = ARGV[6], ARGV[7]
 --- include: line
 local waiting = redis.call('ZCARD', queue)
-local free = not held() or leaseEnd <= now
+local before = waiting + unserved()
+local free = not held or leaseEnd <= now
 if free and waiting > 0 then
-  allow()
+  keepHash()
 end
-speak(waiting == 0)
+markAlive()
 
 local ticket = math.max(lastTicket() + 1, micros)
-local entries = {}
-crowd()
+local entries = { 'NX' }
 for i = 0, count - 1 do
   if not holds(sequence + i) then
-    entries[#entries + 1] = int(ticket + i)
-    entries[#entries + 1] = client .. ':' .. sequence + i
+    entries[#entries + 1] = ticket + i
+    entries[#entries + 1] = client .. ':' .. int(sequence + i)
   end
 end
-local added = #entries > 0 and redis.call('ZADD', queue, 'NX', unpack(entries)) or 0
-if waiting == 0 and added > 0 then
-  local ttl = int(WINDOW + RETENTION)
-  redis.call('PEXPIRE', queue, ttl)
-  -- They were left to expire with the line before.
-  redis.call('PEXPIRE', clients, ttl)
-end
-redis.call('HSET', hash, 'ticket', int(ticket + count - 1))
-
-local seen = tonumber(ARGV[5])
-if seen > token then
-  token = seen
-  write(RETENTION)
-end
-local before = waiting + unserved()
+lastToken = math.max(lastToken, seen)
+local added = #entries > 1 and enqueue(entries, ticket + count - 1) or 0
 if free then
   settle()
 end
-return answer(added == count and 'QUEUED' or 'KNOWN', ticket, before)
+return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)

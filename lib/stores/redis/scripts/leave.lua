@@ -1,21 +1,20 @@
--- Out of the line in O(log N). Never ends a grant (M3, M4); carries no deadline (R2).
+-- Takes a request out of the line in O(log N). Never ends a grant (M3, M4); carries no deadline (R2).
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] client  [2] member  [3] 'waiting' or 'idle': what the caller does apart from this request  [4] terms
---       [5] guard
--- Returns answer('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in line)
---- include: state
-local terms, guard = ARGV[4], ARGV[5]
+-- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] sequence of the request  [10] its fixed lease, or ''
+--       [11] 'waiting' or 'idle': what the caller does apart from this request
+-- Returns reply('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in
+--       line)
+-- Errors PROTOCOL or NEWER before any write.
+--- include: grant
 --- include: line
-local rank = redis.call('ZRANK', queue, ARGV[2])
-local before = unserved()
-wrote = true
-redis.call('ZREM', queue, ARGV[2])
-if ARGV[3] == 'waiting' then
-  speak()
+local member = memberOf(ARGV[9], ARGV[10])
+local rank, before = redis.call('ZRANK', queue, member), unserved()
+-- R3: this write is allowed when memory is full.
+redis.call('ZREM', queue, member)
+if ARGV[11] == 'waiting' then
+  markAlive()
 end
 settle()
-if redis.call('ZCARD', queue) == 0 then
-  keep(clients, REST)
-end
-return answer('LEFT', whoHolds(), heldFor(), rank and rank + before or -1)
+leaveToExpire()
+return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)

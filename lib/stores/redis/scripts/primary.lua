@@ -1,7 +1,7 @@
 -- Looks at the marker of strict mode, as every client does when it has connected (docs/replication.md).
 --
 -- KEYS  [1] marker
--- ARGV  [1] guard of a strict client, '' of any other
+-- ARGV  [1] the longest lease of strict clients, ms; '' if the caller is not strict
 -- Returns { status, time in ms, a }:
 --       FREE     no strict client was here: to clients that are not strict
 --       STRICT   there was one: to the same
@@ -11,14 +11,14 @@
 -- Errors what a strict client's writing of the marker met: until it is kept, nothing is granted
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] == '' then
-  return { redis.call('HGET', KEYS[1], 'id') and 'STRICT' or 'FREE', now }
+local marker, strict = KEYS[1], tonumber(ARGV[1])
+if not strict then
+  return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE', now }
 end
-local guard = ARGV[1]
 --- include: primary
 local may = mayGrant()
 if trouble then
   return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
-redis.call('PEXPIRE', KEYS[1], markerLife(tonumber(redis.call('HGET', KEYS[1], 'lease'))))
+redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }

@@ -1,7 +1,8 @@
 -- Strict mode (docs/replication.md): whether this very server may grant and pass on yet.
 --
--- The script that includes this sets `guard` before: 'maxLease marker' of a strict client (ms, key), nil of any other.
--- The marker is a hash: id (run id of the server that may grant), since (its ms), lease (the largest maxLease of all).
+-- Where a script does not begin with the include `lock` it sets before: now; strict, the longest lease of strict clients in ms, nil
+-- if the caller is not strict; marker, the key of the marker. The marker is a hash: id (run id of the server that may grant), since
+-- (its ms), lease (the largest `strict` of all).
 
 -- How long the marker lives at least, ms: strict clients renew it.
 local MARKER_LIFE = 3600000
@@ -11,37 +12,36 @@ local function markerLife(lease)
   return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
 end
 
--- Whether this server may grant; from when on (ms, math.huge: nobody can tell); what went wrong in looking.
-local mayGrant, grantableAt, trouble
-if guard then
-  mayGrant = function()
-    if not grantableAt then
-      local maxLease, marker = string.match(guard, '^(%d+) (.*)$')
-      local info = redis.pcall('INFO', 'server')
-      local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-      local known = redis.pcall('HGET', marker, 'id')
-      grantableAt = math.huge
-      if not id or type(known) == 'table' then
-        trouble = not id and info or known
-        return false
-      end
-      local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-      local lease = math.max(tonumber(maxLease), tonumber(longest) or 0)
-      local isNew = known ~= id or not tonumber(since)
-      if isNew then
-        -- A new primary, or one that lost its data: it may not know who holds.
-        since = now
-      end
-      if isNew or longest ~= string.format('%.0f', lease) then
-        local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
-        if type(written) == 'table' then
-          trouble = written
-          return false
-        end
-        redis.call('PEXPIRE', marker, markerLife(lease))
-      end
-      grantableAt = since + lease
-    end
-    return now >= grantableAt
+-- From when on this server may grant (ms, math.huge: unknown); what went wrong in looking.
+local grantableAt, trouble
+
+local function mayGrant()
+  if not strict or grantableAt then
+    return not strict or now >= grantableAt
   end
+  grantableAt = math.huge
+  local info = redis.pcall('INFO', 'server')
+  local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+  local known = redis.pcall('HGET', marker, 'id')
+  if not id or type(known) == 'table' then
+    trouble = not id and info or known
+    return false
+  end
+  local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+  local lease = math.max(strict, tonumber(longest) or 0)
+  local isNew = known ~= id or not tonumber(since)
+  if isNew then
+    -- A new primary, or one that lost its data: it may not know of every holder.
+    since = now
+  end
+  if isNew or longest ~= string.format('%.0f', lease) then
+    local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+    if type(written) == 'table' then
+      trouble = written
+      return false
+    end
+    redis.call('PEXPIRE', marker, markerLife(lease))
+  end
+  grantableAt = since + lease
+  return now >= grantableAt
 end

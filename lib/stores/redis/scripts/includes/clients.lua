@@ -1,0 +1,133 @@
+-- The waiting clients: what is kept of each, and how the caller is marked alive (R5, R7).
+--- include: grant
+--- include: handoff
+
+-- Records removed when a new one is made, so that they do not pile up on a lock that is never at rest: at most so many of clients
+-- silent for long, and about so many of those that the set no longer has because it has expired.
+local STALE = 16
+local ORPHANS = 64
+-- At most so many fields of the hash are not records.
+local FIELDS = 15
+-- A deadline with more than this share of the window left is not set again, unless the window is longer than what the keys of a
+-- line are kept for in any case.
+local FRESH = 0.9
+-- How long a subscription that broke may take to come back, ms; the same as in timing.ts.
+local GRACE = 250
+
+local callerMarked, callerWasInTouch = false, false
+
+-- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
+local function keepLine()
+  local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
+  local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+  redis.call('PEXPIRE', queue, ttl)
+  redis.call('PEXPIRE', clients, ttl)
+end
+
+-- The last ticket given (µs). Should the hash have been lost, the queue still knows.
+local function lastTicket()
+  return tonumber(redis.call('HGET', hash, 'last-ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
+end
+
+local function writeRecord(name, text)
+  set('client:' .. name, text)
+  if name == client then
+    record = text
+  end
+  return text
+end
+
+-- The same record with another number, and with whatever a newer version keeps in it.
+local function change(name, text, value, number)
+  return writeRecord(name, (string.gsub(text, value .. '=%d+', value .. '=' .. int(number))))
+end
+
+-- A record that is gone is a new generation (M5): the client's waiters re-enter when it next calls.
+local function forget(name)
+  redis.call('HDEL', hash, 'client:' .. name)
+  if name == client then
+    record = false
+  end
+end
+
+-- R7: when all waiting clients are overdue at once, the server was away: one more window for all, once.
+local graceUntil
+local function inGrace()
+  if not graceUntil then
+    graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
+    local newest = 0
+    local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
+    for i = 1, #latest, 2 do
+      if latest[i] ~= client then
+        newest = math.max(newest, tonumber(latest[i + 1]))
+      end
+    end
+    -- A deadline beyond the last grace means that a client called since it was given.
+    if not callerWasInTouch and newest < now and newest > graceUntil then
+      graceUntil = now + WINDOW
+      set('grace-until', graceUntil)
+      keepHash(WINDOW + RETENTION)
+    end
+  end
+  return now <= graceUntil
+end
+
+-- Removes records of clients that are gone.
+local function sweep()
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)) do
+    redis.call('HDEL', hash, 'client:' .. name)
+    redis.call('ZREM', clients, name)
+  end
+  if redis.call('HLEN', hash) > FIELDS + redis.call('ZCARD', clients) then
+    -- From a random place on: records of clients that the set no longer has.
+    local found = redis.call('HSCAN', hash, time[2], 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
+    for i = 1, #found, 2 do
+      local name = string.sub(found[i], 8)
+      if not (held and name == holder) and name ~= client and not redis.call('ZSCORE', clients, name) then
+        redis.call('HDEL', hash, found[i])
+      end
+    end
+  end
+end
+
+-- R5: marks the caller alive. `wholly`: for a whole window from now, where a fresh deadline would do.
+local function markAlive(wholly)
+  local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
+  callerMarked = true
+  callerWasInTouch = deadline and deadline >= now
+  if deadline and not callerWasInTouch then
+    inGrace()
+  end
+  local generation = valueOf(record, 'generation')
+  local known = generation and deadline
+  if not known then
+    generation = stamp
+    sweep()
+  end
+  local subscribed = now - tonumber(ARGV[3])
+  local same = known and valueOf(record, 'server') == ARGV[2] and valueOf(record, 'suspect') == '0'
+    and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
+  if not same then
+    writeRecord(client, 'generation=' .. generation .. ' server=' .. ARGV[2] .. ' subscribed=' .. int(subscribed)
+      .. ' suspect=0 window=' .. ARGV[5] .. ' reads=' .. FORMAT .. ' where=' .. ARGV[4])
+    keepHash(WINDOW + RETENTION)
+  end
+  local left = known and deadline - now or 0
+  if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
+    redis.call('ZADD', clients, now + WINDOW, client)
+    keepLine()
+  end
+end
+
+-- Puts entries, each a ticket and a member, into the queue, of which `last` is the last ticket. Returns how many were added.
+local function enqueue(entries, last)
+  local wasEmpty = redis.call('ZCARD', queue) == 0
+  local added = redis.call('ZADD', queue, unpack(entries))
+  if wasEmpty then
+    -- The clients were left to expire with the line before.
+    keepLine()
+  end
+  set('last-ticket', last, 'last-token', lastToken)
+  keepHash(WINDOW + RETENTION)
+  return added
+end

@@ -1,0 +1,66 @@
+-- The whole of the present grant, as it is kept.
+--- include: changes
+
+-- A whole number of milliseconds or microseconds; nil if the text is none.
+local function whole(text)
+  local number = tonumber(text)
+  return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
+
+-- An error before any write: what a script cannot read it does not change.
+local function protocolError(what)
+  return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+
+if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
+  return protocolError('arguments of the command')
+end
+
+requests, since, leaseEnd, label, releasedToken, record = unpack(redis.call('HMGET', hash,
+  'requests', 'since', 'lease-end', 'label', 'released-token', 'client:' .. client))
+since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
+local readable = format == FORMAT or not format and not state
+if state then
+  readable = readable and lastToken and (state == 'free'
+    or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
+end
+if not readable then
+  -- Only force release may clear what no script can read.
+  if ARGV[9] ~= 'unreadable' then
+    return protocolError('hash ' .. hash)
+  end
+  state, lastToken = false, 0
+end
+held = state == 'held'
+lastToken = lastToken or 0
+
+local function memberOf(sequence, fixedLease)
+  return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
+end
+
+-- Whether the present grant covers several requests, which hold the lock one after the other.
+local function isRun()
+  return held and string.find(requests, ',', 1, true) ~= nil
+end
+
+-- Of the present run, how many requests have not had their turn yet, as far as its client has reported, and how many had it
+-- before the one that has it now.
+local function unserved()
+  if not isRun() then
+    return 0, 0
+  end
+  local _, others = string.gsub(requests, ',', '')
+  local served = math.min(whole(redis.call('HGET', hash, 'served')) or 0, others)
+  return others - served, served
+end
+
+-- Whether a list like '4,5,6' has the sequence.
+local function contains(list, sequence)
+  return string.find(',' .. list .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+
+-- Whether the caller's request `sequence` is in the present grant.
+local function holds(sequence)
+  return held and holder == client and leaseEnd > now and contains(requests, sequence)
+end
+
