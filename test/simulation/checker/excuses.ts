@@ -3,7 +3,7 @@ import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
 
-/** For how long a record is kept of a client that was not heard of (RETENTION of state.lua), ms. */
+/** For how long a record is kept of a client that was not heard of (RETENTION of includes/lock.lua), ms. */
 const RETENTION = 60_000;
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
