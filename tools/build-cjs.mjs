@@ -1,6 +1,6 @@
 /** The CommonJS half of the package: `dist/cjs`, marked as CommonJS inside a package of type `module`. The other half is type-checked. */
 import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 rmSync('dist/cjs', { recursive: true, force: true });
 const tsc = spawnSync(
@@ -12,3 +12,10 @@ const tsc = spawnSync(
 );
 if (tsc.status !== 0) process.exit(tsc.status ?? 1);
 writeFileSync('dist/cjs/package.json', `${JSON.stringify({ type: 'commonjs' })}\n`);
+
+// A module that held only types is imported by no other: it is left out of both formats.
+for (const file of readdirSync('dist/esm', { recursive: true })) {
+  if (!file.endsWith('.js') || readFileSync(`dist/esm/${file}`, 'utf8').trim() !== 'export {};') continue;
+  rmSync(`dist/esm/${file}`);
+  rmSync(`dist/cjs/${file}`, { force: true });
+}
