@@ -11,8 +11,8 @@ import {
 } from './errors.js';
 
 /**
- * What happens to locks, described for whoever subscribes. Nothing is computed, and hardly anything allocated, while no
- * subscriber is there. Subscribers must not throw.
+ * What happens to locks, published for subscribers. While there is no subscriber, nothing is computed and hardly anything is
+ * allocated. Subscribers must not throw.
  *
  * `fairlock:wait` and `fairlock:hold` are tracing channels: `start` is published when it begins, `error` if it fails, and
  * `asyncEnd` when it is over. The message is one object from beginning to end. `fairlock:event` is a plain channel.

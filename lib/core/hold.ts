@@ -21,10 +21,10 @@ export class ActiveGrant implements Linked<ActiveGrant> {
   previous: ActiveGrant | undefined;
   next: ActiveGrant | undefined;
 
-  /** What subscribers are told of it, while there are any. */
+  /** What is published about it, while there are subscribers. */
   description: HoldDescription | undefined;
   /** Whether it was warned of because it takes long. */
-  toldSlow = false;
+  warned = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
   /** The outermost hold: nearly always the only one, so no list is made for it. */

@@ -83,7 +83,7 @@ class NestedWaiter<T> implements Watched, AbortListener {
     readonly wait: Wait,
     private readonly line: NestedLine<T>,
     private readonly watchdog: Watchdog,
-    readonly resolve: (turn: T | undefined) => void,
+    readonly resolve: (served: T | undefined) => void,
     readonly reject: (error: Error) => void,
   ) {
     wait.addEventListener('abort', this);

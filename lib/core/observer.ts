@@ -5,7 +5,7 @@ import type { LockOverview, LockQuery, ProcessReport } from './lock-overview.js'
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { assemble } from './overview.js';
-import type { PeerAnswers, PeerQuestion } from './peers.js';
+import type { PeerAnswers, ReportRequest } from './peers.js';
 import { requireKey } from './several-keys.js';
 import { addFromStore } from './store-knowledge.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
@@ -19,7 +19,7 @@ const LABEL_TIMEOUT = 250;
 export class Observer {
   constructor(
     private readonly store: LockStore,
-    private readonly ownReport: (question: PeerQuestion) => ProcessReport,
+    private readonly ownReport: (question: ReportRequest) => ProcessReport,
   ) {
     if (store.peers) store.peers.onAsked = ownReport;
   }
@@ -52,13 +52,13 @@ export class Observer {
     return withLabels(snapshot, [own, ...(others?.reports ?? [])]);
   }
 
-  private async ask(question: PeerQuestion, timeout: number): Promise<PeerAnswers> {
+  private async ask(question: ReportRequest, timeout: number): Promise<PeerAnswers> {
     const others = (await this.store.peers?.ask(question, timeout)) ?? NO_ANSWERS;
     return { ...others, reports: [this.ownReport(question), ...others.reports] };
   }
 
   /** Labels are for people: a snapshot without them is still right. */
-  private async askQuietly(question: PeerQuestion, clients: string[]): Promise<PeerAnswers | undefined> {
+  private async askQuietly(question: ReportRequest, clients: string[]): Promise<PeerAnswers | undefined> {
     try {
       return await this.store.peers?.ask(question, LABEL_TIMEOUT, clients);
     } catch {
@@ -76,7 +76,7 @@ function clientsOf({ holder, waiters }: LockSnapshot): string[] {
   return [...clients];
 }
 
-function checked(query: unknown): { question: PeerQuestion; timeout: number; orphans: boolean } {
+function checked(query: unknown): { question: ReportRequest; timeout: number; orphans: boolean } {
   if (typeof query !== 'object' || query === null) refuse('query', 'an object', query);
   const {
     key,

@@ -1,7 +1,7 @@
 import type { ClientIdentity, ProcessReport } from './lock-overview.js';
 
 /** What one client asks the others. */
-export interface PeerQuestion {
+export interface ReportRequest {
   /** Only holds and waits of this key. */
   readonly key?: string | undefined;
 }
@@ -28,7 +28,7 @@ export interface Peers {
   readonly self: ClientIdentity;
 
   /** What this client answers when another asks. The engine sets it; it must not throw. */
-  onAsked: ((question: PeerQuestion) => ProcessReport) | undefined;
+  onAsked: ((question: ReportRequest) => ProcessReport) | undefined;
 
   /**
    * Asks other clients. Resolves when all have answered, at the latest `timeout` ms after they were asked.
@@ -36,5 +36,5 @@ export interface Peers {
    * @param clients only these; default: all that listen
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  ask(question: PeerQuestion, timeout: number, clients?: readonly string[]): Promise<PeerAnswers>;
+  ask(question: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerAnswers>;
 }

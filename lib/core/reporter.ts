@@ -7,7 +7,7 @@ import { openLocks } from './hold-scope.js';
 import type { ActiveGrant } from './hold.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
-import type { PeerQuestion } from './peers.js';
+import type { ReportRequest } from './peers.js';
 import type { Shutdown } from './shutdown.js';
 import { VERSION } from './version.js';
 import type { Wait } from './wait.js';
@@ -29,7 +29,7 @@ export class Reporter {
     private readonly owners: Owners,
   ) {}
 
-  report({ key }: PeerQuestion): ProcessReport {
+  report({ key }: ReportRequest): ProcessReport {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.grants.present(), fits);
     const waits = oldest(this.shutdown.waiting(), fits);

@@ -45,7 +45,7 @@ class SlowWarnings {
 
   /** Must not throw. */
   readonly ofWait = (wait: Wait): void => {
-    void this.tellOfWait(wait);
+    void this.warnOfWait(wait);
   };
 
   readonly ofHold = (held: ActiveGrant): void => {
@@ -58,7 +58,7 @@ class SlowWarnings {
     );
   };
 
-  private async tellOfWait(wait: Wait): Promise<void> {
+  private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
     const waitingFor = performance.now() - call.askedAt;
     happened({ type: 'slow-wait', key, lock: lockNameOf(call), waitingFor });

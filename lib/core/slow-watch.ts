@@ -4,8 +4,8 @@ import type { Watchdog, Watched } from './watchdog.js';
 export interface Slowable {
   /** When it began, on the monotonic clock. */
   readonly since: number;
-  /** Whether it was told of already. */
-  toldSlow: boolean;
+  /** Whether it was reported already. */
+  warned: boolean;
 }
 
 /**
@@ -20,13 +20,13 @@ export class SlowWatch<T extends Slowable> implements Watched {
   /**
    * @param limit ms; `Infinity`: never
    * @param inOrder those that go on, in the order in which they began
-   * @param tell must not throw
+   * @param onSlow must not throw
    */
   constructor(
     private readonly watchdog: Watchdog,
     private readonly limit: number,
     private readonly inOrder: () => Iterable<T>,
-    private readonly tell: (slow: T) => void,
+    private readonly onSlow: (slow: T) => void,
   ) {}
 
   /** Something begins. */
@@ -40,15 +40,15 @@ export class SlowWatch<T extends Slowable> implements Watched {
     this.armed = false;
     const time = performance.now();
     for (const item of this.inOrder()) {
-      if (item.toldSlow) continue;
+      if (item.warned) continue;
       const due = item.since + this.limit;
       if (due > time) {
         this.armed = true;
         this.watchdog.schedule(this, due);
         return;
       }
-      item.toldSlow = true;
-      this.tell(item);
+      item.warned = true;
+      this.onSlow(item);
     }
   }
 }

@@ -16,10 +16,10 @@ export class Wait implements AbortSource, Linked<Wait> {
   takenAlong: Hold | undefined;
   /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
-  /** What subscribers are told of it, while there are any. */
+  /** What is published about it, while there are subscribers. */
   description: WaitDescription | undefined;
   /** Whether it was warned of because it takes long. */
-  toldSlow = false;
+  warned = false;
   aborted = false;
   reason: unknown;
   /** Of the line that it stands in, which is one at a time. */

@@ -69,7 +69,7 @@ export class ProbedStore implements LockStore {
     return waiting.map(({ label }) => label);
   }
 
-  /** Which keys somebody waits for. */
+  /** The keys that have waiters. */
   keysWaitedFor(): readonly string[] {
     return [...new Set([...this.inLine].map(({ key }) => key))];
   }

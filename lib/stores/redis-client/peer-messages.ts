@@ -1,7 +1,7 @@
 /** How clients ask each other: two messages on their channels, which a client that does not know them ignores. */
 
 import type { HoldReport, ProcessReport, WaitReport } from '../../core/lock-overview.js';
-import type { PeerQuestion } from '../../core/peers.js';
+import type { ReportRequest } from '../../core/peers.js';
 
 /** How many holds and waits one message carries. */
 const ENTRIES_PER_MESSAGE = 200;
@@ -17,7 +17,7 @@ export interface QuestionMessage {
   readonly nonce: string;
   /** The client that asks, on whose channel the answer goes. */
   readonly asker: string;
-  readonly question: PeerQuestion;
+  readonly question: ReportRequest;
 }
 
 export interface AnswerMessage {
@@ -28,7 +28,7 @@ export interface AnswerMessage {
   readonly json: string;
 }
 
-export function questionMessage(nonce: string, asker: string, question: PeerQuestion): string {
+export function questionMessage(nonce: string, asker: string, question: ReportRequest): string {
   return `Q ${nonce} ${asker} ${JSON.stringify(question)}`;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
-import type { PeerAnswers, PeerQuestion, Peers, SilentClient } from '../../core/peers.js';
+import type { PeerAnswers, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
 import {
   answerMessages,
@@ -19,7 +19,7 @@ const MOST_REMEMBERED = 1_000;
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and what they tell each other there. */
 export class RedisPeers implements Peers {
-  onAsked: ((question: PeerQuestion) => ProcessReport) | undefined;
+  onAsked: ((question: ReportRequest) => ProcessReport) | undefined;
   private readonly surveys = new Map<string, Survey>();
   private readonly remembered = new Map<string, ClientIdentity>();
 
@@ -35,7 +35,7 @@ export class RedisPeers implements Peers {
     private readonly timeout: number,
   ) {}
 
-  async ask(question: PeerQuestion, timeout: number, clients?: readonly string[]): Promise<PeerAnswers> {
+  async ask(question: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerAnswers> {
     const { asked, problems } = clients
       ? { asked: clients, problems: [] }
       : await this.answered(() => this.listeners());

@@ -5,7 +5,7 @@ import { tryCommands } from './scripts.generated.js';
 import { toCommandFailure } from './server-failure.js';
 
 /** What a store needs of its server. */
-export interface Needs {
+export interface RequiredCommands {
   /** A key that no lock has; commands are tried on it. */
   readonly key: string;
   /** Pattern of the store's keys and of its channels, as in an ACL rule. */
@@ -33,7 +33,7 @@ const CLOCK_TOLERANCE = 2_000;
 export async function reportOnServer(
   connection: CommandConnection,
   subscriber: { readonly refused: boolean },
-  needs: Needs,
+  required: RequiredCommands,
   retry: Retry,
   limit: number,
   onWarning: (message: string) => void,
@@ -48,7 +48,7 @@ export async function reportOnServer(
     );
     return;
   }
-  const found = lookAtServer(connection, needs, subscriber.refused);
+  const found = lookAtServer(connection, required, subscriber.refused);
   for (const warning of (await retry.atMost(found, limit)) ?? []) onWarning(warning);
 }
 
@@ -58,17 +58,17 @@ export async function reportOnServer(
  */
 async function lookAtServer(
   connection: CommandConnection,
-  needs: Needs,
+  required: RequiredCommands,
   subscriptionRefused: boolean,
 ): Promise<string[]> {
   const missing = new Set<string>();
-  if (subscriptionRefused) missing.add(`+subscribe or &${needs.channels}`);
-  const note = (error: unknown): void => noteRefusal(missing, error, needs.keys);
+  if (subscriptionRefused) missing.add(`+subscribe or &${required.channels}`);
+  const note = (error: unknown): void => noteRefusal(missing, error, required.keys);
   const [found] = await Promise.all([
-    Promise.all(nodesOf(connection.client).map((node) => lookAtNode(node, needs, note))),
-    tryRights(connection, needs, missing, note),
+    Promise.all(nodesOf(connection.client).map((node) => lookAtNode(node, required, note))),
+    tryRights(connection, required, missing, note),
   ]);
-  return [...aboutRights(missing, needs), ...new Set(found.flat())];
+  return [...aboutRights(missing, required), ...new Set(found.flat())];
 }
 
 function nodesOf(client: Redis | Cluster): Redis[] {
@@ -79,7 +79,7 @@ function nodesOf(client: Redis | Cluster): Redis[] {
 
 async function tryRights(
   connection: CommandConnection,
-  { key, keys, channels, commands }: Needs,
+  { key, keys, channels, commands }: RequiredCommands,
   missing: Set<string>,
   note: (error: unknown) => void,
 ): Promise<void> {
@@ -96,7 +96,7 @@ async function tryRights(
   ]);
 }
 
-function aboutRights(missing: ReadonlySet<string>, { page }: Needs): string[] {
+function aboutRights(missing: ReadonlySet<string>, { page }: RequiredCommands): string[] {
   if (missing.size === 0) return [];
   return [
     `The Redis user lacks rights that the lock needs: ${[...missing].join(', ')}. Requests for locks will fail, or be served late, ` +
@@ -123,7 +123,11 @@ function rightFor(command: string, message: string, keys: string, channels: stri
 // ---- the server ----------------------------------------------------------------------------------------------------
 
 /** @param note is called with what the server refuses to show */
-async function lookAtNode(node: Redis, needs: Needs, note: (error: unknown) => void): Promise<string[]> {
+async function lookAtNode(
+  node: Redis,
+  required: RequiredCommands,
+  note: (error: unknown) => void,
+): Promise<string[]> {
   const [info, difference] = await Promise.all([
     node.info().catch((error: unknown) => {
       note(error);
@@ -136,7 +140,7 @@ async function lookAtNode(node: Redis, needs: Needs, note: (error: unknown) => v
     aboutVersion(field('redis_version')),
     aboutMemory(field('maxmemory'), field('maxmemory_policy')),
     aboutRole(field('role')),
-    aboutClock(difference, needs),
+    aboutClock(difference, required),
   ].filter((warning) => warning !== undefined);
 }
 
@@ -162,7 +166,7 @@ function aboutRole(role: string): string | undefined {
   );
 }
 
-function aboutClock(difference: number, { wrongClock }: Needs): string | undefined {
+function aboutClock(difference: number, { wrongClock }: RequiredCommands): string | undefined {
   if (Math.abs(difference) < CLOCK_TOLERANCE) return undefined;
   return (
     `The clocks of Redis and of this host differ by ${(difference / 1_000).toFixed(1)} s, so one of them is wrong. ` +

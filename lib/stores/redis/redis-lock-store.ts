@@ -28,7 +28,7 @@ import { LineDriver } from './line-driver.js';
 import { LockLines } from './lock-lines.js';
 import { MOST_WAITERS_SHOWN, presentGrantOf, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
-import { needs } from './needs.js';
+import { requiredCommands } from './required-commands.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplication, type Replication } from './replication.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
@@ -129,7 +129,7 @@ export class RedisLockStore implements LockStore {
     await reportOnServer(
       this.connection,
       this.subscriber,
-      needs(this.options.keyPrefix, this.keyPrefix),
+      requiredCommands(this.options.keyPrefix, this.keyPrefix),
       this.retry,
       commandTimeout,
       this.options.onWarning,

@@ -18,7 +18,7 @@ import { lineKeys, type LineKeys } from './line-keys.js';
 import type { NewRequest } from './line/events.js';
 import { LineDriver } from './line-driver.js';
 import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
-import { NEEDS } from './needs.js';
+import { REQUIRED } from './required-commands.js';
 import { timing } from './timing.js';
 import { WakeUps } from './wake-ups.js';
 
@@ -113,7 +113,7 @@ export class RedissonLockStore implements LockStore {
     const { commandTimeout } = timing;
     this.connect();
     await Promise.all([this.connection.whenReady(commandTimeout), this.subscriber.settled(commandTimeout)]);
-    await reportOnServer(this.connection, this.subscriber, NEEDS, this.retry, commandTimeout, onWarning);
+    await reportOnServer(this.connection, this.subscriber, REQUIRED, this.retry, commandTimeout, onWarning);
   }
 
   encode(key: string): string {

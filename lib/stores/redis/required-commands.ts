@@ -1,4 +1,4 @@
-import type { Needs } from '../redis-client/start-up-check.js';
+import type { RequiredCommands } from '../redis-client/start-up-check.js';
 
 /**
  * What the scripts need of the Redis user.
@@ -6,7 +6,7 @@ import type { Needs } from '../redis-client/start-up-check.js';
  * @param keyPrefix of the store
  * @param clientPrefix the user's ioredis key prefix, which ioredis puts before keys by itself
  */
-export function needs(keyPrefix: string, clientPrefix: string): Needs {
+export function requiredCommands(keyPrefix: string, clientPrefix: string): RequiredCommands {
   const all = `${clientPrefix}${keyPrefix}:*`;
   return {
     // No name is encoded to a percent sign that two hexadecimal digits or a `u` do not follow.

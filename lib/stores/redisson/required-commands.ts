@@ -1,9 +1,9 @@
-import type { Needs } from '../redis-client/start-up-check.js';
+import type { RequiredCommands } from '../redis-client/start-up-check.js';
 
 const CHECK = '{fair-lock-check}';
 
 /** What the scripts need of the Redis user. Names of locks have no common form, so rights for them are not looked at. */
-export const NEEDS: Needs = {
+export const REQUIRED: RequiredCommands = {
   key: `redisson_lock_queue:${CHECK}`,
   keys: 'redisson_lock_*',
   channels: 'redisson_lock__channel:*',
