@@ -5,9 +5,10 @@ import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
+import { Deadlines } from './deadlines.js';
 import { introduce } from './introduction.js';
 import type { Script } from './script.js';
-import { ScriptSender, UnknownScript } from './script-sender.js';
+import { ScriptSender, UnknownScript, type ScriptCall } from './script-sender.js';
 import {
   commandTimeout,
   refusedCredentials,
@@ -36,6 +37,7 @@ export class CommandConnection {
   private failing = false;
   private readonly scripts: ScriptSender;
   private readonly backOff = new BackOff();
+  private readonly deadlines: Deadlines;
   /** Why the last attempt to connect failed, where that was not the network. */
   private refusal: CommandFailure | undefined;
   private connections = 0;
@@ -64,6 +66,7 @@ export class CommandConnection {
   ) {
     const { client } = connection;
     this.scripts = new ScriptSender(client);
+    this.deadlines = new Deadlines(timeout);
     if (client.isCluster) {
       const onServers = (): void => this.onConnected?.();
       this.nodes = new ClusterNodes(
@@ -136,36 +139,32 @@ export class CommandConnection {
    * @throws CommandFailure also when there is no reply within `timeout` ms; the script may still run then
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const sentAt = performance.now();
+    const address = (): string | undefined => this.addressOf(keys[0] ?? '');
     return new Promise((resolve, reject) => {
       let ended = false;
-      const overdue = (): void => {
-        if (ended) return;
+      const deadline = this.deadlines.add(() => {
         ended = true;
         reject(this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready)));
-        this.suspect(sentAt);
+        this.suspect(deadline.since);
+      });
+      const call: ScriptCall = {
+        script,
+        keys,
+        args,
+        replied: (reply) => {
+          this.lastReply = performance.now();
+          if (this.failing) this.recovered();
+          this.backOff.end();
+          this.deadlines.met(deadline);
+          resolve(reply);
+        },
+        failed: (error) => {
+          if (error instanceof UnknownScript && !ended) return this.scripts.send(call, address());
+          this.deadlines.met(deadline);
+          reject(this.failureOf(error));
+        },
       };
-      // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
-      const timer = setTimeout(() => setImmediate(overdue), this.timeout);
-      timer.unref();
-      const end = (): void => {
-        ended = true;
-        clearTimeout(timer);
-      };
-      const replied = (reply: unknown): void => {
-        this.lastReply = performance.now();
-        if (this.failing) this.recovered();
-        this.backOff.end();
-        end();
-        resolve(reply);
-      };
-      const failed = (error: unknown): void => {
-        if (error instanceof UnknownScript && !ended) return send();
-        end();
-        reject(this.failureOf(error));
-      };
-      const send = (): void => void this.send(script, keys, args).then(replied, failed);
-      send();
+      this.scripts.send(call, address());
     });
   }
 
@@ -175,7 +174,9 @@ export class CommandConnection {
    * @throws UnknownScript, or what ioredis rejects with
    */
   send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.scripts.send(script, keys, args, this.addressOf(keys[0] ?? ''));
+    return new Promise((replied, failed) => {
+      this.scripts.sendNow({ script, keys, args, replied, failed }, this.addressOf(keys[0] ?? ''));
+    });
   }
 
   /** Closes for good: with QUIT where the server answers within `limit` ms. */
