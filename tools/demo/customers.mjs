@@ -2,18 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ShopInstance } from './shop-instance.mjs';
 
-const CUSTOMERS = 26;
-/** The first product is the one that most of them want. */
-const PRODUCTS = [
-  'record-player',
-  'record-player',
-  'record-player',
-  'lamp',
-  'lamp',
-  'kettle',
-  'chair',
-  'radio',
-];
+const CUSTOMERS = 44;
+/** How many of each hundred customers or so want it: the lines are of different lengths. */
+const WANTED = { 'record-player': 22, lamp: 21, kettle: 20, chair: 18, radio: 14, shelf: 5 };
+const PRODUCTS = Object.entries(WANTED).flatMap(([product, times]) =>
+  Array.from({ length: times }, () => product),
+);
 const NAMES = ['ann', 'bob', 'eve', 'joe'];
 const MOST_ARTICLES = 12;
 const DELIVERY = 500;
