@@ -19,3 +19,9 @@ for (const file of readdirSync('dist/esm', { recursive: true })) {
   rmSync(`dist/esm/${file}`);
   rmSync(`dist/cjs/${file}`, { force: true });
 }
+
+// The page of the board is packed once: ES modules read it from the other half, which every loader can.
+writeFileSync(
+  'dist/esm/board/page.generated.js',
+  "export { page } from '../../cjs/board/page.generated.js';\n",
+);
