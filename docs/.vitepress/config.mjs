@@ -9,6 +9,9 @@ export default defineConfig({
   description: 'Fair, crash-safe, reentrant locks for NestJS on Redis',
   lang: 'en',
   cleanUrls: true,
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  // The index of the search is one file, loaded with the first search.
+  vite: { build: { chunkSizeWarningLimit: 2_000 } },
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
   // GitHub's own colours for code, in the variants that have enough contrast.
