@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
 import { parse } from 'yaml';
@@ -67,6 +69,17 @@ describe('the alert rules and the dashboard in observability/', () => {
       for (const label of labels) expect([...series.get(metric)!]).toContain(label);
     }
   });
+
+  const promtool = process.env['PROMTOOL'] ?? 'promtool';
+  const present = spawnSync(promtool, ['--version']).status === 0;
+  (present ? test : test.skip)(
+    'each rule fires on what it is for, and none on a quiet process (promtool)',
+    () => {
+      const file = fileURLToPath(new URL('alerts.promtool.yml', import.meta.url));
+      const { status, stdout, stderr } = spawnSync(promtool, ['test', 'rules', file], { encoding: 'utf8' });
+      expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('SUCCESS'), '']);
+    },
+  );
 
   test('each rule says what happened and what to do', () => {
     expect(rules.map(({ alert }) => alert)).toEqual([

@@ -184,6 +184,33 @@ describe('query over all processes', () => {
     await lock.release();
   });
 
+  test('is complete within 500 ms for 50 clients with 200 waits each', async () => {
+    const patient = { lease: 60_000, livenessWindow: 60_000, commandTimeout: 20_000 };
+    const crowd = new InProcessClients(uniquePrefix(), patient);
+    const all = await Promise.all(Array.from({ length: 50 }, () => crowd.start(redisUrl())));
+    const [first] = all as [InProcessClient];
+    const busy = await Promise.all(all.map((_, i) => first.engine.acquire(`crowd:${i}`)));
+    const gone = new AbortController();
+    const inAll = deferred();
+    let queued = 0;
+    const onQueued = (): void => void ((queued += 1) === 10_000 && inAll.resolve());
+    const options = { signal: gone.signal, waitTime: 60_000, onQueued };
+    const waits = all.flatMap(({ engine }) =>
+      Array.from({ length: 200 }, (_, i) => engine.acquire(`crowd:${i % 50}`, options)),
+    );
+    const ended = Promise.allSettled(waits);
+    await inAll.promise;
+    // The timeout is the bound: a client that answers later than that is silent.
+    const { locks, silent, processes } = await first.engine.query({ timeout: 500 });
+    expect([silent, processes.length]).toEqual([[], 50]);
+    const lines = locks.map(({ key, waiters, holder }) => [key, waiters.length, holder?.state]);
+    expect(lines.sort()).toEqual(all.map((_, i) => [`crowd:${i}`, 200, 'held']).sort());
+    gone.abort();
+    await ended;
+    await Promise.all(busy.map((lock) => lock.release()));
+    await crowd.close();
+  }, 120_000);
+
   test('fails with a typed error when Redis is away', async () => {
     const away = await clients.start('redis://127.0.0.1:1');
     await expect(away.engine.query()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
