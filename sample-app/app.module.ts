@@ -6,6 +6,7 @@ import { DataModule } from './data/data.module.js';
 import { HealthModule } from './health/health.module.js';
 import { JournalModule } from './journal.js';
 import { LocksModule } from './locks/locks.module.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { OrdersModule } from './orders/orders.module.js';
 import { PricesModule } from './prices/prices.module.js';
 import { SettingsModule } from './settings.js';
@@ -24,6 +25,7 @@ import { StockModule } from './stock/stock.module.js';
     AccountsModule,
     PricesModule,
     HealthModule,
+    MetricsModule,
     BoardModule,
   ],
 })

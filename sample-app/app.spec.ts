@@ -48,6 +48,12 @@ test('the API is described, with its locked routes', async () => {
   });
 });
 
+test('metrics tell of the locks', async () => {
+  await post('/stock/lamp/deliveries', { quantity: 1 });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/^fairlock_hold_duration_seconds_count.* [1-9]/m);
+});
+
 test('the board is there', async () => {
   const answer = await fetch(`${url}/locks`);
   expect(answer.status).toBe(200);

@@ -1,25 +1,18 @@
 import { Controller, Get } from '@nestjs/common';
-import {
-  HealthCheck,
-  type HealthCheckResult,
-  HealthCheckService,
-  HealthIndicatorService,
-} from '@nestjs/terminus';
-import { FairLockService } from 'nestjs-fair-lock';
+import { HealthCheck, type HealthCheckResult, HealthCheckService } from '@nestjs/terminus';
+import { FairLockHealthIndicator } from 'nestjs-fair-lock/terminus';
 
 @Controller('health')
 export class HealthController {
   constructor(
     private readonly health: HealthCheckService,
-    private readonly indicators: HealthIndicatorService,
-    private readonly locks: FairLockService,
+    private readonly locks: FairLockHealthIndicator,
   ) {}
 
-  /** Whether locks can be had: to ask about any of them is enough. */
+  /** Whether locks can be had. For a readiness probe: to restart a process does not mend Redis. */
   @Get()
   @HealthCheck()
   check(): Promise<HealthCheckResult> {
-    const locks = this.indicators.check('locks');
-    return this.health.check([() => locks.attempt(async () => void (await this.locks.isLocked('health')))]);
+    return this.health.check([() => this.locks.check('locks')]);
   }
 }
