@@ -19,7 +19,7 @@ export function results(scenarios, ran, about) {
     labels: Object.fromEntries(SUBJECTS.map(({ name, label }) => [name, label])),
     setUps: Object.fromEntries(SUBJECTS.map(({ name, setUp }) => [name, setUp])),
     scenarios: all,
-    targets: verdict(all),
+    targets: verdict(all, about),
   };
 }
 

@@ -19,8 +19,8 @@ export function scenarioTable(scenario, subjects, labels) {
 export function verdictTable(verdicts) {
   return {
     head: ['', 'target', 'bound', 'found'],
-    rows: verdicts.map(({ text, bound, aim, value, passed }) => [
-      passed === undefined ? '–' : passed ? 'met' : 'MISSED',
+    rows: verdicts.map(({ text, bound, aim, value, passed, tooShort }) => [
+      tooShort ? 'too short to judge' : passed === undefined ? '–' : passed ? 'met' : 'MISSED',
       text,
       aim ? `${bound} (aim)` : bound,
       figure(value),
