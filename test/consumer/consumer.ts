@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { uniquePrefix } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
-import { CHECKS, declarationErrors } from './declarations.js';
+import { CHECKS, declarationErrors, optionalPeers } from './declarations.js';
 import { Installation, type Build, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
@@ -22,7 +22,7 @@ const BUILDS: readonly Build[] = (['esm', 'cjs'] as const).flatMap((format) =>
 export function describeConsumer(versions: Versions): void {
   describe(`with Nest ${versions.nest} and ioredis ${versions.ioredis}`, () => {
     const installation = new Installation();
-    beforeAll(() => installation.install(versions), INSTALL_TIMEOUT);
+    beforeAll(() => installation.install(versions, optionalPeers(versions)), INSTALL_TIMEOUT);
     afterAll(() => installation.remove());
 
     test.each(CHECKS)(

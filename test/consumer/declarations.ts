@@ -29,6 +29,19 @@ export function entriesOf(folder: string): string[] {
     .map((entry) => PACKAGE + entry.slice('.'.length));
 }
 
+/** What the subpaths need besides: the packages that are no more than optional peers, fit for that Nest. */
+export function optionalPeers({ nest }: { readonly nest: string }): string[] {
+  const path = new URL('../../package.json', import.meta.url);
+  const { peerDependenciesMeta = {}, devDependencies } = JSON.parse(readFileSync(path, 'utf8')) as {
+    peerDependenciesMeta?: object;
+    devDependencies: Record<string, string>;
+  };
+  const major = nest.split('.')[0];
+  return Object.keys(peerDependenciesMeta).map((name) =>
+    name.startsWith('@nestjs/') ? `${name}@${major}` : `${name}@${devDependencies[name] ?? 'latest'}`,
+  );
+}
+
 /** The errors in the declarations of the package, and in the imports of its entries; those of other packages are not ours. */
 export async function declarationErrors(folder: string, check: Check): Promise<string[]> {
   const name = `types-${check.resolution}-${check.format}-${check.strict ? 'strict' : 'not-strict'}`;
