@@ -6,7 +6,7 @@ import {
 } from '../../lib/core/option-domains.js';
 import { drawPlan } from './scenario/plan.js';
 
-/** Options of what is not simulated: the engine, the query over processes, replicas, strict mode, the redisson store. */
+/** Options of what is not simulated: the engine and its warnings, the query, replicas, strict mode, the redisson store. */
 const NOT_SIMULATED: readonly NumberOption[] = [
   'maxHold',
   'replicas.min',
@@ -14,6 +14,8 @@ const NOT_SIMULATED: readonly NumberOption[] = [
   'maxLease',
   'drainTimeout',
   'query.timeout',
+  'slowWait',
+  'slowHold',
   'fairLockWaitTimeout',
   'lockWatchdogTimeout',
 ];

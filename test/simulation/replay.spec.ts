@@ -29,6 +29,18 @@ local function answer(call, name, ...)
     local channel = select(2, ...)
     return { channel, surroundings.listeners[channel] or 0 }
   end
+  if name == 'HSCAN' then
+    -- Of a large hash Redis shows a part, by its own hash function; the simulated server shows all that matches.
+    local key, _, _, pattern = ...
+    local fields, found = call('HGETALL', key), {}
+    for i = 1, #fields, 2 do
+      if string.sub(fields[i], 1, #pattern - 1) == string.sub(pattern, 1, -2) then
+        table.insert(found, fields[i])
+        table.insert(found, fields[i + 1])
+      end
+    end
+    return { '0', found }
+  end
   return call(name, ...)
 end
 local redis = {
