@@ -17,6 +17,7 @@ import { openConnection, openSubscription } from '../redis-client/redis-source.j
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
 import { RedisPeers } from '../redis-client/redis-peers.js';
+import { warnOfClockStep } from '../redis-client/server-clock.js';
 import { ServerClocks } from '../redis-client/server-clocks.js';
 import { storeHealth } from '../redis-client/store-health.js';
 import { Subscriber } from '../redis-client/subscriber.js';
@@ -34,7 +35,6 @@ import { openReplication, type Replication } from './replication.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing, type Timing } from './timing.js';
-import { warnOfClockStep } from './clock-warning.js';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {
