@@ -222,8 +222,8 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
       inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
       {
-        file: 'stores/redis-client/command-connection.ts',
-        from: 'reject(this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready)));\n        this.suspect(sentAt);',
+        file: 'stores/redis-client/deadlines.ts',
+        from: 'if (!this.timer) this.arm(this.limit);',
         to: '',
       },
     ],

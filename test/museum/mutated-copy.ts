@@ -9,7 +9,7 @@ import type { Mutation } from './exhibit.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What the tests need of the project. */
-const COPIED = ['lib', 'test', 'tools', 'jest.config.mjs', 'package.json', 'tsconfig.json'];
+const COPIED = ['lib', 'test', 'sample-app', 'tools', 'jest.config.mjs', 'package.json', 'tsconfig.json'];
 const GENERATED = 'lib/stores/redis/scripts.generated.ts';
 
 /** A copy of the project in a folder of its own, changed. The working tree is never touched. */

@@ -109,9 +109,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'a process that stood still judges before it reads',
     mutations: [
       {
-        file: 'stores/redis-client/command-connection.ts',
-        from: 'setImmediate(overdue)',
-        to: 'overdue()',
+        file: 'stores/redis-client/deadlines.ts',
+        from: 'setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay))',
+        to: 'setTimeout(() => this.look(), Math.ceil(delay))',
       },
     ],
     proof: test('integration/standing-still.spec.ts', 'an answer that lay there is no timeout'),
