@@ -418,7 +418,7 @@ return
 end
 local rank, looked = 0, 0
 local suspectSince, markedAt
-while looked < SWEEP do
+while looked <= SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
 local dead = {}
 for _, member in ipairs(members) do
@@ -492,7 +492,7 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'c65f30f6dfb0a5c641406684ac3679dacb9d3a1e',
+  sha1: 'cc95ab0b13d681c37e80b234e7fe300d2241b33f',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local lease = tonumber(fixed == '' and ARGV[6] or fixed)
@@ -570,7 +570,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'f1fe3093950a336f8aa5026e39fccfd84800b488',
+  sha1: '00363e9216968e99255cab346b21408528fad465',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -592,7 +592,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'f90f4dd27f20c0c0c880f19e2609a0eac0380114',
+  sha1: 'fb1386f2e64b4d7007b1c2f2e39cdff4418833c8',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -668,7 +668,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'f9709bb1b88f36e8061b435331298f19dcb73784',
+  sha1: 'd8915340086e31ecd005c67f5b6c47dcbdec8640',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -701,7 +701,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: '07b831557fb6bcb6833bb7b98a9fad65cea841ba',
+  sha1: 'a6682791818ced140b26a6190c23c89ea7fc4080',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -733,7 +733,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '83f72c0ed6b19a2ec8cd0c8b6393d332de58bee9',
+  sha1: 'a6aa2946f413df27d8e1e6d95980efc612bba8d2',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
 if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then

@@ -5,7 +5,7 @@
 -- A value of another type at this key is an error here, before any write.
 redis.call('ZCARD', clients)
 
--- R8: at most so many entries are looked at in one call, in steps.
+-- R8: a call ends when it has looked at more than so many entries, in steps. So a live waiter behind this many is still found.
 local SWEEP = 1000
 local STEP = 100
 
@@ -28,7 +28,7 @@ local function pass()
   end
   local rank, looked = 0, 0
   local suspectSince, markedAt
-  while looked < SWEEP do
+  while looked <= SWEEP do
     local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
     local dead = {}
     for _, member in ipairs(members) do
