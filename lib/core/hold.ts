@@ -1,11 +1,9 @@
-import type { AcquireCall } from './acquire-call.js';
 import { detached } from './detached.js';
 import type { HoldDescription } from './diagnostics.js';
 import type { Grant } from './lock-store.js';
 import type { Lease } from './lease.js';
 import type { Linked } from './linked-list.js';
-import { NestedLine } from './nested-line.js';
-import type { Wait } from './wait.js';
+import { NestedLine, type NestingWait } from './nested-line.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 const DONE = Promise.resolve();
@@ -14,6 +12,13 @@ const DONE = Promise.resolve();
 interface Keeper {
   /** The last of its holds is done, and it is given back. */
   done(held: ActiveGrant): void;
+}
+
+/** Of the call that a grant was given to, what describes it and whose it is. */
+interface CallOfGrant {
+  readonly label: string;
+  readonly group: string | undefined;
+  readonly owner: string | undefined;
 }
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
@@ -41,7 +46,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
     /** Whose it is: the same key of another engine is another lock. */
     readonly keeper: Keeper,
     /** The call that it was granted to. */
-    readonly call: AcquireCall,
+    readonly call: CallOfGrant,
     readonly watchdog: Watchdog,
     /** What ends it when it is held for too long. */
     readonly limit: Watched | undefined,
@@ -120,7 +125,7 @@ export class Hold {
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(wait: Wait): Promise<Hold | undefined> {
+  waitToNest(wait: NestingWait): Promise<Hold | undefined> {
     this.line ??= new NestedLine(this.held.watchdog, () => ({
       holder: this.child?.label || 'another branch of the same flow',
       heldFor: performance.now() - (this.child?.since ?? this.since),

@@ -1,12 +1,25 @@
 import { abortError, LockQueueFullError, LockTimeoutError } from './errors.js';
-import type { AbortListener } from './lock-store.js';
-import type { Wait } from './wait.js';
+import type { AbortListener, AbortSource } from './lock-store.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /** The holder that the waiters wait for. */
 export interface Blocker {
   readonly holder: string;
   readonly heldFor: number;
+}
+
+/** A request that waits to nest, and the part of its call that matters for that. */
+export interface NestingWait extends AbortSource {
+  readonly key: string;
+  readonly call: {
+    readonly label: string;
+    readonly waitTime: number;
+    readonly deadline: number;
+    readonly maxQueue: number;
+    readonly onQueued: ((position: number) => void) | undefined;
+    /** Milliseconds left to wait. */
+    remaining(): number;
+  };
 }
 
 /** Requests that wait to nest in a hold while another is nested in it: first come, first served. */
@@ -24,7 +37,7 @@ export class NestedLine<T> {
    * @throws LockTimeoutError when the wait time is over, at once for a try
    * @throws LockQueueFullError when `maxQueue` requests wait already
    */
-  async join(wait: Wait): Promise<T | undefined> {
+  async join(wait: NestingWait): Promise<T | undefined> {
     const { call, key } = wait;
     const ahead = this.waiters.size;
     if (call.remaining() === 0) throw this.timeoutError(wait, ahead);
@@ -38,7 +51,7 @@ export class NestedLine<T> {
   }
 
   /** Serves the first waiter. */
-  serve(make: (wait: Wait) => T): void {
+  serve(make: (wait: NestingWait) => T): void {
     for (const first of this.waiters) {
       this.remove(first);
       first.resolve(make(first.wait));
@@ -73,14 +86,14 @@ export class NestedLine<T> {
     waiter.stopWatching();
   }
 
-  private timeoutError({ key, call }: Wait, ahead: number): LockTimeoutError {
+  private timeoutError({ key, call }: NestingWait, ahead: number): LockTimeoutError {
     return new LockTimeoutError(key, call.waitTime, { ...this.blocker(), ahead });
   }
 }
 
 class NestedWaiter<T> implements Watched, AbortListener {
   constructor(
-    readonly wait: Wait,
+    readonly wait: NestingWait,
     private readonly line: NestedLine<T>,
     private readonly watchdog: Watchdog,
     readonly resolve: (served: T | undefined) => void,

@@ -46,7 +46,7 @@ export class Reporter {
   /** By the name under which metrics count the lock. */
   load(): Map<string, LockLoad> {
     const loads = new Map<string, LockLoad>();
-    const loadOf = (call: AcquireCall): LockLoad => {
+    const loadOf = (call: Pick<AcquireCall, 'group'>): LockLoad => {
       const name = lockNameOf(call);
       let load = loads.get(name);
       if (!load) loads.set(name, (load = { waiting: 0, held: 0, oldestWait: 0 }));
