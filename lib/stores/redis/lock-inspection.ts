@@ -1,8 +1,11 @@
+import { LockHolderChangedError, LockProtocolError } from '../../core/errors.js';
 import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
+import { toCommandFailure } from '../redis-client/server-failure.js';
+import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 
 /** How many waiters `inspect` names; the rest is only counted. */
-export const MOST_WAITERS_SHOWN = 1_000;
+const MOST_WAITERS_SHOWN = 1_000;
 
 type Details = readonly [
   holder: string,
@@ -16,8 +19,65 @@ type Details = readonly [
   entries: readonly (string | number)[],
 ];
 
+/** What an operator sees of a lock, and ends by force. */
+export class LockInspection {
+  constructor(
+    private readonly commands: LockCommands,
+    private readonly keysOf: (key: string) => LineKeys,
+  ) {}
+
+  async inspect(key: string): Promise<LockSnapshot> {
+    return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
+  }
+
+  /**
+   * Ends the present grant; false: nothing holds the lock.
+   *
+   * @throws LockHolderChangedError if the holder has another token than `token`
+   */
+  async endByForce(key: string, token?: number): Promise<boolean> {
+    const first = await this.presentGrant(key, token);
+    if (first === undefined) return false;
+    // The grant is named, so that a repeated command does not end the next one too.
+    const named = first === 'unreadable' ? undefined : first;
+    const reply = await send(() => this.commands.forceRelease(this.keysOf(key), named));
+    return reply.status === 'forced';
+  }
+
+  /** The first token of the present grant, by which scripts name it. Undefined: nothing holds the lock. */
+  private async presentGrant(
+    key: string,
+    expected: number | undefined,
+  ): Promise<number | 'unreadable' | undefined> {
+    try {
+      const reply = await this.look(key, 0);
+      const { holder } = toSnapshot(key, reply);
+      if (expected !== undefined && holder?.token !== expected) {
+        throw new LockHolderChangedError(key, expected, holder?.token);
+      }
+      return (reply.details as unknown as Details)[5] || undefined;
+    } catch (error) {
+      if (error instanceof LockProtocolError && expected === undefined) return 'unreadable';
+      throw error;
+    }
+  }
+
+  private look(key: string, waiters: number): Promise<RawReply> {
+    return send(() => this.commands.inspect(this.keysOf(key), waiters));
+  }
+}
+
+/** @throws the error that a caller sees */
+export async function send<T>(command: () => Promise<T>): Promise<T> {
+  try {
+    return await command();
+  } catch (error) {
+    throw toCommandFailure(error).error;
+  }
+}
+
 /** Reads the reply of the inspect script. */
-export function toSnapshot(key: string, { serverTime, details }: RawReply): LockSnapshot {
+function toSnapshot(key: string, { serverTime, details }: RawReply): LockSnapshot {
   const [client, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
@@ -38,11 +98,6 @@ export function toSnapshot(key: string, { serverTime, details }: RawReply): Lock
     waiters,
     queueLength,
   };
-}
-
-/** The first token of the present grant, by which it is ended; undefined where nothing holds the lock. */
-export function presentGrantOf({ details }: RawReply): number | undefined {
-  return (details as unknown as Details)[5] || undefined;
 }
 
 /** A member of a line is `client:sequence`, or `client:sequence:lease` for a fixed lease. */

@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { now } from '../../core/clock.js';
-import {
-  LockHolderChangedError,
-  LockProtocolError,
-  LockShuttingDownError,
-  type LockConfigurationError,
-} from '../../core/errors.js';
+import { LockShuttingDownError, type LockConfigurationError } from '../../core/errors.js';
 import type { Grant, LockRequest, LockSnapshot, LockStore, StoreHealth } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from '../redis-client/command-connection.js';
@@ -14,7 +9,6 @@ import { encodeName } from '../redis-client/key-encoding.js';
 import { namesInRedis } from '../redis-client/names-in-redis.js';
 import { reportOnServer } from '../redis-client/start-up-check.js';
 import { openConnection, openSubscription } from '../redis-client/redis-source.js';
-import { toCommandFailure } from '../redis-client/server-failure.js';
 import { Retry } from '../redis-client/retry.js';
 import { RedisPeers } from '../redis-client/redis-peers.js';
 import { warnOfClockStep } from '../redis-client/server-clock.js';
@@ -24,10 +18,9 @@ import { Subscriber } from '../redis-client/subscriber.js';
 import type { ClientContext } from './client-context.js';
 import { ClientInfo } from './commands/client-info.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
-import type { RawReply } from './commands/reply.js';
 import { LineDriver } from './line-driver.js';
+import { LockInspection, send } from './lock-inspection.js';
 import { LockLines } from './lock-lines.js';
-import { MOST_WAITERS_SHOWN, presentGrantOf, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { requiredCommands } from './required-commands.js';
 import { PrimaryMarker } from './primary-marker.js';
@@ -49,6 +42,7 @@ export class RedisLockStore implements LockStore {
   private readonly marker: PrimaryMarker;
   private readonly retry: Retry;
   private readonly commands: LockCommands;
+  private readonly inspection: LockInspection;
   private readonly context: ClientContext;
   private readonly clocks: ServerClocks;
   private readonly watchdog = new Watchdog();
@@ -94,6 +88,7 @@ export class RedisLockStore implements LockStore {
       new ClientInfo(this.clientId, this.subscriber, this.connection, this.timing, where, options.maxLease),
       this.timing,
     );
+    this.inspection = new LockInspection(this.commands, (key) => this.keysOf(encodeName(key)));
     this.replication = options.replicas && openReplication(options, options.replicas);
     this.context = {
       commands: this.commands,
@@ -142,64 +137,34 @@ export class RedisLockStore implements LockStore {
 
   acquire(request: LockRequest): Promise<Grant> {
     if (this.closed) return Promise.reject(new LockShuttingDownError(request.key));
-    if (!this.connecting) this.connect();
+    this.connect();
     const refused = this.refusal(request);
     if (refused) return Promise.reject(refused);
     this.sequence += 1;
     return this.lines.get(encodeName(request.key)).acquire(request, this.sequence);
   }
 
-  async inspect(key: string): Promise<LockSnapshot> {
-    return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
+  inspect(key: string): Promise<LockSnapshot> {
+    this.connect();
+    return this.inspection.inspect(key);
   }
 
-  private look(key: string, waiters: number): Promise<RawReply> {
-    return this.ask(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
-  }
-
-  async keptKeys(): Promise<readonly string[]> {
-    return await this.ask(() =>
-      namesInRedis(this.connection.client, `${this.keyPrefix}${this.options.keyPrefix}:`),
-    );
+  keptKeys(): Promise<readonly string[]> {
+    this.connect();
+    return send(() => namesInRedis(this.connection.client, `${this.keyPrefix}${this.options.keyPrefix}:`));
   }
 
   async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
-    const keys = this.keysOf(encodeName(key));
-    const first = await this.presentToken(key, token);
-    if (first === undefined) return false;
-    // The grant is named, so that a repeated command does not end the next one too.
-    const named = first === 'unreadable' ? undefined : first;
-    const reply = await this.ask(() => this.commands.forceRelease(keys, named));
+    this.connect();
+    const ended = await this.inspection.endByForce(key, token);
     // The caller may be the holder itself: its line hears it here rather than by a message.
     this.lines.find(encodeName(key))?.happens({ type: 'look' });
-    return reply.status === 'forced';
-  }
-
-  /**
-   * The token by which scripts name the present grant. Undefined: nothing holds the lock.
-   *
-   * @throws LockHolderChangedError if the holder has another token than `expected`
-   */
-  private async presentToken(
-    key: string,
-    expected: number | undefined,
-  ): Promise<number | 'unreadable' | undefined> {
-    try {
-      const reply = await this.look(key, 0);
-      const { holder } = toSnapshot(key, reply);
-      if (expected !== undefined && holder?.token !== expected) {
-        throw new LockHolderChangedError(key, expected, holder?.token);
-      }
-      return presentGrantOf(reply);
-    } catch (error) {
-      if (error instanceof LockProtocolError && expected === undefined) return 'unreadable';
-      throw error;
-    }
+    return ended;
   }
 
   health(): Promise<StoreHealth> {
-    if (!this.connecting) this.connect();
+    this.connect();
     return storeHealth(this.connection, this.subscriber, this.timing.commandTimeout);
   }
 
@@ -234,19 +199,11 @@ export class RedisLockStore implements LockStore {
 
   /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
   private connect(): void {
+    if (this.connecting) return;
     this.connecting = true;
     this.connection.connect();
     this.subscriber.connect();
     this.replication?.connect();
-  }
-
-  private async ask<T>(command: () => Promise<T>): Promise<T> {
-    if (!this.connecting) this.connect();
-    try {
-      return await command();
-    } catch (error) {
-      throw toCommandFailure(error).error;
-    }
   }
 
   private onMessage(text: string): void {
