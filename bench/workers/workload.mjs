@@ -183,8 +183,8 @@ export class Workload {
   }
 
   /**
-   * `count` requests get in line one after the other: by the clients in turn, or in blocks of neighbours. Whoever is
-   * granted releases at once. Answers when all are in line, where the subject tells that; else when all have asked.
+   * `count` requests get in line one after the other: by the clients in turn, or in blocks of neighbours. A request that is
+   * granted is released at once. Answers when all are in line, where the subject tells that; else when all have asked.
    */
   async enqueue({ key, count, blocks = false }) {
     const line = { granted: [], lastAt: 0, left: count };

@@ -89,7 +89,7 @@ describe('how long the scripts of the native protocol keep keys', () => {
     expect(await redis.pttl(holder.keys[0])).toBeGreaterThan(HOUR);
   });
 
-  test('whoever waits where the line has just been empty keeps the clients for as long as its window', async () => {
+  test('a client that waits where the line has just been empty keeps the clients for as long as its window', async () => {
     const [one, two] = [client(), client()];
     const first = await one.acquire();
     await two.acquire();

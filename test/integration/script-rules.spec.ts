@@ -211,7 +211,7 @@ describe('the scripts of the native protocol', () => {
   });
 
   describe('the line and its dead', () => {
-    /** A client whose channel somebody listens to, as the server knows it. */
+    /** A client whose channel has a listener, as the server knows it. */
     const heard = async (times = TIMES): Promise<ScriptClient> => {
       const one = client(times);
       await subscriber.subscribe(one.channel);
@@ -227,7 +227,7 @@ describe('the scripts of the native protocol', () => {
       }
     };
 
-    test('a client that nobody listens to is passed over at once by one who was in line before', async () => {
+    test('a client whose channel has no listener is passed over at once by one that was in line before', async () => {
       const [holder, dead, live] = [client(), await heard(), await heard()];
       const grant = await holder.acquire();
       await dead.acquire();
@@ -237,7 +237,7 @@ describe('the scripts of the native protocol', () => {
       expect((await live.heartbeat()).run).toBe('1');
     });
 
-    test('also while somebody listens to all channels there are, as tools for people do', async () => {
+    test('also while a tool listens to all channels there are', async () => {
       const [holder, dead, live] = [client(), await heard(), await heard()];
       const grant = await holder.acquire();
       await dead.acquire();
@@ -264,7 +264,7 @@ describe('the scripts of the native protocol', () => {
       expect((await gone.heartbeat()).run).toBe('1');
     });
 
-    test('whoever asks is alive, though nobody listens to it (R5)', async () => {
+    test('a client that calls is alive, though its channel has no listener (R5)', async () => {
       const [holder, asking] = [client(), await heard()];
       const grant = await holder.acquire();
       await asking.acquire();
@@ -393,7 +393,7 @@ describe('the scripts of the native protocol', () => {
       expect((await asking.heartbeat()).run).toBe('2');
     });
 
-    test('and not if nobody listens to it any more', async () => {
+    test('and not if its channel has no listener any more', async () => {
       const short = { ...TIMES, lease: 100 };
       const [holder, gone, other] = [client(short), await heard(short), client(short)];
       const grant = await holder.acquire();
@@ -502,7 +502,7 @@ describe('the scripts of the native protocol', () => {
     const run = await many.heartbeat();
     expect(run.run).toBe('1,2');
     expect((await other.forceRelease(run.first)).status).toBe('FORCED');
-    // Repeated, it ends nobody else's grant.
+    // Repeated, it ends no other grant.
     expect((await other.forceRelease(run.first)).status).toBe('FORCED');
     const after = await many.heartbeat();
     expect(after.run).toBe('2');

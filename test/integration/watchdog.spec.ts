@@ -61,7 +61,7 @@ describe('the watchdog', () => {
     expect(states).toBe('h'.repeat(20));
   });
 
-  test('lets a lease run out that nobody can renew: lost fires before the server ends it, without any answer', async () => {
+  test('lets a lease run out that cannot be renewed: lost fires before the server ends it, without any answer', async () => {
     const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
     const lock = await holder.engine.acquire('cut');
     const heal = proxy.blackHole();

@@ -63,7 +63,7 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
-    what: 'nobody looks after a lease that ended',
+    what: 'no client looks after a lease that ended',
     mutations: [inScript('heartbeat', 'else\n  settle()\nend\nif ARGV[17]', 'end\nif ARGV[17]')],
     proof: simulation('kill'),
   },
@@ -81,7 +81,7 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'double hold after a re-sent command (Redisson 7367)',
-    what: 'a late copy of the acquire of a released grant takes the lock for nobody',
+    what: 'a late copy of the acquire of a released grant takes the lock for no caller',
     mutations: [
       inScript('acquire', 'releasedRequest ~= me and', ''),
       inScript('acquire', 'if releasedRequest == me then', 'if false then'),
@@ -92,7 +92,7 @@ export const HISTORIC: readonly Exhibit[] = [
     ),
   },
   {
-    of: 'delayed release frees the lock of somebody else (Redisson 4871; Kleppmann)',
+    of: 'delayed release frees the lock of another client (Redisson 4871; Kleppmann)',
     what: 'a release names its client instead of its grant',
     mutations: [inScript('release', 'holder == client and token == ARGV[9] and', 'holder == client and')],
     proof: simulation('duplicate', 'cut'),
@@ -111,7 +111,7 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'watchdog that outlives its release (Redisson 7272, 5115)',
-    what: 'a grant that nobody waits for any more is kept and renewed',
+    what: 'a grant that no call waits for any more is kept and renewed',
     mutations: [
       inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
     ],
@@ -151,7 +151,7 @@ export const HISTORIC: readonly Exhibit[] = [
     proof: simulation('evict'),
   },
   {
-    of: 'queue and deadlines out of step: nobody is ever served (Redisson 6434)',
+    of: 'queue and deadlines out of step: no waiter is ever served (Redisson 6434)',
     what: 'a waiter without a deadline is neither served nor dropped',
     mutations: [
       inLiveness(
@@ -213,7 +213,7 @@ export const HISTORIC: readonly Exhibit[] = [
       { file: 'core/lease.ts', from: 'if (this.remaining() <= 0) {', to: 'if (false) {' },
       inStore('line/grant.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
     ],
-    proof: test('integration/watchdog.spec.ts', 'lets a lease run out that nobody can renew'),
+    proof: test('integration/watchdog.spec.ts', 'lets a lease run out that cannot be renewed'),
   },
   {
     of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',

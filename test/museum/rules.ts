@@ -61,7 +61,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'R5 the caller is alive',
     what: 'a caller is judged like everybody else',
     mutations: [inLiveness('if callerMarked and name == client then', 'if false then')],
-    proof: test(RULES_SPEC, 'whoever asks is alive, though nobody listens to it (R5)'),
+    proof: test(RULES_SPEC, 'a client that calls is alive, though its channel has no listener (R5)'),
   },
   {
     of: 'R6 doubt: a broken subscription costs nothing for a while',
@@ -91,7 +91,7 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'R8 a bounded look, and then another',
-    what: 'nobody is told to go on',
+    what: 'no client is told to go on',
     mutations: [inLine('  askAgainAt = now\n', '')],
     proof: test(RULES_SPEC, 'a line of more dead than one call may look at is worked off by asking again'),
   },
@@ -129,7 +129,7 @@ export const RULES: readonly Exhibit[] = [
     proof: simulation('mute'),
   },
   {
-    of: 'R10 what nobody waits for is handed on',
+    of: 'R10 a grant that no call waits for is handed on',
     what: 'it is kept',
     mutations: [
       inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
@@ -379,7 +379,7 @@ export const RULES: readonly Exhibit[] = [
     mutations: [inHandoff('(listeners(name) or 0) > 0', 'true')],
     proof: test(
       RULES_SPEC,
-      'a client that nobody listens to is passed over at once by one who was in line before',
+      'a client whose channel has no listener is passed over at once by one that was in line before',
     ),
   },
   {
@@ -424,7 +424,7 @@ export const RULES: readonly Exhibit[] = [
     ],
     proof: test(
       'integration/key-lifetimes.spec.ts',
-      'whoever waits where the line has just been empty keeps the clients',
+      'a client that waits where the line has just been empty keeps the clients',
     ),
   },
   {

@@ -111,7 +111,7 @@ const situations = fc
     return [0, 1, 2].map((i) => processOf(`process ${i}`, flows[2 * i]!, flows[2 * i + 1]!));
   });
 
-/** By another way: whatever is not stuck is taken away until nothing changes; then waits that nobody waits for. */
+/** By another way: whatever is not stuck is taken away until nothing changes; then waits that hold up no other wait. */
 function stuckWaits(processes: readonly ProcessReport[]): string[] {
   let waits = processes.flatMap(({ clientId, waits: all }) =>
     all.map(({ key, inside }) => ({ clientId, key, inside })),
