@@ -94,6 +94,19 @@ describe('what dead waiters cost the others', () => {
     expect(fields).toBeLessThan(150);
   });
 
+  test('the record of a single client that expired is swept, too', async () => {
+    const [holder, gone, next] = [client(), client(), client()];
+    await holder.acquire();
+    const place = await gone.acquire();
+    await gone.leave(place.sequence);
+    // As it does 2 × commandTimeout after the line has emptied.
+    await redis.del(gone.keys[2]);
+    await next.acquire();
+    const fields = await redis.hkeys(next.keys[0]);
+    expect(fields).toContain(`client:${next.id}`);
+    expect(fields).not.toContain(`client:${gone.id}`);
+  });
+
   describe('a try', () => {
     const behindTheDead = async (): Promise<ScriptClient> => {
       const [holder, ...dead] = [client(), await heard(), await heard()];

@@ -219,7 +219,7 @@ end`;
 
 const clientsPart3 = `local STALE = 16
 local ORPHANS = 64
-local FIELDS = 15
+local FIELDS = 9
 local FRESH = 0.9
 local GRACE = 250
 local callerMarked, callerWasInTouch = false, false
@@ -492,7 +492,7 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: 'cc95ab0b13d681c37e80b234e7fe300d2241b33f',
+  sha1: '50b92c78d6c0c6563a1386160ea30269429e9d23',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local lease = tonumber(fixed == '' and ARGV[6] or fixed)
@@ -570,7 +570,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '00363e9216968e99255cab346b21408528fad465',
+  sha1: '53dcb1995a7c889ca3236357788fe230ea8e3115',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -592,7 +592,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'fb1386f2e64b4d7007b1c2f2e39cdff4418833c8',
+  sha1: '6cbc7043a1af42e46f7b0007a8a61b3d4b910dd8',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -668,7 +668,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'd8915340086e31ecd005c67f5b6c47dcbdec8640',
+  sha1: '993425fd153306927f19fdd90997a784770687ae',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -701,7 +701,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'a6682791818ced140b26a6190c23c89ea7fc4080',
+  sha1: 'ddcaf3f3d39bb006b92642173bb87ed8a4544674',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -733,7 +733,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'a6aa2946f413df27d8e1e6d95980efc612bba8d2',
+  sha1: '5f09c397f689c021571c12fc307089251993d466',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
 if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then

@@ -6,8 +6,8 @@
 -- silent for long, and about so many of those that the set no longer has because it has expired.
 local STALE = 16
 local ORPHANS = 64
--- At most so many fields of the hash are not records.
-local FIELDS = 15
+-- At least so many fields of the hash are not records: those that every grant writes.
+local FIELDS = 9
 -- A deadline with more than this share of the window left is not set again, unless the window is longer than what the keys of a
 -- line are kept for in any case.
 local FRESH = 0.9
