@@ -75,10 +75,11 @@ export class Checker {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.findings.violate('exactly-once', `${nameOf(record)} was granted after it aborted`);
     }
-    const { firstToken, lastToken, at, unheard } = lock.serverGrant;
+    const { firstToken, lastToken, at, unheard, markedAlive } = lock.serverGrant;
     const isSeen = firstToken <= record.token && record.token <= lastToken;
     record.passedAt = isSeen ? at : now;
     record.unheardBefore = (isSeen ? unheard.get(record.client) : undefined) ?? record.client.lastUnheard;
+    if (isSeen) record.markedAlive = markedAlive;
     if (record.token <= lock.highestToken) {
       // Tokens of the server's own grants are compared in server-grants.ts, without this excuse.
       if (this.excuses.mayOverlap(record, now)) this.findings.tally.excusedOverlaps += 1;

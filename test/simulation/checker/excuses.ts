@@ -92,7 +92,8 @@ export class Excuses {
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace; not for one that spoke when
     // the other was heard already, and broke again.
-    const steadySince = Math.max(passedAt - GRACE, waiting.ackedAt ?? 0);
+    const spokeAt = served.markedAlive?.get(waiting.client) ?? 0;
+    const steadySince = Math.max(passedAt - GRACE, waiting.ackedAt ?? 0, spokeAt);
     const servedWasSteady = (served.unheardBefore ?? now) < steadySince;
     if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
     // While clients have different settings: without messages, a first lease that is shorter than the heartbeat of

@@ -22,6 +22,8 @@ export interface RequestRecord {
   passedAt?: number;
   /** When, before that, the server last had no subscriber on its client's channel. */
   unheardBefore?: number;
+  /** When the server had last marked each waiting client alive, as it was then. */
+  markedAlive?: ReadonlyMap<SimClient, number>;
   rejectedAt?: number;
   error?: string;
 }
@@ -66,9 +68,17 @@ export interface ServerGrant {
   readonly at: number;
   /** When the server last had no subscriber on each client's channel, as it was then. */
   readonly unheard: ReadonlyMap<SimClient, number>;
+  /** When the server had last marked each waiting client alive, as it was then. */
+  readonly markedAlive: ReadonlyMap<SimClient, number>;
 }
 
-export const NO_GRANT: ServerGrant = { firstToken: 0, lastToken: 0, at: 0, unheard: new Map() };
+export const NO_GRANT: ServerGrant = {
+  firstToken: 0,
+  lastToken: 0,
+  at: 0,
+  unheard: new Map(),
+  markedAlive: new Map(),
+};
 
 export interface LockState {
   readonly name: string;

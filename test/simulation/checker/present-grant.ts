@@ -35,6 +35,13 @@ export function furthestDeadline(redis: MiniRedis, key: string): number | undefi
   return found[1] === undefined ? undefined : Number(found[1]) - serverMs(time);
 }
 
+/** How long each waiting client may still be silent, ms, by the id of its store. */
+export function* silenceLeft(redis: MiniRedis, key: string): Iterable<[id: string, left: number]> {
+  const found = redis.execute('ZRANGE', [`${key}:clients`, '0', '-1', 'WITHSCORES']) as string[];
+  const time = serverMs(redis.execute('TIME', []) as string[]);
+  for (let i = 0; i < found.length; i += 2) yield [found[i] as string, Number(found[i + 1]) - time];
+}
+
 /** Whether the keys of the lock live as long as what is in them: which of them does not, and for how many ms it would have to. */
 export function expiresTooEarly(redis: MiniRedis, key: string): string | undefined {
   const left = (of: string): number => Number(redis.execute('PTTL', [of]));

@@ -6,7 +6,7 @@ import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, NO_GRANT, type LockState } from './history.js';
 import type { LockStates } from './lock-states.js';
-import { presentGrant, recordedClients } from './present-grant.js';
+import { presentGrant, recordedClients, silenceLeft } from './present-grant.js';
 
 /** What the server has of each lock, beside what callers believe: its grants, their tokens, its records. */
 export class ServerGrants {
@@ -60,7 +60,8 @@ export class ServerGrants {
       }
       if (grant.first !== before) {
         const unheard = new Map(this.clients.map((client) => [client, client.lastUnheard]));
-        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now, unheard };
+        const markedAlive = this.markedAlive(lock);
+        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now, unheard, markedAlive };
       }
     }
     for (const record of lock.holds) {
@@ -75,6 +76,15 @@ export class ServerGrants {
         this.locks.endHold(record, now);
       }
     }
+  }
+
+  private markedAlive({ name }: LockState): Map<SimClient, number> {
+    const found = new Map<SimClient, number>();
+    for (const [id, left] of silenceLeft(this.server.redis, name)) {
+      const client = this.clientOf(id);
+      if (client) found.set(client, this.world.now + left - (client.terms.times ?? this.plan).window);
+    }
+    return found;
   }
 
   /** The record of a process that is gone goes when one of another is written, also while the lock is in use. */
