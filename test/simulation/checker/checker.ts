@@ -1,6 +1,5 @@
 import type { Grant } from '../../../lib/core/lock-store.js';
 import { faultsOfScript } from './script-faults.js';
-import { SHORT_LEASES } from '../scenario/option-values.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
@@ -14,9 +13,6 @@ import { Turns } from './turns.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
-
-/** A fixed lease of at most this, ms, may be over before its holder hears of it; it may then be refused. */
-const SHORT_LEASE = Math.max(...SHORT_LEASES);
 
 /** Hears everything that callers live through and what the server does, and knows what must never happen. */
 export class Checker {
@@ -138,7 +134,7 @@ export class Checker {
     record.error = code;
     this.locks.get(record.lock).waiting.delete(record);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
-    const tooShort = code === 'CONFIGURATION' && (planned.leaseTime ?? Infinity) <= SHORT_LEASE;
+    const tooShort = code === 'CONFIGURATION' && this.excuses.mayBeRefusedAsTooShort(record);
     if (!KNOWN_ERRORS.has(code) && !tooShort)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
     const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();

@@ -1,4 +1,5 @@
 import type { FaultKind } from '../scenario/faults.js';
+import { SHORT_LEASES } from '../scenario/option-values.js';
 import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
@@ -83,6 +84,14 @@ export class Excuses {
   /** Its fixed lease may be over before its client can hear of the grant, also in good weather. */
   isTooShort({ planned }: RequestRecord): boolean {
     return (planned.leaseTime ?? Infinity) < this.longestSettling();
+  }
+
+  /** Its fixed lease may be over three times in a row before its client learns of the grant; it is then refused. */
+  mayBeRefusedAsTooShort({ planned }: RequestRecord): boolean {
+    // Without messages the client learns of a grant by its next heartbeat.
+    const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
+    const longest = this.plan.denied.includes('PUBLISH') ? withoutMessages : 0;
+    return (planned.leaseTime ?? Infinity) <= Math.max(longest, ...SHORT_LEASES);
   }
 
   /** `waiting` could not be heard when the lock passed on, or the server forgot the line. */
