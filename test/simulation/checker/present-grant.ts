@@ -28,6 +28,11 @@ export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'fre
   };
 }
 
+/** Whether the server knows the last token of a lock. */
+export function remembersToken(redis: MiniRedis, key: string): boolean {
+  return redis.execute('HGET', [key, 'last-token']) !== null;
+}
+
 /** The liveness deadline that lies furthest ahead, as ms from now; undefined where no client waits. */
 export function furthestDeadline(redis: MiniRedis, key: string): number | undefined {
   const found = redis.execute('ZREVRANGE', [`${key}:clients`, '0', '0', 'WITHSCORES']) as string[];

@@ -6,7 +6,7 @@ import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, NO_GRANT, type LockState } from './history.js';
 import type { LockStates } from './lock-states.js';
-import { presentGrant, recordedClients, silenceLeft } from './present-grant.js';
+import { presentGrant, recordedClients, remembersToken, silenceLeft } from './present-grant.js';
 
 /** What the server has of each lock, beside what callers believe: its grants, their tokens, its records. */
 export class ServerGrants {
@@ -28,11 +28,10 @@ export class ServerGrants {
     }
   }
 
-  /** The server's clock was set back: a lock at rest, whose key is gone, remembers no token (promise 4 of the protocol). */
+  /** The server's clock was set back: a lock that was at rest for long remembers no token (promise 4 of the protocol). */
   clockSetBack(): void {
-    const keys = new Set(this.server.redis.presentKeys());
     for (const lock of this.locks.all()) {
-      if (keys.has(lock.name)) continue;
+      if (remembersToken(this.server.redis, lock.name)) continue;
       lock.highestToken = 0;
       lock.serverGrant = NO_GRANT;
     }
