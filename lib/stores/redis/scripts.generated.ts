@@ -272,8 +272,10 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTI
 redis.call('HDEL', hash, 'client:' .. name)
 redis.call('ZREM', clients, name)
 end
-if redis.call('HLEN', hash) > FIELDS + redis.call('ZCARD', clients) then
-local found = redis.call('HSCAN', hash, time[2], 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
+local size = redis.call('HLEN', hash)
+if size > FIELDS + redis.call('ZCARD', clients) then
+local from = size > ORPHANS and time[2] or 0
+local found = redis.call('HSCAN', hash, from, 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
 for i = 1, #found, 2 do
 local name = string.sub(found[i], 8)
 if not (held and name == holder) and name ~= client and not redis.call('ZSCORE', clients, name) then
@@ -492,7 +494,7 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '50b92c78d6c0c6563a1386160ea30269429e9d23',
+  sha1: '05345c98dd71b394e06b7efe3a407da6950ee369',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local lease = tonumber(fixed == '' and ARGV[6] or fixed)
@@ -570,7 +572,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '53dcb1995a7c889ca3236357788fe230ea8e3115',
+  sha1: 'df3dbf649cfc79f700bf3e77b12eae83667d09b9',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -592,7 +594,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '6cbc7043a1af42e46f7b0007a8a61b3d4b910dd8',
+  sha1: 'bd33397cb877736820f6397e185b734fb9d8dc5a',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -668,7 +670,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '993425fd153306927f19fdd90997a784770687ae',
+  sha1: 'ca40b89cfe25fb3be33df1761a3b5a7f3a1796bc',
   lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -701,7 +703,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'ddcaf3f3d39bb006b92642173bb87ed8a4544674',
+  sha1: 'b6201163eb620a74716fbe683c2fb642459d856a',
   lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -733,7 +735,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '5f09c397f689c021571c12fc307089251993d466',
+  sha1: 'a90bd8afe7311bb5fe437cfc913c5c9026176b5a',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
 if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then

@@ -78,9 +78,11 @@ local function sweep()
     redis.call('HDEL', hash, 'client:' .. name)
     redis.call('ZREM', clients, name)
   end
-  if redis.call('HLEN', hash) > FIELDS + redis.call('ZCARD', clients) then
-    -- From a random place on: records of clients that the set no longer has.
-    local found = redis.call('HSCAN', hash, time[2], 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
+  local size = redis.call('HLEN', hash)
+  if size > FIELDS + redis.call('ZCARD', clients) then
+    -- Records of clients that the set no longer has; in a large hash those from a random place on.
+    local from = size > ORPHANS and time[2] or 0
+    local found = redis.call('HSCAN', hash, from, 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
     for i = 1, #found, 2 do
       local name = string.sub(found[i], 8)
       if not (held and name == holder) and name ~= client and not redis.call('ZSCORE', clients, name) then
