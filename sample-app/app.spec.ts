@@ -32,7 +32,7 @@ const post = (path: string, body: object): Promise<Response> =>
 
 test('requests for one product wait for each other', async () => {
   await post('/stock/lamp/deliveries', { quantity: 1 });
-  const order = { productId: 'lamp', quantity: 1, customer: 'Ann' };
+  const order = { productId: 'lamp', quantity: 1, customer: 'c-17' };
   const answers = await locks.assertSerialized('product:lamp', [
     () => post('/orders', order),
     () => post('/orders', order),

@@ -9,7 +9,7 @@ export class Order {
   @ApiProperty({ minimum: 1 })
   readonly quantity: number;
 
-  @ApiProperty({ example: 'Ann' })
+  @ApiProperty({ example: 'c-17' })
   readonly customer: string;
 
   constructor(productId: string, quantity: number, customer: string) {

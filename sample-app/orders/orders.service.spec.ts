@@ -13,7 +13,7 @@ import { StockService } from '../stock/stock.service.js';
 import { Order } from './order.js';
 import { OrdersService } from './orders.service.js';
 
-const LAMP = new Order('lamp', 1, 'Ann');
+const LAMP = new Order('lamp', 1, 'c-17');
 
 let module: TestingModule;
 let orders: OrdersService;
@@ -64,7 +64,7 @@ test('an order that gets no lock sells nothing', async () => {
 });
 
 test('an order that loses its lock while it packs sells nothing', async () => {
-  const placing = orders.place(new Order('lamp', 3, 'Bob')).catch((error: unknown) => error);
+  const placing = orders.place(new Order('lamp', 3, 'c-18')).catch((error: unknown) => error);
   // It reads the stock before it packs.
   await new Promise(setImmediate);
   await locks.lose('product:lamp');

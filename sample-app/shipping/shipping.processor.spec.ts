@@ -15,17 +15,17 @@ test('the worker ships the parcels of one customer one at a time', async () => {
   const locks = FairLockTestingModule.replaceIn(builder);
   const worker = await (await builder.compile()).init();
   const parcels = worker.get(Parcels);
-  const held = await locks.hold('parcels:Ann');
+  const held = await locks.hold('parcels:c-17');
 
   for (let quantity = 1; quantity <= 3; quantity++)
-    await parcels.add({ customer: 'Ann', productId: 'lamp', quantity });
-  await locks.waitForLine('parcels:Ann', 3, { within: 10_000 }); // through a queue in Redis
+    await parcels.add({ customer: 'c-17', productId: 'lamp', quantity });
+  await locks.waitForLine('parcels:c-17', 3, { within: 10_000 }); // through a queue in Redis
   const data = worker.get(ShopData);
-  expect(await data.read('shipped:Ann')).toBe(0);
+  expect(await data.read('shipped:c-17')).toBe(0);
   await held.release();
 
-  await using all = await locks.hold('parcels:Ann'); // behind the three
-  expect(await data.read('shipped:Ann')).toBe(6);
+  await using all = await locks.hold('parcels:c-17'); // behind the three
+  expect(await data.read('shipped:c-17')).toBe(6);
   await all.release();
   await worker.close();
 });

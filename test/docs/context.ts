@@ -9,7 +9,7 @@ import { type Observable } from 'rxjs';
 
 export class Order {
   readonly id: string = '42';
-  readonly customer: string = 'Ann';
+  readonly customer: string = 'c-17';
   readonly productId: string = 'lamp';
   readonly quantity: number = 1;
 }

@@ -8,7 +8,7 @@ const WANTED = { 'record-player': 22, lamp: 21, kettle: 20, chair: 18, radio: 14
 const PRODUCTS = Object.entries(WANTED).flatMap(([product, times]) =>
   Array.from({ length: times }, () => product),
 );
-const NAMES = ['ann', 'bob', 'eve', 'joe'];
+const NAMES = ['c-17', 'c-18', 'c-19', 'c-20'];
 const MOST_ARTICLES = 12;
 const DELIVERY = 500;
 /** Milliseconds. */
