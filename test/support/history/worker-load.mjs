@@ -75,7 +75,7 @@ const NESTINGS = [
     const ended = (async () => {
       while (lock.state !== 'released' && lock.state !== 'lost') await sleep(1);
     })();
-    void ended.then(() => requests.live(`${request}/detached`, client, key, {}, 0));
+    requests.expect(ended.then(() => requests.live(`${request}/detached`, client, key, {}, 0)));
   },
 ];
 

@@ -26,7 +26,11 @@ export class Requests {
    * @param holdFor ms to stay inside; 'told': until `release`; or a function that works inside
    */
   live(request, client, key, options, holdFor) {
-    const life = this.#live(request, client, key, options, holdFor);
+    return this.expect(this.#live(request, client, key, options, holdFor));
+  }
+
+  /** Is not idle before `life` is over: also that of a request which begins only later. */
+  expect(life) {
     this.#all.add(life);
     void life.finally(() => this.#all.delete(life));
     return life;
