@@ -105,19 +105,11 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     expect(await waits('unavailable')).toBe(1);
   });
 
-  test('have as many series for 100,000 keys as for one, and for groups that are made of data at most 500 names', async () => {
+  test('have at most 500 names for groups that are made of data', async () => {
     const { engine } = bench();
-    const run = (key: string, options: object): Promise<void> =>
-      engine.withLock(key, () => undefined, options);
-    await run('first', { group: 'many' });
-    const before = (await scrape()).size;
-    for (let done = 0; done < 100_000; done += 1_000) {
-      await Promise.all(Array.from({ length: 1_000 }, (_, i) => run(`key:${done + i}`, { group: 'many' })));
-    }
-    expect((await scrape()).size).toBe(before);
-    for (let i = 0; i < 600; i += 1) await run('k', { group: `made of ${i}` });
+    for (let i = 0; i < 600; i += 1) await engine.withLock('k', () => undefined, { group: `made of ${i}` });
     const names = [...(await scrape()).keys()].filter((series) => series.startsWith('fairlock_held{'));
     expect(names).toHaveLength(500);
     await engine.close();
-  }, 60_000);
+  });
 });
