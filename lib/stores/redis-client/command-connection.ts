@@ -216,7 +216,7 @@ export class CommandConnection {
   private suspect(sentAt: number): void {
     if (this.closed) return;
     this.nodes?.probe(this.timeout * PROBE_SHARE);
-    if (this.suspected || this.lastReply >= sentAt || !('stream' in this.client) || !this.ready) return;
+    if (this.suspected || this.lastReply >= sentAt || this.client.isCluster || !this.ready) return;
     this.suspected = true;
     this.client.disconnect(true);
   }
@@ -226,7 +226,7 @@ export class CommandConnection {
    * the sentinels. Not more often than commands time out, in case there is none.
    */
   private leaveDemoted(): void {
-    if ('stream' in this.client && this.ready && performance.now() - this.readySince > this.timeout) {
+    if (!this.client.isCluster && this.ready && performance.now() - this.readySince > this.timeout) {
       this.client.disconnect(true);
     }
   }

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { ReplyError, type Redis } from 'ioredis';
 
 /**
  * Drops a connection whose server accepts it and then sends nothing for `limit` ms, as a frozen process does: its kernel still
@@ -7,17 +7,16 @@ import type { Redis } from 'ioredis';
  */
 export function limitHandshake(client: Redis, limit: number): void {
   let timer: NodeJS.Timeout | undefined;
+  const met = (): void => clearTimeout(timer);
   client.on('connect', () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      // A server that has answered is up; it may still be loading its data.
-      if (client.status === 'connect' && !hasAnswered(client)) client.disconnect(true);
-    }, limit);
+    met();
+    timer = setTimeout(() => client.disconnect(true), limit);
     timer.unref();
+    // Any answer will do, an error too: the server is up, though it may still be loading its data. Redis carries out
+    // CLIENT before and after authentication and while it loads, so ioredis sends it before the connection is ready.
+    client.client('ID').then(met, (error: unknown) => {
+      if (error instanceof ReplyError) met();
+    });
   });
-  for (const event of ['ready', 'close', 'end']) client.on(event, () => clearTimeout(timer));
-}
-
-function hasAnswered({ stream }: Partial<Redis>): boolean {
-  return stream !== undefined && stream.bytesRead > 0;
+  for (const event of ['ready', 'close', 'end']) client.on(event, met);
 }
