@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, statSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { findRedis } from '../../tools/redis-finder.mjs';
+import { freePort } from './free-port.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,8 +13,9 @@ export default async function setup() {
   const { startPostgres } = await import('./postgres.mjs');
   const [redis, postgres] = await Promise.all([findRedis(), startPostgres()]);
   globalThis.fairLockRecipes = [redis, postgres];
-  process.env.REDIS_URL = redis.url; // the workers inherit both
+  process.env.REDIS_URL = redis.url; // the programs of the pages inherit all three
   process.env.DATABASE_URL = postgres.url;
+  process.env.PORT = String(await freePort());
 }
 
 function install() {
