@@ -11,6 +11,7 @@ import { OrdersModule } from './orders/orders.module.js';
 import { PricesModule } from './prices/prices.module.js';
 import { SettingsModule } from './settings.js';
 import { StockModule } from './stock/stock.module.js';
+import { TracesModule } from './traces/traces.module.js';
 
 /** A small shop, run as any number of instances that share their data. What keeps them from overselling is the lock. */
 @Module({
@@ -27,6 +28,7 @@ import { StockModule } from './stock/stock.module.js';
     HealthModule,
     MetricsModule,
     BoardModule,
+    TracesModule,
   ],
 })
 export class AppModule {}

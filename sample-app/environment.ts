@@ -21,6 +21,8 @@ const schema = z.object({
   LIVENESS_WINDOW: milliseconds(10_000),
   /** How long it takes to pack one article of an order. */
   PACKING_TIME: milliseconds(50),
+  /** `console` prints the spans of the locks. */
+  TRACES: z.enum(['off', 'console']).default('off'),
 });
 
 export type Environment = z.infer<typeof schema>;

@@ -13,6 +13,7 @@ export class Settings {
   readonly lease: number;
   readonly livenessWindow: number;
   readonly packingTime: number;
+  readonly traces: 'off' | 'console';
 
   constructor(environment: Environment) {
     this.host = environment.HOST;
@@ -23,6 +24,7 @@ export class Settings {
     this.lease = environment.LEASE;
     this.livenessWindow = environment.LIVENESS_WINDOW;
     this.packingTime = environment.PACKING_TIME;
+    this.traces = environment.TRACES;
   }
 }
 
@@ -43,6 +45,7 @@ export class Settings {
           LEASE: config.get('LEASE'),
           LIVENESS_WINDOW: config.get('LIVENESS_WINDOW'),
           PACKING_TIME: config.get('PACKING_TIME'),
+          TRACES: config.get('TRACES'),
         }),
     },
   ],

@@ -14,15 +14,18 @@ export class AccountsService {
   async transfer(from: string, to: string, cents: number): Promise<void> {
     const balance = await this.balance(from);
     if (balance < cents) throw new ConflictException(`The account of ${from} has only ${balance} cents.`);
-    await this.data.write(`balance:${from}`, balance - cents);
-    await this.data.write(`balance:${to}`, (await this.balance(to)) + cents);
+    if (from === to) return;
+    await this.data.write({
+      [`balance:${from}`]: balance - cents,
+      [`balance:${to}`]: (await this.balance(to)) + cents,
+    });
   }
 
   /** @returns the new balance */
   @FairLocked('account:<0>')
   async deposit(owner: string, cents: number): Promise<number> {
     const balance = (await this.balance(owner)) + cents;
-    await this.data.write(`balance:${owner}`, balance);
+    await this.data.write({ [`balance:${owner}`]: balance });
     return balance;
   }
 

@@ -1,5 +1,5 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { LockNotHeldError, LockTimeoutError } from 'nestjs-fair-lock';
+import { FairLockService, LockNotHeldError, LockTimeoutError } from 'nestjs-fair-lock';
 import { FairLockProbe, FairLockTestingModule } from 'nestjs-fair-lock/testing';
 import { MemoryShopData } from '../data/memory-shop-data.js';
 import { ShopData } from '../data/shop-data.js';
@@ -7,8 +7,6 @@ import { validateEnvironment } from '../environment.js';
 import { JournalModule } from '../journal.js';
 import { requireLock } from '../locks/require-lock.js';
 import { Settings } from '../settings.js';
-import { ImmediateParcels, Parcels } from '../shipping/parcels.js';
-import { ShippingService } from '../shipping/shipping.service.js';
 import { StockService } from '../stock/stock.service.js';
 import { Order } from './order.js';
 import { OrdersService } from './orders.service.js';
@@ -26,8 +24,6 @@ beforeEach(async () => {
     providers: [
       OrdersService,
       StockService,
-      ShippingService,
-      { provide: Parcels, useClass: ImmediateParcels },
       { provide: ShopData, useClass: MemoryShopData },
       { provide: Settings, useValue: new Settings(validateEnvironment({ PACKING_TIME: '1' })) },
     ],
@@ -52,7 +48,7 @@ test('orders for one product exclude each other, and deliveries of it', async ()
 
 test('an order takes the lock of its product', () => {
   expect(locks.keysOf(orders, 'place', LAMP)).toEqual(['product:lamp']);
-  expect(locks.keysOf(stock, 'take', 'lamp', 1)).toEqual(['product:lamp']);
+  expect(locks.keysOf(stock, 'fillUp', 'lamp', 1)).toEqual(['product:lamp']);
 });
 
 test('an order that gets no lock sells nothing', async () => {
@@ -72,7 +68,7 @@ test('an order that loses its lock while it packs sells nothing', async () => {
   expect(await stock.of('lamp')).toBe(3);
 });
 
-test('what must not run without a lock fails where none is held', () => {
-  const service = (orders as unknown as { locks: Parameters<typeof requireLock>[0] }).locks;
-  expect(() => requireLock(service, 'product:lamp')).toThrow(LockNotHeldError);
+test('what must not run without a lock fails where none is held', async () => {
+  expect(() => requireLock(module.get(FairLockService), 'product:lamp')).toThrow(LockNotHeldError);
+  await expect(stock.pack('lamp', 1)).rejects.toThrow(LockNotHeldError);
 });

@@ -1,9 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { ShopData } from '../data/shop-data.js';
 import { Journal } from '../journal.js';
 import { requireLock } from '../locks/require-lock.js';
-import { Parcels } from '../shipping/parcels.js';
 import { StockService } from '../stock/stock.service.js';
 import { type Order } from './order.js';
 
@@ -17,7 +17,6 @@ export class OrdersService {
   constructor(
     private readonly stock: StockService,
     private readonly data: ShopData,
-    private readonly parcels: Parcels,
     private readonly journal: Journal,
     private readonly locks: FairLockService,
   ) {}
@@ -25,6 +24,9 @@ export class OrdersService {
   /**
    * Orders for one product are served one at a time, first come, first served, whichever instance they came to. The lock
    * is here and not at the route, so that every caller has it.
+   *
+   * All that an order changes is written at once, with the parcel in the outbox: were the parcel added to the queue here, a
+   * crash between the two would lose it. `OutboxRelay` adds it.
    */
   @FairLocked('product:<0.productId>')
   async place(order: Order): Promise<Receipt> {
@@ -33,11 +35,15 @@ export class OrdersService {
     this.journal.note('order begun', { ...order, token });
     let sold = 0;
     try {
-      const left = await this.stock.take(productId, quantity);
+      const left = await this.stock.pack(productId, quantity);
       const before = await this.data.read(`sold:${productId}`);
-      await this.data.write(`sold:${productId}`, before + quantity);
+      // A process that was stopped for longer than its lease wakes up here without the lock.
+      requireLock(this.locks, `product:${productId}`);
+      await this.data.write(
+        { [`stock:${productId}`]: left, [`sold:${productId}`]: before + quantity },
+        { id: randomUUID(), productId, quantity, customer },
+      );
       sold = quantity;
-      await this.parcels.add({ productId, quantity, customer });
       return { ...order, left };
     } finally {
       this.journal.note('order ended', { ...order, token, sold });

@@ -3,7 +3,7 @@ import { Queue } from 'bullmq';
 import { type Parcel, PARCELS } from './parcel.js';
 import { ShippingService } from './shipping.service.js';
 
-/** Where orders hand over what has to be shipped. */
+/** Where the outbox of the orders hands over what has to be shipped. */
 export abstract class Parcels {
   abstract add(parcel: Parcel): Promise<void>;
 }
@@ -21,6 +21,7 @@ export class QueuedParcels extends Parcels implements OnApplicationShutdown {
 
   async add(parcel: Parcel): Promise<void> {
     await this.queue.add('ship', parcel, {
+      jobId: parcel.id,
       attempts: 10,
       backoff: { type: 'exponential', delay: 500 },
       removeOnComplete: true,

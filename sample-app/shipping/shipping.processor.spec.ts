@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Test } from '@nestjs/testing';
 import { FairLockTestingModule } from 'nestjs-fair-lock/testing';
 import { redisUrl, uniquePrefix } from '../../test/support/redis.js';
@@ -18,7 +19,7 @@ test('the worker ships the parcels of one customer one at a time', async () => {
   const held = await locks.hold('parcels:c-17');
 
   for (let quantity = 1; quantity <= 3; quantity++)
-    await parcels.add({ customer: 'c-17', productId: 'lamp', quantity });
+    await parcels.add({ id: randomUUID(), customer: 'c-17', productId: 'lamp', quantity });
   await locks.waitForLine('parcels:c-17', 3, { within: 10_000 }); // through a queue in Redis
   const data = worker.get(ShopData);
   expect(await data.read('shipped:c-17')).toBe(0);

@@ -14,20 +14,16 @@ export class StockService {
   ) {}
 
   /**
-   * Reads, packs, writes: two of these at once would sell the same article twice.
-   *
-   * Who orders holds this lock already: then taking it again neither waits nor costs a command.
+   * Reads and packs, for an order that writes what is left. Two of these at once would sell the same article twice, so
+   * the order holds the lock of the product from before this call until it has written.
    *
    * @returns how many are left
    */
-  @FairLocked('product:<0>')
-  async take(productId: string, quantity: number): Promise<number> {
+  async pack(productId: string, quantity: number): Promise<number> {
+    requireLock(this.locks, `product:${productId}`);
     const stock = await this.of(productId);
     if (stock < quantity) throw new ConflictException(`Only ${stock} of ${productId} left.`);
     await sleep(quantity * this.settings.packingTime);
-    // A process that was stopped for longer than its lease wakes up here without the lock.
-    requireLock(this.locks, `product:${productId}`);
-    await this.data.write(`stock:${productId}`, stock - quantity);
     return stock - quantity;
   }
 
@@ -35,11 +31,14 @@ export class StockService {
   @FairLocked('product:<0>')
   async add(productId: string, quantity: number): Promise<number> {
     const stock = (await this.of(productId)) + quantity;
-    await this.data.write(`stock:${productId}`, stock);
+    await this.data.write({ [`stock:${productId}`]: stock });
     return stock;
   }
 
-  /** Fills the shelf up to `level`, unless it is fuller. */
+  /**
+   * Fills the shelf up to `level`, unless it is fuller. It holds the lock already when it calls `add`: there, taking it
+   * again neither waits nor costs a command.
+   */
   @FairLocked('product:<0>')
   async fillUp(productId: string, level: number): Promise<void> {
     const missing = level - (await this.of(productId));

@@ -9,6 +9,7 @@ import { ShopData } from '../../sample-app/data/shop-data.js';
 import { validateEnvironment } from '../../sample-app/environment.js';
 import { Journal } from '../../sample-app/journal.js';
 import { Settings } from '../../sample-app/settings.js';
+import { Parcels } from '../../sample-app/shipping/parcels.js';
 import { StockService } from '../../sample-app/stock/stock.service.js';
 import { redisUrl, startRedisServer, uniquePrefix } from '../support/redis.js';
 import { eventually, within } from '../support/waiting.js';
@@ -99,9 +100,10 @@ describe('The sample app', () => {
     return Promise.all([open(settings), open(settings)]);
   };
 
-  afterEach(async () => {
+  const closeAll = async (): Promise<void> => {
     await Promise.all(shops.splice(0).map(({ app }) => app.close()));
-  });
+  };
+  afterEach(closeAll);
 
   const statusCounts = async (answers: Promise<Response>[]): Promise<Record<number, number>> => {
     const counts: Record<number, number> = {};
@@ -297,7 +299,12 @@ describe('The sample app', () => {
         expect((await shop.get('/health')).status).toBe(503);
         await server.restart();
         await eventually(async () => (await shop.get('/health')).ok, SOON, 'good health');
+        // Its other clients are back, too. Closed while they reconnect, they would leave a timer behind.
+        const parcel = { id: 'p-1', productId: 'lamp', quantity: 1, customer: 'c' };
+        await within(shop.app.get(Parcels).add(parcel), SOON, 'the parcel');
+        expect((await shop.get('/stock/lamp')).status).toBe(200);
       } finally {
+        await closeAll();
         await server.stop();
       }
     });
