@@ -20,8 +20,13 @@ for (const file of readdirSync('dist/esm', { recursive: true })) {
   rmSync(`dist/cjs/${file}`, { force: true });
 }
 
-// The page of the board is packed once: ES modules read it from the other half, which every loader can.
-writeFileSync(
-  'dist/esm/board/page.generated.js',
-  "export { page } from '../../cjs/board/page.generated.js';\n",
-);
+// Generated texts (the Lua scripts, the page of the board) are packed once: ES modules read them from the other half, which every
+// loader can.
+for (const file of readdirSync('dist/esm', { recursive: true })) {
+  if (!file.endsWith('.generated.js')) continue;
+  const names = [...readFileSync(`dist/esm/${file}`, 'utf8').matchAll(/^export const (\w+)/gm)].map(
+    ([, name]) => name,
+  );
+  const other = `${'../'.repeat(file.split('/').length)}cjs/${file}`;
+  writeFileSync(`dist/esm/${file}`, `export { ${names.join(', ')} } from '${other}';\n`);
+}

@@ -5,7 +5,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, extname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
+import { linksOf } from './page-links.mjs';
 
 const FORMATS = ['esm', 'cjs'];
 const FILES_A_FORMAT = 150;
@@ -26,7 +27,11 @@ try {
   run(process.execPath, 'tools/api-report.mjs');
   const unpacked = join(folder, 'package');
   execFileSync('tar', ['-xzf', tarball, '-C', folder]);
-  const faults = [...tooLarge(packed, unpacked), ...mapsOf(packed, unpacked)];
+  const faults = [
+    ...tooLarge(packed, unpacked),
+    ...mapsOf(packed, unpacked),
+    ...deadLinksOf(packed, unpacked),
+  ];
   if (faults.length > 0) throw new Error(faults.join('\n'));
   console.log(`${packed.files.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`);
 } catch (error) {
@@ -85,6 +90,18 @@ function* mapsOf({ files }, unpacked) {
     const mapped =
       path.endsWith('.js') && /^\/\/# sourceMappingURL=/m.test(readFileSync(join(unpacked, path), 'utf8'));
     if (path.endsWith('.map') || mapped) yield `${path} has a source map.`;
+  }
+}
+
+/** A page that is packed may name a page that is not, but not link to it. */
+function* deadLinksOf({ files }, unpacked) {
+  const packed = new Set(files.map(({ path }) => path));
+  for (const page of [...packed].filter((path) => path.endsWith('.md'))) {
+    for (const link of linksOf(readFileSync(join(unpacked, page), 'utf8'))) {
+      const [path] = link.split('#');
+      const target = join(dirname(page), path);
+      if (path !== '' && !packed.has(target)) yield `${page} links to ${target}, which is not packed.`;
+    }
   }
 }
 

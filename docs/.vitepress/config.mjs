@@ -15,7 +15,10 @@ export default defineConfig({
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
   // GitHub's own colours for code, in the variants that have enough contrast.
-  markdown: { theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } },
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config: linkNamedPages,
+  },
   themeConfig: {
     outline: [2, 3],
     search: { provider: 'local' },
@@ -77,6 +80,7 @@ export default defineConfig({
           page('Architecture', '/architecture'),
           page('Protocol', '/protocol'),
           page('Reliability', '/reliability'),
+          page('Findings', '/findings'),
           page('Decisions', '/decisions/'),
           page('Proposals to ioredis', '/upstream'),
         ],
@@ -88,4 +92,19 @@ export default defineConfig({
 function exists({ link }) {
   const path = new URL(`..${link}`, import.meta.url).pathname;
   return [`${path}.md`, `${path}index.md`, `${path}README.md`].some((file) => existsSync(file));
+}
+
+/**
+ * Pages that are packed name those that are not by their path, as in `docs/protocol.md`, since a link would lead nowhere in the package.
+ * On the site the path is a link.
+ */
+function linkNamedPages({ renderer }) {
+  const asCode = renderer.rules.code_inline;
+  renderer.rules.code_inline = (tokens, index, ...rest) => {
+    const code = asCode(tokens, index, ...rest);
+    const path = /^docs(\/[\w/-]+)\.md$/.exec(tokens[index].content)?.[1];
+    return path && exists({ link: path })
+      ? `<a href="${path.replace(/\/(index|README)$/, '/')}">${code}</a>`
+      : code;
+  };
 }

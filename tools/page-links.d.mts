@@ -1,0 +1,2 @@
+export function linksOf(text: string): string[];
+export function namedPagesOf(text: string): string[];
