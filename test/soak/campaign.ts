@@ -20,6 +20,8 @@ export interface CampaignOptions {
   readonly seed: number;
   /** How long faults are made, ms. */
   readonly safety: number;
+  /** How many processes are killed a second; absent: as many as usual. */
+  readonly killsPerSecond?: number | undefined;
   /** How long none is made afterwards, ms. */
   readonly liveness: number;
   /** At the end, wait until no key is left (a minute), rather than only see that each has a time to live. */
@@ -93,6 +95,7 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
       heartbeat: Math.min(lease, livenessWindow) / 3,
     },
     options.seed,
+    options.killsPerSecond,
   );
   const verdicts: Promise<void>[] = [];
   let failure: { readonly error: unknown } | undefined;

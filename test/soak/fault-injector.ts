@@ -2,8 +2,6 @@ import { Random } from '../simulation/world/random.js';
 import { pause } from '../support/waiting.js';
 import { TROUBLES, type Target, type Trouble } from './troubles.js';
 
-const TOTAL = TROUBLES.reduce((sum, { perSecond }) => sum + perSecond, 0);
-
 /** Faults at random times, all drawn from one seed. */
 export class FaultInjector {
   /** How often each was made. */
@@ -13,12 +11,20 @@ export class FaultInjector {
   private over = false;
   private serverBusy = false;
   private failure: { readonly error: unknown } | undefined;
+  private readonly troubles: readonly Trouble[];
+  private readonly perSecond: number;
 
+  /** @param killsPerSecond absent: as often as usual */
   constructor(
     private readonly target: Target,
     private readonly seed: number,
+    killsPerSecond?: number,
   ) {
     this.random = new Random(seed);
+    this.troubles = TROUBLES.map((trouble) =>
+      trouble.name === 'kill' ? { ...trouble, perSecond: killsPerSecond ?? trouble.perSecond } : trouble,
+    );
+    this.perSecond = this.troubles.reduce((sum, { perSecond }) => sum + perSecond, 0);
   }
 
   get faults(): number {
@@ -28,7 +34,7 @@ export class FaultInjector {
   /** Goes on until `end`; rejects when a fault could not be made or healed. */
   async run(): Promise<void> {
     for (let number = 1; !this.over; number += 1) {
-      const wait = (-Math.log(1 - this.random.next()) * 1_000) / TOTAL;
+      const wait = (-Math.log(1 - this.random.next()) * 1_000) / this.perSecond;
       const trouble = this.pick();
       // Each draws from a stream of its own: how long one takes does not change what the next one is.
       const random = new Random(this.seed, number);
@@ -46,8 +52,8 @@ export class FaultInjector {
   }
 
   private pick(): Trouble {
-    let left = this.random.next() * TOTAL;
-    return TROUBLES.find(({ perSecond }) => (left -= perSecond) < 0) ?? (TROUBLES[0] as Trouble);
+    let left = this.random.next() * this.perSecond;
+    return this.troubles.find(({ perSecond }) => (left -= perSecond) < 0) ?? (this.troubles[0] as Trouble);
   }
 
   private make(trouble: Trouble, random: Random): void {
