@@ -1,9 +1,9 @@
 /**
- * npm run bench [-- --quick] [--json] [--only drain,idle [--keep]]
+ * npm run bench [-- --quick] [--json] [--rounds 0.4] [--only drain,idle [--keep]]
  *
  * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json, the plots and the
  * figures of docs/performance.md. --keep: so does this one, for the scenarios that it ran; the others stay, and each says
- * when it was measured.
+ * when it was measured. --rounds: so much of the rounds, at least three each.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -20,6 +20,7 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
     keep: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '1' },
   },
 });
 const progress = new Progress(process.stderr);
@@ -36,7 +37,8 @@ const { plots } = await import('./report/plots.mjs');
 const { SCENARIOS } = await import('./scenarios/index.mjs');
 
 const scenarios = chosen();
-const lab = new Lab({ quick: options.quick, say });
+const share = shareOfRounds();
+const lab = new Lab({ quick: options.quick, share, say });
 lab.onRound = (round) => progress.round(round);
 let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -50,16 +52,19 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 
 const ran = {};
+const seconds = {};
 const begun = performance.now();
 try {
   say('starting Redis, building the Java worker …');
   await lab.open();
   for (const [i, scenario] of scenarios.entries()) {
     progress.scenario(i, scenarios.length, scenario.title);
+    const from = performance.now();
     ran[scenario.name] = await scenario.run(lab).then(
       (measured) => ({ measured }),
       (error) => ({ failed: String(error?.stack ?? error) }),
     );
+    seconds[scenario.name] = Math.round((performance.now() - from) / 1_000);
     if (interrupted) await new Promise(() => {});
     await lab.clear();
   }
@@ -75,6 +80,8 @@ const report = results(scenarios, ran, {
   machine: lab.machine,
   loadAverage: loadavg(),
   seconds: Math.round((performance.now() - begun) / 1_000),
+  secondsOf: seconds,
+  share,
   skipped: lab.skipped,
 });
 if (options.json) console.log(JSON.stringify(report));
@@ -105,6 +112,12 @@ function chosen() {
     throw new Error(`There is no scenario ${unknown.join(', ')}. The scenarios are: ${known}.`);
   }
   return SCENARIOS.filter(({ name, slow }) => (names ? names.includes(name) : !(options.quick && slow)));
+}
+
+function shareOfRounds() {
+  const share = Number(options.rounds);
+  if (share > 0 && share <= 1) return share;
+  throw new Error(`--rounds is the part of the rounds to run, above 0 and up to 1, not ${options.rounds}.`);
 }
 
 /** The last one that changed what is measured. */

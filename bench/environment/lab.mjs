@@ -6,6 +6,9 @@ import { Worker } from '../measure/worker.mjs';
 import { SUBJECTS } from '../subjects/index.mjs';
 import { buildJavaWorker } from './java.mjs';
 
+/** A median of fewer says nothing. */
+const FEWEST_ROUNDS = 3;
+
 /** Enough for every target. */
 const QUICK_SUBJECTS = new Set(['fair-lock', 'fair-lock-memory', 'raw', 'redisson', 'redis-semaphore']);
 
@@ -16,13 +19,22 @@ export class Lab {
   #server;
   #classPath;
 
-  /** @param {{ quick: boolean, say: (text: string) => void }} options */
-  constructor({ quick, say }) {
+  #share;
+
+  /** @param {{ quick: boolean, share?: number, say: (text: string) => void }} options `share`: the part of the rounds that is run */
+  constructor({ quick, share = 1, say }) {
     this.quick = quick;
+    this.#share = share;
     this.say = say;
     /** @type {Record<string, string>} subject → why it does not run here */
     this.skipped = {};
     this.subjects = [];
+  }
+
+  /** How many rounds to run, of those of a full run. */
+  rounds(full, quick = full) {
+    if (this.quick) return quick;
+    return Math.max(Math.min(full, FEWEST_ROUNDS), Math.round(full * this.#share));
   }
 
   async open() {

@@ -38,7 +38,7 @@ async function onNode(lab, locks, keys, execPath) {
       // Until what runs for each request is compiled; by time, since a client that polls for a hot key serves few.
       await run(load, app, keys, { ms: lab.quick ? 700 : 5_000 });
     }
-    const rounds = lab.quick ? 3 : 7;
+    const rounds = lab.rounds(7, 3);
     const time = { ms: lab.quick ? 700 : 2_000 };
     return await interleaved(
       rounds,

@@ -36,7 +36,7 @@ export default {
         workers.get(subject).do('anatomy', { key: 'anatomy', count, serverPid });
       for (const subject of subjects) await cycles(subject, WARM_UP);
       const measure = (subject) => cycles(subject, CYCLES);
-      return interleaved(ROUNDS, subjects, measure, lab.onRound);
+      return interleaved(lab.rounds(ROUNDS), subjects, measure, lab.onRound);
     });
     return Object.fromEntries(
       [...results].map(([subject, rounds]) => [

@@ -19,7 +19,7 @@ export default {
           .do('cycles', { prefix: 'cold', concurrency: 1, count: CALLS });
         return { firstMs: ms };
       });
-    const results = await interleaved(lab.quick ? 3 : 11, subjects, measure, lab.onRound);
+    const results = await interleaved(lab.rounds(11, 3), subjects, measure, lab.onRound);
     return Object.fromEntries(subjects.map((subject) => [subject.name, summary(results.get(subject))]));
   },
 };

@@ -38,7 +38,8 @@ export default {
       for (const k of (subject.queues ? KILLED : KILLED_WITHOUT_LINE).filter((count) => count <= most)) {
         const rounds = [await behind(lab, subject, k, 0)];
         const again = !lab.quick && subject.role === 'ours' && rounds[0].servedMs < PATIENCE;
-        while (again && rounds.length < ROUNDS) rounds.push(await behind(lab, subject, k, rounds.length));
+        while (again && rounds.length < lab.rounds(ROUNDS))
+          rounds.push(await behind(lab, subject, k, rounds.length));
         measures[`servedMs${k}`] = summary(rounds).servedMs;
       }
     }

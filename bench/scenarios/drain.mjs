@@ -45,7 +45,7 @@ export default {
     await lab.withWorkers(subjects, { clients: CLIENTS }, async (workers) => {
       for (const size of lab.quick ? [10, 100] : SIZES) {
         const able = subjects.filter((subject) => size <= largest(subject));
-        const rounds = lab.quick ? 2 : ROUNDS[size];
+        const rounds = lab.rounds(ROUNDS[size], 2);
         const inTurn = (subject, round) =>
           subject === raw
             ? rawCycle(lab, workers.get(raw))

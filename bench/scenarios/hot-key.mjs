@@ -55,7 +55,7 @@ async function rounds(lab, subjects, measure) {
   const compared = subjects.filter(({ fair, role }) => fair || role === 'floor');
   const others = subjects.filter((subject) => !compared.includes(subject));
   return new Map([
-    ...(await interleaved(lab.quick ? 1 : 5, compared, measure, lab.onRound)),
+    ...(await interleaved(lab.rounds(5, 1), compared, measure, lab.onRound)),
     ...(lab.quick ? [] : await interleaved(1, others, measure)),
   ]);
 }

@@ -40,7 +40,7 @@ export default {
     await bare[0].do('pings', { pause: 0, ms: warmUp });
     await volley(bare, { pause: 0, ms: warmUp });
     const results = await interleaved(
-      lab.quick ? 2 : 5,
+      lab.rounds(5, 2),
       [...subjects, raw],
       async (subject, round) => {
         if (subject === raw) {

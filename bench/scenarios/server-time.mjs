@@ -47,7 +47,7 @@ export default {
     const cycles = (subject, args) => workers.get(subject).do('cycles', { prefix: 'served', ...args });
     for (const subject of subjects) await cycles(subject, { concurrency: 1, count: 200 });
     const times = await interleaved(
-      lab.quick ? 7 : 31,
+      lab.rounds(31, 7),
       subjects,
       async (subject) => {
         await lab.server.reset();

@@ -34,7 +34,7 @@ export default {
     const ms = lab.quick ? 1_500 : TIME;
     const measure = (subject, round) => starve(lab, subject, round, ms);
     const results = [
-      ...(await interleaved(lab.quick ? 1 : 5, fair, measure, lab.onRound)),
+      ...(await interleaved(lab.rounds(5, 1), fair, measure, lab.onRound)),
       ...(await interleaved(1, others, measure)),
     ];
     return Object.fromEntries(results.map(([subject, measured]) => [subject.name, summary(measured)]));

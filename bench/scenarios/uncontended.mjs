@@ -32,7 +32,7 @@ export default {
   ],
 
   async run(lab) {
-    const rounds = lab.quick ? 4 : 13;
+    const rounds = lab.rounds(13, 4);
     const part = lab.quick ? QUICK : 1;
     const workers = await lab.sharedWorkers(lab.subjects);
     for (const subject of lab.subjects) {
@@ -41,7 +41,7 @@ export default {
     }
     const measure = (subject) => allLoads(workers.get(subject), part);
     const results = await interleaved(rounds, lab.subjects, measure, lab.onRound);
-    const delayed = await this.delayed(lab, lab.quick ? 4 : 25, part);
+    const delayed = await this.delayed(lab, lab.rounds(25, 4), part);
     return Object.fromEntries(
       lab.subjects.map((subject) => [
         subject.name,
