@@ -47,36 +47,6 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
   };
   const waits = async (outcome: string): Promise<number> =>
     (await scrape()).get(`fairlock_wait_duration_seconds_count{lock="${group}",outcome="${outcome}"}`) ?? 0;
-  const holds = async (outcome: string): Promise<number> =>
-    (await scrape()).get(`fairlock_hold_duration_seconds_count{lock="${group}",outcome="${outcome}"}`) ?? 0;
-
-  test('count every outcome of a wait and of a hold', async () => {
-    const lock = await one.engine.acquire('k', { group });
-    await expect(one.engine.acquire('k', { group, waitTime: 10 })).rejects.toMatchObject({
-      code: 'WAIT_TIMEOUT',
-    });
-    const gone = new AbortController();
-    const aborted = one.engine.acquire('k', { group, signal: gone.signal });
-    await eventually(async () => (await one.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
-    await expect(one.engine.acquire('k', { group, maxQueue: 1 })).rejects.toMatchObject({
-      code: 'QUEUE_FULL',
-    });
-    gone.abort();
-    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
-    await lock.release();
-    expect(await Promise.all(['granted', 'timeout', 'aborted', 'full'].map(waits))).toEqual([1, 1, 1, 1]);
-    expect(await holds('released')).toBe(1);
-
-    const forced = await one.engine.acquire('k', { group });
-    await two.engine.forceRelease('k');
-    await eventually(() => forced.state === 'lost', SOON, 'the loss');
-    await forced.release();
-    const long = await one.engine.acquire('k', { group, maxHold: 10 });
-    await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
-    await long.release();
-    expect(await Promise.all(['lost', 'max-hold'].map(holds))).toEqual([1, 1]);
-    expect((await scrape()).get(`fairlock_lost_total{lock="${group}"}`)).toBe(1);
-  });
 
   test('show what waits and holds now, and zeros when all has ended, also after a failure of Redis', async () => {
     const lock = await two.engine.acquire('g', { group });
