@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { uniquePrefix } from '../support/redis.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
 import { CHECKS, declarationErrors, optionalPeers } from './declarations.js';
 import { Installation, type Build, type Versions } from './installation.js';
@@ -36,6 +37,8 @@ export function describeConsumer(versions: Versions): void {
       await installation.loadEntries();
     });
 
+    /** Those that were compiled so far. */
+    const programs: string[] = [];
     describe.each(BUILDS)('an application ($format, $compiler, strict: $strict)', (build) => {
       let program: string | undefined;
       const apps: RunningApp[] = [];
@@ -48,6 +51,7 @@ export function describeConsumer(versions: Versions): void {
 
       test('compiles', async () => {
         program = await installation.build(build);
+        programs.push(program);
       });
 
       test('locks in two processes: the second waits for the first, a wait that is too short is answered 423, and both close', async () => {
@@ -75,6 +79,29 @@ export function describeConsumer(versions: Versions): void {
       afterAll(async () => {
         await Promise.all(apps.map((app) => app.close()));
       });
+    });
+
+    test('the health check is up, names a broken subscription, and is down without Redis', async () => {
+      const proxy = await TcpProxy.start(redisUrl());
+      const app = await RunningApp.start(programs[0] ?? '', uniquePrefix(), { REDIS_URL: proxy.url });
+      expect(await app.ready()).toEqual({ status: 200, locks: { status: 'up' } });
+
+      const heal = proxy.blackHole({ role: 'subscriber' });
+      proxy.cut('subscriber');
+      const message = async (): Promise<string | undefined> => (await app.ready()).locks?.message;
+      await eventually(async () => (await message()) !== undefined, SOON, 'the broken subscription');
+      // Terminus of Nest 11 knows no `degraded`.
+      const status = versions.nest.startsWith('11') ? 'up' : 'degraded';
+      const reason = expect.stringMatching(/./) as string;
+      expect(await app.ready()).toEqual({ status: 200, locks: { status, message: reason } });
+      heal();
+
+      proxy.acceptAndClose();
+      proxy.cut();
+      await eventually(async () => (await app.ready()).status === 503, SOON, 'the failed check');
+      expect((await app.ready()).locks).toMatchObject({ status: 'down', message: reason });
+      await app.close();
+      await proxy.close();
     });
 
     test('with both copies of the package in one process, onTimeout takes the timeout of the other copy', async () => {

@@ -49,6 +49,15 @@ export class RunningApp {
     return ((await response.json()) as { waiting: number }).waiting;
   }
 
+  /** What its health check answers. */
+  async ready(): Promise<{ status: number; locks: { status: string; message?: string } | undefined }> {
+    const response = await fetch(`${this.url}/ready`);
+    const { details } = (await response.json()) as {
+      details: Record<string, { status: string; message?: string }>;
+    };
+    return { status: response.status, locks: details['locks'] };
+  }
+
   /** Resolves with how it ended, when it was asked to. */
   async close(): Promise<number | null> {
     const exit = once(this.process, 'exit') as Promise<[number | null]>;

@@ -1,13 +1,20 @@
 /** An application as a team would write it. Its process closes when its input ends, as when the tests are killed. */
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { TerminusModule } from '@nestjs/terminus';
 import { FairLockModule } from 'nestjs-fair-lock';
+import { FairLockTerminusModule } from 'nestjs-fair-lock/terminus';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
+import { ReadyController } from './ready.controller.js';
 
 @Module({
-  imports: [FairLockModule.forRoot({ keyPrefix: process.env['KEY_PREFIX'] ?? 'consumer' })],
-  controllers: [AccountsController],
+  imports: [
+    FairLockModule.forRoot({ keyPrefix: process.env['KEY_PREFIX'] ?? 'consumer', commandTimeout: 500 }),
+    TerminusModule.forRoot({ logger: false }),
+    FairLockTerminusModule,
+  ],
+  controllers: [AccountsController, ReadyController],
   providers: [AccountsService],
 })
 class AppModule {}
