@@ -74,9 +74,10 @@ export class Scene {
     await expectWithin(this.lab, from, to, bound);
   }
 
-  /** Leaves nothing behind, and expects that each key that is left has a time to live. */
+  /** Leaves nothing behind, and expects the same of each worker that was closed, and that each key that is left has a time to live. */
   async close(): Promise<void> {
     await this.lab.close();
+    const leftOpen = this.lab.history.events.filter(({ type }) => type === 'leftOpen');
     await this.proxy.close();
     await this.server.kill('SIGCONT');
     const without = await this.keysWithoutTtl().finally(() => {
@@ -84,7 +85,7 @@ export class Scene {
       return this.server.stop();
     });
     tell({ type: 'keysWithoutTtl', many: without.length });
-    expect(without).toEqual([]);
+    expect([without, leftOpen]).toEqual([[], []]);
   }
 
   private async keysWithoutTtl(): Promise<string[]> {

@@ -61,7 +61,7 @@ export type WorkerEvent = Stamped &
     | { readonly type: 'exited'; readonly expected: boolean; readonly how: string }
     /** An unhandled rejection, an uncaught exception, or a warning of Node. */
     | { readonly type: 'unhandled'; readonly message: string }
-    /** Something that a closed worker still had: it did not end by itself. */
+    /** Something that a closed worker still had: it did not end by itself, or its gauges were not back at 0. */
     | { readonly type: 'leftOpen'; readonly what: string }
     /** The process got no turn for so long. */
     | { readonly type: 'stall'; readonly ms: number }

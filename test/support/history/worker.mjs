@@ -17,6 +17,8 @@ import { Requests } from './worker-requests.mjs';
 const EVENTS_FD = 4;
 /** How long what is left open may take to go after a close, ms. */
 const EXIT_PATIENCE = 2_000;
+/** A nested section that was not awaited may end a little after its request, ms. */
+const GAUGE_PATIENCE = 250;
 
 /** @type {import('./worker-process.js').WorkerArguments} */
 const options = JSON.parse(process.argv[2] ?? '{}');
@@ -89,7 +91,9 @@ async function close() {
   recorder.record('closing', {});
   for (const engine of engines) engine.beginShutdown();
   requests.releaseAll();
-  await Promise.race([requests.idle(), sleep(options.engine.drainTimeout, undefined, { ref: false })]);
+  const idle = requests.idle().then(() => true);
+  if (await Promise.race([idle, sleep(options.engine.drainTimeout, false, { ref: false })]))
+    await checkGauges();
   await Promise.all(engines.map((engine) => engine.close()));
   recorder.record('closed', {});
   process.disconnect();
@@ -97,6 +101,16 @@ async function close() {
     recorder.record('leftOpen', { what: process.getActiveResourcesInfo().join(' ') });
     process.exit(1);
   }, EXIT_PATIENCE).unref();
+}
+
+/** All requests have ended: the gauges of the metrics, which show what waits and what is held, are back at 0. */
+async function checkGauges() {
+  const left = () => engines.flatMap((engine) => [...engine.load().values()]);
+  for (const end = performance.now() + GAUGE_PATIENCE; left().length > 0 && performance.now() < end;)
+    await sleep(5);
+  for (const { waiting, held } of left()) {
+    recorder.record('leftOpen', { what: `gauges: ${waiting} waiting, ${held} held` });
+  }
 }
 
 async function answer(question, ask) {
