@@ -39,6 +39,8 @@ export interface WaitDescription {
   error?: unknown;
   /** A subscriber may set it: `query` shows it to people who look for the trace. */
   traceId?: string;
+  /** The span of the hold that was in the way when the wait became slow (`slowWait`), if the process of the holder reports one. */
+  blockedBy?: { readonly traceId: string; readonly spanId: string };
 }
 
 /** One grant, from the beginning of its section to its end. Times are `performance.now()`, in ms. */
@@ -53,7 +55,9 @@ export interface HoldDescription {
   readonly waited: number;
   endedAt?: number;
   outcome?: HoldOutcome;
+  /** A subscriber may set both, for `query` and for the spans of slow waits. */
   traceId?: string;
+  spanId?: string;
   /** A subscriber may set it at `start`: it then runs the section, for example inside of a span. */
   around?: <T>(section: () => T) => T;
 }

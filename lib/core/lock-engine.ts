@@ -160,7 +160,10 @@ export class LockEngine implements ObservableEngine {
   async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
     requireKey(key);
     const token = namedToken(options, this.store);
-    const forced = await detached(() => this.store.forceRelease(key, token));
+    const forced = await detached(async () => {
+      if (token !== undefined) await this.observer.refuseHandedOn(key, token);
+      return await this.store.forceRelease(key, token);
+    });
     if (forced) happened({ type: 'forced', key });
     return forced;
   }

@@ -26,6 +26,7 @@ export interface HoldReport {
   /** `uncertain`: Redis cannot be reached and the lease may be over soon; `lost`: the lease is over and the section still runs. */
   state: 'held' | 'uncertain' | 'lost';
   traceId?: string;
+  spanId?: string;
 }
 
 /** One call that waits for a lock, as its process reports it. */

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
-import { LockConfigurationError } from './errors.js';
-import { withLabels } from './labelled-snapshot.js';
-import type { LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
+import { LockConfigurationError, LockHolderChangedError } from './errors.js';
+import { reportedHold, withLabels } from './labelled-snapshot.js';
+import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { assemble } from './overview.js';
@@ -43,13 +43,37 @@ export class Observer {
 
   /** What the store shows of `key`, with the labels that the processes of its holder and its waiters know. */
   async inspect(key: string): Promise<LockSnapshot> {
+    return (await this.look(key)).snapshot;
+  }
+
+  /** As `inspect`, with the hold as the process of the holder reports it. */
+  async look(key: string): Promise<{ snapshot: LockSnapshot; hold: HoldReport | undefined }> {
     const snapshot = await this.store.inspect(requireKey(key));
+    const reports = await this.reportsOn(snapshot);
+    return { snapshot: withLabels(snapshot, reports), hold: reportedHold(snapshot, reports)?.hold };
+  }
+
+  /**
+   * A process may hand a lock on to another of its own requests, which Redis learns a little later; the process knows at once.
+   *
+   * @throws LockHolderChangedError if a process reports a later hold of `key` than the one with `token`
+   */
+  async refuseHandedOn(key: string, token: number): Promise<void> {
+    const reports = await this.reportsOn(await this.store.inspect(key));
+    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === key);
+    const later = holds.find((hold) => hold.state !== 'lost' && hold.token > token);
+    if (later) throw new LockHolderChangedError(key, token, later.token);
+  }
+
+  /** What the processes of its holder and waiters report of a lock; nothing where all of them are this process. */
+  private async reportsOn(snapshot: LockSnapshot): Promise<readonly ProcessReport[]> {
     const { peers } = this.store;
-    if (!peers) return snapshot;
+    if (!peers) return [];
+    const { key } = snapshot;
     const clients = clientsOf(snapshot).filter((client) => client !== peers.self.clientId);
     const own = this.ownReport({ key });
     const others = clients.length === 0 ? undefined : await this.askQuietly({ key }, clients);
-    return withLabels(snapshot, [own, ...(others?.reports ?? [])]);
+    return [own, ...(others?.reports ?? [])];
   }
 
   private async ask(question: ReportRequest, timeout: number): Promise<PeerAnswers> {

@@ -102,6 +102,7 @@ function describeHold({ key, call, heldFor, grant, lease, description }: ActiveG
     token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,
     ...traceOf(description),
+    ...(description?.spanId !== undefined && { spanId: description.spanId }),
   };
 }
 

@@ -2,7 +2,6 @@ import type { ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
 import type { ActiveGrant } from './hold.js';
-import type { LockSnapshot } from './lock-store.js';
 import type { Observer } from './observer.js';
 import type { Shutdown } from './shutdown.js';
 import { SlowWatch } from './slow-watch.js';
@@ -35,7 +34,7 @@ export function watchForSlow(
 class SlowWarnings {
   private readonly looks = new Map<
     string,
-    { readonly at: number; readonly snapshot: Promise<LockSnapshot | undefined> }
+    { readonly at: number; readonly found: ReturnType<SlowWarnings['lookNow']> }
   >();
 
   constructor(
@@ -62,7 +61,10 @@ class SlowWarnings {
     const { key, call, place } = wait;
     const waitingFor = performance.now() - call.askedAt;
     happened({ type: 'slow-wait', key, lock: lockNameOf(call), waitingFor });
-    const snapshot = await this.look(key);
+    const { snapshot, hold } = (await this.look(key)) ?? {};
+    if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
+      wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
+    }
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;
     const holder = snapshot?.holder;
@@ -74,14 +76,18 @@ class SlowWarnings {
     );
   }
 
-  private look(key: string): Promise<LockSnapshot | undefined> {
+  private look(key: string): ReturnType<SlowWarnings['lookNow']> {
     const time = performance.now();
     const last = this.looks.get(key);
-    if (last && time - last.at < LOOK_PERIOD) return last.snapshot;
+    if (last && time - last.at < LOOK_PERIOD) return last.found;
     if (this.looks.size >= MOST_LOOKS) this.looks.clear();
-    const snapshot = this.observer.inspect(key).catch(() => undefined);
-    this.looks.set(key, { at: time, snapshot });
-    return snapshot;
+    const found = this.lookNow(key);
+    this.looks.set(key, { at: time, found });
+    return found;
+  }
+
+  private lookNow(key: string): Promise<Awaited<ReturnType<Observer['look']>> | undefined> {
+    return this.observer.look(key).catch(() => undefined);
   }
 }
 

@@ -1,9 +1,12 @@
 import {
   context,
+  isSpanContextValid,
   SpanStatusCode,
   trace,
+  TraceFlags,
   type Attributes,
   type Context,
+  type Link,
   type Span,
   type TracerProvider,
 } from '@opentelemetry/api';
@@ -14,12 +17,14 @@ import { subscribe } from '../observe/subscriptions.js';
 
 /**
  * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
- * of it. The result ends it.
+ * of it. The span of a slow wait is linked to that of the hold that was in the way. The result ends it.
  */
 export function traceInOtel(provider: TracerProvider | undefined, keys: boolean): () => void {
   const tracer = (provider ?? trace).getTracer('nestjs-fair-lock', VERSION);
   const callers = new WeakMap<WaitDescription, Context>();
   const spans = new WeakMap<HoldDescription, Span>();
+  const linksOf = ({ blockedBy }: WaitDescription): Link[] =>
+    blockedBy ? [{ context: { ...blockedBy, traceFlags: TraceFlags.NONE, isRemote: true } }] : [];
   const attributesOf = ({ key, lock, label }: WaitDescription | HoldDescription): Attributes => ({
     'fairlock.lock': lock,
     ...(label !== '' && { 'fairlock.label': label }),
@@ -40,7 +45,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.ahead': wait.ahead,
         'fairlock.outcome': wait.outcome ?? 'refused',
       };
-      const options = { startTime: timeOf(wait.startedAt), attributes };
+      const options = { startTime: timeOf(wait.startedAt), attributes, links: linksOf(wait) };
       const span = tracer.startSpan('fairlock wait', options, callers.get(wait));
       if (wait.error !== undefined) fail(span, wait.error);
       span.end(timeOf(wait.endedAt ?? wait.startedAt));
@@ -53,7 +58,11 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       };
       const span = tracer.startSpan('fairlock hold', { startTime: timeOf(hold.startedAt), attributes });
       spans.set(hold, span);
-      noteTrace(hold, trace.setSpan(context.active(), span));
+      const spanContext = span.spanContext();
+      if (isSpanContextValid(spanContext)) {
+        hold.traceId = spanContext.traceId;
+        hold.spanId = spanContext.spanId;
+      }
       const { around } = hold;
       hold.around = (section) => {
         const inside = (): ReturnType<typeof section> =>
@@ -72,10 +81,10 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
   });
 }
 
-/** For `query`: who looks at a lock finds the trace. */
-function noteTrace(description: WaitDescription | HoldDescription, active: Context): void {
-  const traceId = trace.getSpanContext(active)?.traceId;
-  if (traceId !== undefined) description.traceId = traceId;
+/** For `query`, which shows it to people who look for the trace. */
+function noteTrace(wait: WaitDescription, active: Context): void {
+  const spanContext = trace.getSpanContext(active);
+  if (spanContext && isSpanContextValid(spanContext)) wait.traceId = spanContext.traceId;
 }
 
 /** Only what names no key. */

@@ -15,7 +15,7 @@ import {
 import { instrumentFairLock } from 'nestjs-fair-lock/otel';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { eventually } from '../support/waiting.js';
+import { deferred, eventually } from '../support/waiting.js';
 
 const SOON = 5_000;
 const options = { group: 'order:<0.id>', label: 'Orders.pay' };
@@ -121,6 +121,23 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
       'fairlock.outcome': 'timeout',
     });
     expect(JSON.stringify([failed[0]?.attributes, failed[0]?.status])).not.toContain('order:3');
+  });
+
+  test('the span of a slow wait is linked to the span of the hold that was in the way, of another process', async () => {
+    const holder = await clients.start(redisUrl());
+    const waiter = await clients.start(redisUrl(), { slowWait: 20 });
+    const waits = deferred();
+    const holds = request(() => holder.engine.withLock('order:6', () => waits.promise));
+    await eventually(() => one.engine.isLocked('order:6'), SOON, 'the hold');
+    const served = request(() => waiter.engine.withLock('order:6', () => undefined));
+    await eventually(() => waiter.warnings.some((text) => text.includes('order:6')), SOON, 'the warning');
+    waits.resolve();
+    await Promise.all([holds, served]);
+    const [blocking] = named('fairlock hold');
+    const { traceId, spanId } = blocking!.spanContext();
+    const [wait] = named('fairlock wait');
+    expect(wait?.links).toMatchObject([{ context: { traceId, spanId, isRemote: true } }]);
+    expect(wait?.spanContext().traceId).not.toBe(traceId);
   });
 
   test('query names the trace of a hold and of a wait', async () => {

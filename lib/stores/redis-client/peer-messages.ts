@@ -104,7 +104,7 @@ function readHold(value: unknown): HoldReport | undefined {
   if (typeof key !== 'string' || time(heldFor) === undefined || time(token) === undefined) return undefined;
   return {
     key,
-    ...texts(value, 'label', 'traceId'),
+    ...texts(value, 'label', 'traceId', 'spanId'),
     heldFor: heldFor as number,
     token: token as number,
     // A state that a newer version may know is one of a lock that is held.
