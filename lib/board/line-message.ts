@@ -1,6 +1,6 @@
+import { parseClientName } from '../core/client-name.js';
 import { type LockOverview, type LockReport } from '../core/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/lock-store.js';
-import { parseWho } from './who.js';
 
 /** How many of a line are drawn; the rest is counted. */
 const MOST_WAITERS = 500;
@@ -19,7 +19,7 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
     waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live }) => {
       const reported = id === undefined ? undefined : reports.get(id);
       return {
-        ...parseWho(who),
+        ...parseClientName(who),
         waitingFor: waitingFor ?? reported?.waitingFor,
         live,
         inside: reported?.inside ?? [],
@@ -33,7 +33,7 @@ function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockRe
   // A report of another token is of another moment.
   const reported = (report?.holder?.token || undefined) === token ? report?.holder : undefined;
   return {
-    ...parseWho(who),
+    ...parseClientName(who),
     token,
     heldFor: heldFor ?? reported?.heldFor,
     // Infinity, in the memory store, becomes null.

@@ -1,4 +1,5 @@
 /** How the commands write: plain text in columns. */
+import { type ClientName } from '../core/client-name.js';
 import { printable } from '../core/text.js';
 
 const SECOND = 1_000;
@@ -21,8 +22,8 @@ export function count(value: number, one: string, many = `${one}s`): string {
 }
 
 /** `host:pid label`, as far as it is known. */
-export function person({ host, pid, label }: { host?: string; pid?: number; label?: string }): string {
-  const process = host === undefined ? 'an unknown process' : `${host}:${pid}`;
+export function clientText({ host, pid, label }: ClientName): string {
+  const process = host ? `${host}:${pid}` : 'an unknown process';
   return label ? `${process} ${label}` : process;
 }
 

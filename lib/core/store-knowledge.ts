@@ -2,6 +2,7 @@ import { FairLockError } from './fair-lock-error.js';
 import type { LockOverview, LockReport } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { byUrgency } from './overview.js';
+import { parseClientName } from './client-name.js';
 import { quote } from './text.js';
 
 /** How many locks are looked up in the store for one query, and how many at a time. */
@@ -68,24 +69,21 @@ async function look(
 function addSnapshot({ key, holder }: LockSnapshot, overview: LockOverview): void {
   if (!holder) return;
   const { client = '', who, token = 0, heldFor = 0 } = holder;
-  const [host = '', pid = '', ...label] = who.split('/');
+  const { host = '', pid = 0, label } = parseClientName(who);
   const known = overview.locks.find((lock) => lock.key === key);
   const lock: LockReport = known ?? { key, waiters: [], orphan: false };
   if (!known) overview.locks.push(lock);
   lock.holder = {
     clientId: client,
     host,
-    pid: Number(pid) || 0,
-    ...(label.length > 0 && { label: label.join('/') }),
+    pid,
+    ...(label !== undefined && { label }),
     heldFor,
     token,
     state: 'held',
   };
   const silent = overview.silent.find(({ clientId }) => clientId === client);
-  if (silent) {
-    silent.host = host;
-    silent.pid = Number(pid) || 0;
-  }
+  if (silent && host !== '') Object.assign(silent, { host, pid });
   const answered = overview.processes.some(({ clientId }) => clientId === client);
   lock.orphan = client !== '' && !silent && !answered;
 }

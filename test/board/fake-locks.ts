@@ -99,6 +99,21 @@ export function manyLocks(locks: number, waiters: number): LockOverview {
   };
 }
 
+/** A lock for which `waiters` calls wait; Redis shows the first thousand. */
+export function longLine(key: string, waiters: number): LockSnapshot {
+  return {
+    key,
+    holder: undefined,
+    waiters: Array.from({ length: Math.min(waiters, 1_000) }, (_, place) => ({
+      id: String(place),
+      who: `web-${place % 20}/${4_000 + (place % 20)}/OrdersService.pay`,
+      waitingFor: (waiters - place) * 8,
+      live: true,
+    })),
+    queueLength: waiters,
+  };
+}
+
 function processOf(index: number, locks: readonly LockReport[]): ProcessReport {
   const identity = process(index);
   const mine = ({ clientId }: { clientId: string }) => clientId === identity.clientId;

@@ -10,7 +10,6 @@ import { processesView } from './processes.js';
 import { count } from './text.js';
 
 const { base, readOnly } = document.documentElement.dataset;
-const ROWS_A_FRAME = 60;
 const MINUTES = 5;
 
 const main = document.getElementById('main');
@@ -22,16 +21,15 @@ const state = {
   trouble: undefined,
   history: [],
   filter: '',
-  rows: ROWS_A_FRAME,
   view: 'locks',
   key: undefined,
 };
 const actions = {
   filter(text) {
     state.filter = text;
-    state.rows = ROWS_A_FRAME;
     draw();
   },
+  redraw,
   forceRelease: (holder) => confirmForceRelease(base, state.key, holder),
 };
 
@@ -57,7 +55,6 @@ function route() {
     state.line = undefined;
     open(key);
   }
-  state.rows = ROWS_A_FRAME;
   document.title = state.view === 'lock' ? `${key} · Locks` : 'Locks';
   draw();
 }
@@ -121,14 +118,17 @@ function draw() {
     ? views[view](state, actions)
     : h('p', { class: 'empty' }, 'Asking the processes …');
   render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
-  if (view === 'locks' && overview && state.rows < overview.locks.length) requestAnimationFrame(more);
 }
 
-/** A thousand rows are made in portions, so that the page stays at hand meanwhile. */
-function more() {
-  if (state.view !== 'locks' || state.rows >= state.overview.locks.length) return;
-  state.rows += ROWS_A_FRAME;
-  draw();
+let redrawing = false;
+/** Draws once before the next frame, however often it is called. */
+function redraw() {
+  if (redrawing) return;
+  redrawing = true;
+  requestAnimationFrame(() => {
+    redrawing = false;
+    draw();
+  });
 }
 
 function tab(view, href, text) {

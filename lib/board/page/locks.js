@@ -3,7 +3,11 @@ import { h } from './dom.js';
 import { count, duration, lockLink, number, person, processName } from './text.js';
 
 const MOST_PIPS = 10;
-const rows = new WeakMap();
+/** Rows that are drawn whole before the browser reports which are near. */
+const FIRST_ROWS = 30;
+const REPORTS_WHAT_IS_NEAR = 'oncontentvisibilityautostatechange' in document.body;
+/** The keys of the rows that are on the screen or close to it. */
+const near = new Set();
 
 export function locksView(state, actions) {
   const { overview, filter } = state;
@@ -39,24 +43,37 @@ export function locksView(state, actions) {
             { class: 'row head', 'aria-hidden': 'true' },
             ...['Lock', 'Holder', 'Held for', 'Waiting', 'Longest wait'].map((text) => h('span', null, text)),
           ),
-          h('ol', { class: 'rows' }, ...locks.slice(0, state.rows).map((lock) => rowOf(lock, longest))),
+          h(
+            'ol',
+            {
+              class: 'rows',
+              oncontentvisibilityautostatechange: ({ target, skipped }) => {
+                near[skipped ? 'delete' : 'add'](target.dataset.key);
+                actions.redraw();
+              },
+            },
+            ...locks.map((lock, index) => (isNear(lock, index) ? row(lock, longest) : farRow(lock))),
+          ),
         ],
     overview.moreLocks > 0 &&
       h('p', { class: 'note' }, `${count(overview.moreLocks, 'more lock')} with shorter waits not shown.`),
   ];
 }
 
-/** Made once for each lock of an overview: the same row again is not compared. */
-function rowOf(lock, longest) {
-  let made = rows.get(lock);
-  if (made?.longest !== longest) rows.set(lock, (made = { longest, node: row(lock, longest) }));
-  return made.node;
+/** A thousand rows may change each second, so only those that are near are drawn whole. */
+function isNear({ key }, index) {
+  return !REPORTS_WHAT_IS_NEAR || index < FIRST_ROWS || near.has(key);
+}
+
+/** A row without anything that changes. The browser's search finds its key, and Tab reaches its link. */
+function farRow({ key }) {
+  return h('li', { key, 'data-key': key }, lockLink(key, { class: 'row' }, h('span', { class: 'key' }, key)));
 }
 
 function row({ key, holder, waiting, longestWait, orphan }, longest) {
   return h(
     'li',
-    { key },
+    { key, 'data-key': key },
     lockLink(
       key,
       { class: 'row' },

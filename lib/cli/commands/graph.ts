@@ -1,7 +1,7 @@
 import { type LockOverview, type WaitCycle } from '../../core/lock-overview.js';
 import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
-import { count, person, table, time } from '../text.js';
+import { clientText, count, table, time } from '../text.js';
 
 export const graph: Command = async ({ locks, args, say }) => {
   const overview = await locks.query(args);
@@ -22,7 +22,12 @@ function graphText(overview: LockOverview): string {
   const waits = nestedWaits(overview);
   if (waits.length === 0) return 'No section that holds a lock waits for another one.';
   const headings = ['SECTION', 'HOLDS', 'WAITS FOR', ' SINCE'];
-  const rows = waits.map((wait) => [person(wait), wait.inside.join(', '), wait.key, time(wait.waitingFor)]);
+  const rows = waits.map((wait) => [
+    clientText(wait),
+    wait.inside.join(', '),
+    wait.key,
+    time(wait.waitingFor),
+  ]);
   return [...overview.cycles.map(cycleText), table(headings, rows)].join('\n\n');
 }
 
@@ -31,7 +36,7 @@ function cycleText({ steps }: WaitCycle): string {
     `CYCLE: ${count(steps.length, 'section')} wait for each other, until the first wait times out:`,
     table(
       ['', '', ''],
-      steps.map((step) => [`  ${person(step)}`, `holds ${step.holds}`, `waits for ${step.waitsFor}`]),
+      steps.map((step) => [`  ${clientText(step)}`, `holds ${step.holds}`, `waits for ${step.waitsFor}`]),
     ).trimStart(),
   ].join('\n  ');
 }

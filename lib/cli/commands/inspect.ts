@@ -1,8 +1,9 @@
+import { parseClientName } from '../../core/client-name.js';
 import { type LockHolder, type LockSnapshot } from '../../core/lock-store.js';
 import { quote } from '../../core/text.js';
 import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
-import { table, time } from '../text.js';
+import { clientText, table, time } from '../text.js';
 
 export const inspect: Command = async ({ locks, args: { key, json }, say }) => {
   const snapshot = await locks.inspect(key);
@@ -19,7 +20,7 @@ export const inspect: Command = async ({ locks, args: { key, json }, say }) => {
 function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): string {
   const rows = waiters.map(({ who, waitingFor, live }, index) => [
     String(index + 1),
-    readable(who),
+    clientText(parseClientName(who)),
     time(waitingFor),
     live ? '' : 'not heard from, passed over',
   ]);
@@ -35,14 +36,8 @@ function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): stri
 
 function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {
   return [
-    `holder   ${readable(who)}`,
+    `holder   ${clientText(parseClientName(who))}`,
     `         held for ${time(heldFor)}; its lease ends in ${time(leaseLeft)} unless it is renewed`,
     ...(token === undefined ? [] : [`token    ${token}`]),
   ];
-}
-
-/** `host/pid/label` of the store as `host:pid label`. */
-function readable(who: string): string {
-  const [host, pid, ...label] = who.split('/');
-  return `${host}:${pid} ${label.join('/')}`.trim();
 }

@@ -1,7 +1,7 @@
 import { type LockOverview, type LockReport } from '../../core/lock-overview.js';
 import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
-import { count, person, table, time } from '../text.js';
+import { clientText, count, table, time } from '../text.js';
 
 export const ls: Command = async ({ locks, args, say }) => {
   const overview = await locks.query(args, args.orphans);
@@ -30,7 +30,7 @@ function row({ key, holder, waiters, orphan }: LockReport): string[] {
       : '';
   return [
     key,
-    holder ? person(holder) + state : 'unknown',
+    holder ? clientText(holder) + state : 'unknown',
     holder ? time(holder.heldFor) : '',
     String(waiters.length),
     waiters.length > 0 ? time(Math.max(...waiters.map(({ waitingFor }) => waitingFor))) : '',
@@ -42,7 +42,7 @@ export function remarks({ silent, cycles, problems }: LockOverview): string[] {
   return [
     ...silent.map(
       (process) =>
-        `silent: ${process.host === undefined ? `client ${process.clientId}` : person(process)} did not answer: ` +
+        `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not answer: ` +
         'its event loop is blocked, it is stopped, or its network is cut',
     ),
     ...(cycles.length > 0 ? [`cycles: ${cycles.length}; see graph`] : []),
