@@ -278,7 +278,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'waiters do not ask again when another server answers',
     mutations: [inStore('line/line.ts', '  requestAllAgain(line);\n', '')],
     proof: test(
-      'unit/redis/line/requests.spec.ts',
+      'unit/redis/line/places.spec.ts',
       'M6: when another server answers, all requests in line ask again',
     ),
   },
@@ -293,7 +293,7 @@ export const RULES: readonly Exhibit[] = [
       ),
     ],
     proof: test(
-      'unit/redis/line/requests.spec.ts',
+      'unit/redis/line/places.spec.ts',
       'M6: a reply to a command from before the need arose does not satisfy it',
     ),
   },

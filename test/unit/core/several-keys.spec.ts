@@ -1,16 +1,7 @@
-import { LockDeadlockError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
-import { deferred, pause } from '../../support/waiting.js';
-import {
-  bench,
-  leftovers,
-  NOTHING,
-  outcome,
-  recordWaitTimes,
-  rejection,
-  settle,
-  type Bench,
-} from './support.js';
+import { pause } from '../../support/waiting.js';
+import { bench, leftovers, NOTHING, recordWaitTimes, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -189,74 +180,5 @@ describe('several keys', () => {
       b.store.lose('a');
       expect(signal.aborted).toBe(false);
     });
-  });
-});
-
-describe('an endless wait', () => {
-  it('inside a hold on another key is refused, because two flows in opposite order would wait for ever', async () => {
-    await b.engine.withLock('a', async () => {
-      const error = await rejection(b.engine.acquire('b', { waitTime: Infinity }));
-      expect(error).toBeInstanceOf(LockDeadlockError);
-      expect(error).toMatchObject({ key: 'b' });
-      expect(error.details).toContain('inside a hold on "a"');
-      expect(await rejection(b.engine.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
-        LockDeadlockError,
-      );
-      await b.engine.withLock('b', () => undefined, { waitTime: 1_000 });
-    });
-    expect(b.store.log.filter((entry) => entry === 'acquire b')).toHaveLength(1);
-  });
-
-  it('is fine for re-entering, outside of holds, and after a hold has ended', async () => {
-    const options = { waitTime: Infinity };
-    const over = deferred();
-    let detached: Promise<void> | undefined;
-    await b.engine.withLock(
-      'a',
-      async () => {
-        await b.engine.withLock('a', () => undefined, options);
-        detached = over.promise.then(() => b.engine.withLock('b', () => undefined, options));
-      },
-      options,
-    );
-    over.resolve();
-    await detached;
-  });
-
-  it('of a branch behind another branch of its own flow is fine, unless it holds more than that one', async () => {
-    const options = { waitTime: Infinity };
-    await b.engine.withLock(['a', 'b'], async () => {
-      const first = await b.engine.acquire('a');
-      const second = b.engine.acquire('a', options);
-      expect(await outcome(second)).toBe('pending');
-      await first.release();
-      await (await second).release();
-
-      const other = await b.engine.acquire('b');
-      await b.engine.withLock('a', async () => {
-        expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
-      });
-      await other.release();
-    });
-  });
-
-  it('is refused inside a hold of another engine too', async () => {
-    const other = bench();
-    await other.engine.withLock('a', async () => {
-      expect(await rejection(b.engine.acquire('a', { waitTime: Infinity }))).toBeInstanceOf(
-        LockDeadlockError,
-      );
-    });
-    await other.engine.close();
-  });
-
-  it('is refused for an owner that holds another key, but not for the several keys of one call', async () => {
-    const options = { waitTime: Infinity, owner: 'job 7' };
-    const both = await b.engine.acquire(['a', 'b'], options);
-    await both.release();
-    const a = await b.engine.acquire('a', options);
-    expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
-    expect(await rejection(b.engine.acquire(['a', 'b'], options))).toBeInstanceOf(LockDeadlockError);
-    await a.release();
   });
 });

@@ -1,0 +1,221 @@
+import { NS_PER_MS } from '../support/history/events.js';
+import { type Invariant } from '../support/history/report.js';
+import { check } from '../support/history/checker.js';
+import { LEASE, WINDOW, script, type Script, broken, named, TERMS } from '../support/history/script.js';
+
+describe('the history checker rejects', () => {
+  test('1: sections that overlap', () => {
+    const history = script().sent(0, 'a').section(1, 9, 'a', 1).sent(2, 'b').section(5, 12, 'b', 2);
+    expect(broken(history)).toContain(1);
+    expect(named(history, 1)).toEqual(['a', 'b']);
+  });
+
+  test('1: an overlap with a long section that began several sections before', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 100, 'a', 1)
+      .sent(2, 'b')
+      .section(5, 6, 'b', 2)
+      .sent(7, 'c')
+      .section(8, 9, 'c', 3);
+    expect(history.check().violations.filter(({ invariant }) => invariant === 1)).toHaveLength(2);
+  });
+
+  test('1: that a holder whose lock was taken by force believes for longer than a heartbeat', () => {
+    const history = script()
+      .sent(0, 'a')
+      .begins(1, 'a', 1)
+      .fault(5, 6, 'forced', { key: 'k' })
+      .inLine(2, 3, 'b')
+      .section(6, 9, 'b', 2)
+      .look(1_500, 'a')
+      .add(1_502, 'a', 'releaseSent');
+    expect(broken(history)).toContain(1);
+  });
+
+  test('2: a token that is not above the one before', () => {
+    const falling = script().sent(0, 'a').section(1, 2, 'a', 7).sent(3, 'b').section(4, 5, 'b', 6);
+    const same = script().sent(0, 'a').section(1, 2, 'a', 7).sent(3, 'b').section(4, 5, 'b', 7);
+    expect([broken(falling), broken(same)]).toEqual([[2], [2]]);
+    expect(named(falling, 2)).toEqual(['a', 'b']);
+  });
+
+  test('2: a token that falls after the server lost its data', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 2, 'a', 7)
+      .fault(2.5, 3, 'dataLost')
+      .sent(4, 'b')
+      .section(5, 6, 'b', 6);
+    expect(broken(history)).toEqual([2]);
+  });
+
+  test('2: a token that falls although the lock was taken by force long before it was asked for', () => {
+    const history = script()
+      .fault(0, 1, 'forced', { key: 'k' })
+      .inLine(2, 3, 'a')
+      .sent(8, 'b')
+      .section(9, 10, 'b', 2)
+      .section(12, 13, 'a', 1);
+    expect(broken(history)).toContain(2);
+  });
+
+  test('2: a token that is not above those of histories before', () => {
+    const history = script().sent(0, 'a').section(1, 2, 'a', 7);
+    const after = (grantedAt: number): Invariant[] => {
+      const highestTokens = new Map([['k', { token: 7, grantedAt: grantedAt * NS_PER_MS }]]);
+      return check(history.events, { ...TERMS, highestTokens }).violations.map(({ invariant }) => invariant);
+    };
+    expect(after(-1)).toEqual([2]);
+    expect(after(0.5)).toEqual([]); // it was in line already
+  });
+
+  test('3: that a later request is served before one that was in line', () => {
+    const history = script().inLine(0, 1, 'a').sent(2, 'b').section(3, 4, 'b', 1).section(5, 6, 'a', 2);
+    expect(broken(history)).toEqual([3]);
+    expect(named(history, 3)).toEqual(['a', 'b']);
+  });
+
+  test('3: that a waiter is passed over before its wait time is over', () => {
+    const history = script().inLine(0, 1, 'a', 50).sent(2, 'b').section(3, 4, 'b', 1).add(51, 'a', 'timeout');
+    expect(broken(history)).toContain(3);
+  });
+
+  test('3: that one is passed over whose fault was healed long ago, or happened to another', () => {
+    const history = (victim: string, until: number): Script =>
+      script()
+        .inLine(0, 1, 'a')
+        .fault(2, until, 'stopped', { victim })
+        .sent(until + WINDOW + 500, 'b')
+        .section(until + WINDOW + 510, until + WINDOW + 520, 'b', 1)
+        .section(until + WINDOW + 530, until + WINDOW + 540, 'a', 2);
+    expect(broken(history('w-a', 10))).toContain(3);
+    expect(broken(history('w-b', 10))).toContain(3);
+  });
+
+  test('4: that a lock stays free for longer than the bound while a request waits', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 2, 'a', 1)
+      .inLine(0.5, 1.5, 'b')
+      .section(600, 601, 'b', 2);
+    expect(broken(history)).toEqual([4]);
+    expect(named(history, 4)).toEqual(['a', 'b']);
+    expect(history.check().worstWakeUp).toBeCloseTo(598);
+  });
+
+  test('4: that a lock stays free for longer than the bound while one waits who is alive, behind one who was stopped', () => {
+    const history = script()
+      .sent(0, 'z')
+      .section(0.1, 2, 'z', 1)
+      .inLine(0.2, 0.3, 'a')
+      .inLine(0.4, 0.5, 'b')
+      .fault(1, 5_000, 'stopped', { victim: 'w-a' })
+      .section(5_000, 5_001, 'b', 2)
+      .section(5_010, 5_011, 'a', 3);
+    expect(broken(history)).toEqual([4]);
+    expect(named(history, 4)).toEqual(['b', 'z']);
+  });
+
+  test('4: that no request is served any more although one waits', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 2, 'a', 1)
+      .inLine(0.5, 1.5, 'b')
+      .worker(5_000, 'w-b', 'closing')
+      .add(5_001, 'b', 'error', { code: 'SHUTTING_DOWN', message: '' });
+    const aborted = script()
+      .sent(0, 'a')
+      .section(1, 2, 'a', 1)
+      .inLine(0.5, 1.5, 'b')
+      .add(5_000, 'b', 'abortSent')
+      .add(5_001, 'b', 'aborted');
+    expect(broken(aborted)).toEqual([4]);
+    expect(broken(history)).toEqual([]); // what an error did to its place is not known
+  });
+
+  test('4: that a lock is not passed on at the end of the lease of a killed holder', () => {
+    const history = script()
+      .sent(0, 'a')
+      .begins(1, 'a', 1)
+      .fault(5, 6, 'killed', { victim: 'w-a' })
+      .inLine(2, 3, 'b')
+      .section(5 + LEASE + 3 * WINDOW, 5 + LEASE + 3 * WINDOW + 1, 'b', 2);
+    expect(broken(history)).toEqual([4]);
+  });
+
+  test('5: a request that is granted twice, or granted and refused, or neither', () => {
+    const twice = script().sent(0, 'a').section(1, 2, 'a', 1).section(3, 4, 'a', 2);
+    const both = script().sent(0, 'a').section(1, 2, 'a', 1).add(3, 'a', 'timeout');
+    const refusedTwice = script().sent(0, 'a').add(1, 'a', 'timeout').add(2, 'a', 'aborted');
+    const neither = script().sent(0, 'a');
+    for (const history of [twice, both, refusedTwice, neither]) {
+      expect(broken(history)).toEqual([5]);
+      expect(named(history, 5)).toEqual(['a']);
+    }
+  });
+
+  test('5: a section that never ends', () => {
+    expect(broken(script().sent(0, 'a').begins(1, 'a', 1))).toEqual([5]);
+  });
+
+  test('6: keys without an end, keys left at rest, and what a closed process has still open', () => {
+    expect(broken(script().worker(1, 'test', 'keyWithoutTtl', { name: 'k' }))).toEqual([6]);
+    expect(broken(script().worker(1, 'test', 'leftover', { name: 'k' }))).toEqual([6]);
+    expect(broken(script().worker(1, 'w1', 'leftOpen', { what: 'Timeout' }))).toEqual([6]);
+  });
+
+  test('7: that a holder finds itself holding after the server had ended its grant', () => {
+    const history = script()
+      .sent(0, 'a')
+      .begins(1, 'a', 1)
+      .worker(5, 'test', 'ended', { key: 'k', token: 1 })
+      .look(6, 'a')
+      .add(7, 'a', 'releaseSent');
+    expect(broken(history)).toEqual([7]);
+  });
+
+  test('7: that a holder finds itself holding, even once, after another was granted', () => {
+    const history = script()
+      .sent(0, 'a')
+      .begins(1, 'a', 1)
+      .add(1.5, 'a', 'releaseSent')
+      .sent(2, 'b')
+      .section(3, 4, 'b', 2)
+      .look(5, 'a');
+    expect(broken(history)).toContain(7);
+    expect(named(history, 7)).toEqual(['a', 'b']);
+  });
+
+  test('8: unhandled errors, and a process that ends by itself', () => {
+    expect(broken(script().worker(1, 'w1', 'unhandled', { message: 'Error: x' }))).toEqual([8]);
+    expect(broken(script().worker(1, 'w1', 'exited', { expected: false, how: 'exit 1' }))).toEqual([8]);
+    expect(broken(script().worker(1, 'w1', 'exited', { expected: true, how: 'exit 0' }))).toEqual([]);
+  });
+
+  describe('9:', () => {
+    const outer = (): Script => script().sent(0, 'a').begins(1, 'a', 1).add(20, 'a', 'releaseSent');
+
+    test('a nested section with a token of its own', () => {
+      expect(broken(outer().nested(2, 3, 'a', 'a/1', 2))).toEqual([9]);
+    });
+
+    test('siblings that are inside at the same time', () => {
+      expect(broken(outer().nested(2, 5, 'a', 'a/1', 1).nested(4, 6, 'a', 'a/2', 1))).toEqual([9]);
+    });
+
+    test('holds that are not balanced', () => {
+      expect(broken(outer().add(2, 'a', 'holds', { expected: 1, actual: 2 }))).toEqual([9]);
+    });
+
+    test('a nested section that never ends', () => {
+      expect(broken(outer().add(2, 'a', 'nested', { child: 'a/1', parent: 'a', token: 1 }))).toContain(9);
+    });
+
+    test('that the lock goes to another while a forgotten child is inside', () => {
+      const history = outer().nested(19, 40, 'a', 'a/1', 1).inLine(2, 3, 'b').section(30, 31, 'b', 2);
+      expect(broken(history)).toEqual([9]);
+      expect(named(history, 9)).toEqual(['a', 'b']);
+    });
+  });
+});
