@@ -8,54 +8,82 @@ import { describeDomain, wholeNumber, type NumberOption } from './option-domains
 import { currentClient, type RequestClient } from './request-scope.js';
 import { printable } from './text.js';
 
-/** One call of an engine: its checked options, its scope and its owner. */
-export class AcquireCall {
+/** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
+export class CheckedOptions {
   readonly waitTime: number;
-  /** When the call was made, on the monotonic clock. */
-  readonly askedAt: number;
-  /** When the wait is over, on the monotonic clock. */
-  readonly deadline: number;
   readonly leaseTime: number | undefined;
   readonly maxQueue: number;
   readonly maxHold: number;
   readonly onLost: 'signal' | 'reject';
   readonly reentrant: boolean;
+  readonly requestScope: boolean;
   readonly owner: string | undefined;
   readonly label: string;
   readonly group: string | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Never throws. */
+  readonly onQueued: ((position: number) => void) | undefined;
+
+  /** @throws LockConfigurationError for an option that cannot work */
+  constructor(options: AcquireOptions, defaults: EngineDefaults) {
+    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+    const { leaseTime, requestScope = true, owner, label = '', group, signal, onQueued } = options;
+    this.waitTime = whole('waitTime', options.waitTime ?? defaults.waitTime);
+    this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
+    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
+    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
+    this.onLost = options.onLost ?? defaults.onLost;
+    if (this.onLost !== 'signal' && this.onLost !== 'reject') {
+      refuse('onLost', "'signal' or 'reject'", this.onLost);
+    }
+    this.reentrant = options.reentrant ?? defaults.reentrant;
+    if (typeof this.reentrant !== 'boolean') refuse('reentrant', 'true or false', this.reentrant);
+    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
+    this.requestScope = requestScope;
+    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
+      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
+    }
+    this.owner = owner;
+    if (typeof label !== 'string') refuse('label', 'a string', label);
+    this.label = printable(label);
+    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
+    this.group = group;
+    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
+    this.signal = signal;
+    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+    this.onQueued = onQueued && guarded(onQueued, defaults);
+  }
+}
+
+/** One call of an engine: its options, its scope and its owner. */
+export class AcquireCall {
+  /** When the call was made, on the monotonic clock. */
+  readonly askedAt = performance.now();
+  /** Milliseconds for which it may wait. */
+  readonly waitTime: number;
   /** The client that takes the request out of the line when it goes away. */
   readonly client: RequestClient | undefined;
-  readonly onQueued: ((position: number) => void) | undefined;
   /** The holds that the asking flow is inside of. */
   readonly scope: Scope | undefined = currentScope();
   /** What a call for several keys holds already while it waits for the next. */
   taken: readonly Hold[] | undefined;
+  /** Runs `onQueued` in the async context of the call. */
+  private readonly caller: AsyncResource | undefined;
 
-  /**
-   * @param waitTime in place of the option
-   * @throws LockConfigurationError for an option that cannot work
-   */
-  constructor(options: AcquireOptions, defaults: EngineDefaults, waitTime?: number) {
-    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
-    this.waitTime = whole('waitTime', waitTime ?? options.waitTime ?? defaults.waitTime);
-    this.leaseTime = options.leaseTime === undefined ? undefined : whole('leaseTime', options.leaseTime);
-    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
-    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
-    this.onLost = options.onLost ?? defaults.onLost;
-    this.reentrant = options.reentrant ?? defaults.reentrant;
-    this.owner = options.owner;
-    this.label = typeof options.label === 'string' ? printable(options.label) : (options.label ?? '');
-    this.group = options.group;
-    this.signal = options.signal;
-    this.onQueued = options.onQueued;
-    const { requestScope = true } = options;
-    this.check(requestScope);
-    const client = requestScope ? currentClient() : undefined;
+  /** @param waitTime in place of the option */
+  constructor(
+    readonly options: CheckedOptions,
+    waitTime = options.waitTime,
+  ) {
+    this.waitTime = waitTime;
+    const client = options.requestScope ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
-    this.onQueued = options.onQueued && guarded(options.onQueued, defaults);
-    this.askedAt = performance.now();
-    this.deadline = this.askedAt + this.waitTime;
+    this.caller = options.onQueued && new AsyncResource('FairLock.onQueued');
+  }
+
+  /** When the wait is over, on the monotonic clock. */
+  get deadline(): number {
+    return this.askedAt + this.waitTime;
   }
 
   /** Milliseconds left to wait. */
@@ -63,19 +91,9 @@ export class AcquireCall {
     return Math.max(0, this.deadline - performance.now());
   }
 
-  /** Everything is checked before anything is queued. */
-  private check(requestScope: boolean): void {
-    const { onLost, reentrant, owner, label, group, signal, onQueued } = this;
-    if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
-    if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
-    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
-    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
-      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
-    }
-    if (typeof label !== 'string') refuse('label', 'a string', label);
-    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
-    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
-    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+  /** Reports its place to the caller. */
+  queued(ahead: number): void {
+    if (this.options.onQueued) this.caller?.runInAsyncScope(this.options.onQueued, undefined, ahead);
   }
 }
 
@@ -84,12 +102,11 @@ function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
 }
 
-/** Runs in the context of the call. A callback that throws must not cost its caller the place in line, nor throw into a store. */
+/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
-  const caller = new AsyncResource('FairLock.onQueued');
   return (position) => {
     try {
-      caller.runInAsyncScope(onQueued, undefined, position);
+      onQueued(position);
     } catch (error) {
       defaults.onWarning('onQueued threw; the request stays in line.', { error });
     }

@@ -1,3 +1,5 @@
+import { detached } from './detached.js';
+
 /** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
   /** Milliseconds in line. */
@@ -16,7 +18,7 @@ export interface EngineDefaults {
   /** Whether a flow that holds a key may ask for it again. */
   reentrant: boolean;
   /** Called with what an operator should know and no caller receives: a lost lock, a hold past `maxHold`. */
-  onWarning(message: string, detail?: object): void;
+  onWarning: (message: string, detail?: object) => void;
 }
 
 /**
@@ -66,4 +68,18 @@ export interface AcquireOptions {
    * decorated method the template of its key (`order:<0.id>`), else `other`.
    */
   group?: string | undefined;
+}
+
+/** A logger that throws must not cost a caller its lock, and nothing may throw out of a timer. */
+export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
+  return {
+    ...defaults,
+    onWarning: (message, detail) => {
+      try {
+        detached(() => defaults.onWarning(message, detail));
+      } catch {
+        // The logger itself failed, so there is no place to report it.
+      }
+    },
+  };
 }

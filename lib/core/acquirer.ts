@@ -5,7 +5,7 @@ import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './er
 import type { ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
 import type { ActiveGrant, Hold } from './hold.js';
-import type { AbortSource, Grant, LockRequest, LockStore } from './lock-store.js';
+import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Shutdown } from './shutdown.js';
 import { quote } from './text.js';
@@ -23,12 +23,12 @@ export class Acquirer {
   /** Throws, or rejects with, what `LockEngine.acquire` throws. */
   acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
-    throwIfAborted(key, call.signal);
-    if (call.owner !== undefined) {
-      const held = this.owners.held(call.owner, encoded);
+    throwIfAborted(key, call.options.signal);
+    if (call.options.owner !== undefined) {
+      const held = this.owners.held(call.options.owner, encoded);
       if (!held) return this.obtainFromStore(key, encoded, call);
       refuseNested(held, key, call);
-      return Promise.resolve(held.enter(call.label));
+      return Promise.resolve(held.enter(call.options.label));
     }
     const outer = nearestHold(call.scope, this.grants, encoded);
     return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
@@ -36,7 +36,7 @@ export class Acquirer {
 
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
-    if (outer.free) return outer.nest(call.label);
+    if (outer.free) return outer.nest(call.options.label);
     // If the outer hold ended before its turn came, it asks anew.
     return (await this.waitToNest(outer, key, call)) ?? (await this.acquire(key, encoded, call));
   }
@@ -59,11 +59,13 @@ export class Acquirer {
     this.refuseEndlessWait(key, call);
     const wait = this.shutdown.startWait(key, call);
     const served = this.standInLine(encoded, wait);
-    return call.owner === undefined ? served : this.owners.share(call.owner, encoded, wait, served);
+    return call.options.owner === undefined
+      ? served
+      : this.owners.share(call.options.owner, encoded, wait, served);
   }
 
   private standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    return detached(() => this.store.acquire(new RequestOfWait(wait, this.owners))).then(
+    return detached(() => this.store.acquire(wait)).then(
       (grant) => this.granted(grant, encoded, wait),
       (error: unknown) => this.refused(error, encoded, wait),
     );
@@ -78,7 +80,7 @@ export class Acquirer {
       });
     }
     if (hasListeners()) {
-      happened({ type: 'granted', key: wait.key, lock: lockNameOf(wait.call), token: grant.token });
+      happened({ type: 'granted', key: wait.key, lock: lockNameOf(wait.call.options), token: grant.token });
     }
     return this.grants.add(grant, encoded, wait.call);
   }
@@ -108,40 +110,13 @@ export class Acquirer {
   }
 }
 
-/** What a wait asks the store for. */
-class RequestOfWait implements LockRequest {
-  readonly key: string;
-  readonly waitTime: number;
-  declare readonly leaseTime?: number;
-  readonly maxQueue: number;
-  readonly label: string;
-  readonly signal: AbortSource;
-
-  constructor(
-    private readonly wait: Wait,
-    private readonly owners: Owners,
-  ) {
-    const { key, call } = wait;
-    this.key = key;
-    this.waitTime = call.remaining();
-    if (call.leaseTime !== undefined) this.leaseTime = call.leaseTime;
-    this.maxQueue = call.maxQueue;
-    this.label = call.label;
-    this.signal = wait;
-  }
-
-  onQueued(ahead: number, id?: string): void {
-    this.wait.queued(ahead, id, this.owners.keyHeldBy(this.wait.call) !== undefined);
-  }
-}
-
 /** Re-entering, by flow or by owner, what is `held`. */
 function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
-  if (call.reentrant) return;
+  if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
-    `${call.owner === undefined ? 'this flow' : `the owner ${quote(call.owner)}`} holds it already, and with ` +
+    `${call.options.owner === undefined ? 'this flow' : `the owner ${quote(call.options.owner)}`} holds it already, and with ` +
       'reentrant: false it would wait for itself.',
   );
 }

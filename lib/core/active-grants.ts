@@ -7,13 +7,14 @@ import { ActiveGrant, type Hold } from './hold.js';
 import { LinkedList } from './linked-list.js';
 import type { Grant } from './lock-store.js';
 import type { Owners } from './owners.js';
+import type { SlowWatch } from './slow-watch.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
 export class ActiveGrants {
   private readonly all = new LinkedList<ActiveGrant>();
-  /** A lock is granted. */
-  onHold: (() => void) | undefined;
+  /** Warns of holds that take long; undefined: they are not watched. */
+  slowWatch: SlowWatch<ActiveGrant> | undefined;
   private onEmpty: (() => void) | undefined;
 
   constructor(
@@ -24,18 +25,18 @@ export class ActiveGrants {
 
   /** Takes in what the store granted; the asker has the first hold on it. */
   add(grant: Grant, encoded: string, call: AcquireCall): Hold {
-    const limit = call.maxHold < Infinity ? new MaxHold(grant, call, this.warn) : undefined;
+    const limit = call.options.maxHold < Infinity ? new MaxHold(grant, call, this.warn) : undefined;
     const held = new ActiveGrant(grant, encoded, this, call, this.watchdog, limit);
-    if (limit) this.watchdog.schedule(limit, performance.now() + call.maxHold);
+    if (limit) this.watchdog.schedule(limit, performance.now() + call.options.maxHold);
     this.all.add(held);
-    this.onHold?.();
+    if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
-      happened({ type: 'lost', key: grant.key, lock: lockNameOf(call), why: error.why });
+      happened({ type: 'lost', key: grant.key, lock: lockNameOf(call.options), why: error.why });
       held.refuseWaiting(error);
-      this.warn(error.details, { key: grant.key, token: grant.token, label: call.label });
+      this.warn(error.details, { key: grant.key, token: grant.token, label: call.options.label });
     });
-    const hold = held.enter(call.label);
-    held.description = newHold(grant.key, call, grant.token, grant.waited);
+    const hold = held.enter(call.options.label);
+    held.description = newHold(grant.key, call.options, grant.token, grant.waited);
     hold.description = held.description;
     return hold;
   }
@@ -44,7 +45,7 @@ export class ActiveGrants {
     this.all.delete(held);
     if (held.description) endHold(held.description, outcomeOf(held));
     if (held.limit) this.watchdog.cancel(held.limit);
-    this.owners.release(held);
+    if (held.call.options.owner !== undefined) this.owners.release(held.call.options.owner, held);
     if (this.all.size === 0) this.onEmpty?.();
   }
 
@@ -91,12 +92,12 @@ class MaxHold implements Watched {
   onDue(): void {
     this.reached = true;
     const { grant, call } = this;
-    const why = `it was held for longer than maxHold (${call.maxHold} ms)`;
+    const why = `it was held for longer than maxHold (${call.options.maxHold} ms)`;
     if (grant.lease.remaining() < Infinity) {
       this.warn(`The lock ${quote(grant.key)} will be lost when its lease runs out: ${why}.`, {
         key: grant.key,
         token: grant.token,
-        label: call.label,
+        label: call.options.label,
       });
     }
     grant.lease.stopRenewing(why);

@@ -16,9 +16,11 @@ interface Keeper {
 
 /** Of the call that a grant was given to, what describes it and whose it is. */
 interface CallOfGrant {
-  readonly label: string;
-  readonly group: string | undefined;
-  readonly owner: string | undefined;
+  readonly options: {
+    readonly label: string;
+    readonly group: string | undefined;
+    readonly owner: string | undefined;
+  };
 }
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
@@ -154,7 +156,8 @@ export class Hold {
     this.child = undefined;
     if (!this.isOpen) return this.done();
     // If the lease ran out unnoticed, the look at its state refuses all who wait.
-    if (this.line && this.held.lease.state !== 'lost') this.line.serve((wait) => this.nest(wait.call.label));
+    if (this.line && this.held.lease.state !== 'lost')
+      this.line.serve((wait) => this.nest(wait.call.options.label));
     return DONE;
   }
 }

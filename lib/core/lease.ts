@@ -19,7 +19,8 @@ export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
  * confirmed (M1) and a margin is taken off, so `lost` fires here before the server gives the lock to another.
  */
 export class Lease {
-  private current: Exclude<LeaseState, 'lost'> | LockLostError = 'held';
+  private current: LeaseState = 'held';
+  private loss: LockLostError | undefined;
   private mayRenew = true;
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: FairLockError | undefined;
@@ -40,24 +41,19 @@ export class Lease {
 
   /** The state right now, by the clocks: a lease that ran out during a blocked event loop is lost at the first look. */
   get state(): LeaseState {
-    if (this.current instanceof LockLostError) return 'lost';
-    if (this.current === 'released') return 'released';
-    if (this.remaining() <= 0) {
-      this.lose('its lease ran out before it could be renewed');
-      return 'lost';
-    }
+    if (this.active && this.remaining() <= 0) this.lose('its lease ran out before it could be renewed');
     return this.current;
   }
 
   /** Milliseconds for which the holder may still act; 0 when lost or released. */
   remaining(): number {
-    if (typeof this.current !== 'string' || this.current === 'released') return 0;
+    if (!this.active) return 0;
     return this.left === Infinity ? Infinity : Math.max(0, this.left - elapsedSince(this.since));
   }
 
   /** Why it was lost; undefined while it is not. */
   get lostError(): LockLostError | undefined {
-    return this.state === 'lost' && this.current instanceof LockLostError ? this.current : undefined;
+    return this.state === 'lost' ? this.loss : undefined;
   }
 
   /** Aborts the moment the lease is lost, with the LockLostError as reason, or interrupted. Never aborts by release. */
@@ -75,7 +71,7 @@ export class Lease {
 
   /** A renewal sent at `since` was confirmed with `left` ms (margin taken off). Never revives what is lost, never shortens. */
   renew(since: Instant, left: number): void {
-    if (this.state === 'lost' || this.current === 'released') return;
+    if (this.state === 'lost' || !this.active) return;
     const renewedLeft = left - elapsedSince(since);
     if (renewedLeft >= this.remaining()) {
       this.since = since;
@@ -93,7 +89,7 @@ export class Lease {
 
   /** Asks the section that runs under the lease to stop, by aborting the signal. The lock stays held. */
   interrupt(reason: FairLockError): void {
-    if (this.current !== 'held' && this.current !== 'uncertain') return;
+    if (!this.active) return;
     this.interruption ??= reason;
     this.controller?.abort(reason);
   }
@@ -111,9 +107,10 @@ export class Lease {
 
   /** The grant ended without a release. `why` completes the sentence "The lock … was lost: …". */
   lose(why: string): void {
-    if (typeof this.current !== 'string' || this.current === 'released') return;
+    if (!this.active) return;
     const error = new LockLostError(this.key, why);
-    this.current = error;
+    this.current = 'lost';
+    this.loss = error;
     this.controller?.abort(error);
     const { lostListener } = this;
     this.lostListener = undefined;
@@ -135,9 +132,9 @@ export class Lease {
 
   /** Calls `listener` once when the lease is found lost, at once if it has been. Listeners must not throw. */
   onLost(listener: (error: LockLostError) => void): void {
-    if (this.current instanceof LockLostError) {
-      listener(this.current);
-    } else if (this.current !== 'released') {
+    if (this.loss) {
+      listener(this.loss);
+    } else if (this.active) {
       const { lostListener: earlier } = this;
       this.lostListener = earlier
         ? (error) => {
@@ -146,5 +143,10 @@ export class Lease {
           }
         : listener;
     }
+  }
+
+  /** Neither lost nor released, as far as was noticed. */
+  private get active(): boolean {
+    return this.current === 'held' || this.current === 'uncertain';
   }
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { AcquireOptions, EngineDefaults } from './acquire-options.js';
+import { withSafeWarnings, type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
-import { AcquireCall } from './acquire-call.js';
+import { AcquireCall, CheckedOptions } from './acquire-call.js';
 import { happened } from './diagnostics.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { detached } from './detached.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
-import type { FairLock, ScopedLock } from './fair-lock.js';
+import type { FairLock } from './fair-lock.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';
 import { ActiveGrants } from './active-grants.js';
 import { LockHandle } from './lock-handle.js';
@@ -25,6 +25,8 @@ import { Watchdog } from './watchdog.js';
 
 export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 
+const NO_OPTIONS: AcquireOptions = Object.freeze({});
+
 /**
  * Locks on several keys, nesting and shutdown, on top of a store that keeps the line of one lock.
  *
@@ -39,14 +41,15 @@ export class LockEngine implements ObservableEngine {
   private readonly acquirer: Acquirer;
   private readonly reporter: Reporter;
   private readonly observer: Observer;
+  private readonly checkedOptions = new WeakMap<AcquireOptions, CheckedOptions>();
   private closing: Promise<void> | undefined;
 
   constructor(
     private readonly store: LockStore,
     defaults: EngineDefaults,
   ) {
-    const warn = neverThrowing(defaults);
-    this.defaults = { ...defaults, onWarning: warn };
+    this.defaults = withSafeWarnings(defaults);
+    const warn = this.defaults.onWarning;
     const owners = new Owners();
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
     this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
@@ -78,17 +81,17 @@ export class LockEngine implements ObservableEngine {
    * @throws LockStoreUnavailableError when the store does not serve
    * @throws LockKeyError or LockConfigurationError, before anything is queued, for a call that cannot work
    */
-  async acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<FairLock> {
-    return (await this.obtain(keys, options)).begin();
+  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
+    return (await this.open(keys, options)).begin();
   }
 
   /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
   async tryAcquire(
     keys: string | readonly string[],
-    options: AcquireOptions = {},
+    options?: AcquireOptions,
   ): Promise<FairLock | undefined> {
     try {
-      return (await this.obtain(keys, options, 0)).begin();
+      return (await this.open(keys, options, 0)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -104,25 +107,31 @@ export class LockEngine implements ObservableEngine {
   async withLock<T>(
     keys: string | readonly string[],
     section: (lock: FairLock) => Promise<T> | T,
-    options: AcquireOptions = {},
+    options?: AcquireOptions,
   ): Promise<T> {
     if (typeof section !== 'function') {
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
     }
-    const lock = await this.obtain(keys, options);
+    const call = this.newCall(options);
+    const lock = new LockHandle(call.scope, await this.take(keys, call));
     let result: T;
     try {
       result = await lock.run(() => section(lock));
     } finally {
       await lock.release();
     }
-    if (lock.lostError && (options.onLost ?? this.defaults.onLost) === 'reject') throw lock.lostError;
+    if (call.options.onLost === 'reject' && lock.lostError) throw lock.lostError;
     return result;
   }
 
-  /** As `acquire`, with a scope that can be entered again and again: for streams and generators. */
-  async open(keys: string | readonly string[], options: AcquireOptions = {}): Promise<ScopedLock> {
-    return await this.obtain(keys, options);
+  /** As `acquire`, with a scope that can be entered again and again. `waitTime` takes the place of the option. */
+  async open(
+    keys: string | readonly string[],
+    options?: AcquireOptions,
+    waitTime?: number,
+  ): Promise<LockHandle> {
+    const call = this.newCall(options, waitTime);
+    return new LockHandle(call.scope, await this.take(keys, call));
   }
 
   /** The innermost section, of those that hold `key`, that the running flow is inside of; of all, without a key. */
@@ -205,20 +214,24 @@ export class LockEngine implements ObservableEngine {
     }
   }
 
+  /** Options that are frozen, as those of a decorator are, are checked once. */
+  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
+    let checked = this.checkedOptions.get(options);
+    if (!checked) {
+      checked = new CheckedOptions(options, this.defaults);
+      if (Object.isFrozen(options)) this.checkedOptions.set(options, checked);
+    }
+    return new AcquireCall(checked, waitTime);
+  }
+
   /** Throws, or rejects with, what `acquire` throws. */
-  private obtain(
-    keys: string | readonly string[],
-    options: AcquireOptions,
-    waitTime?: number,
-  ): Promise<LockHandle> {
-    const call = new AcquireCall(options, this.defaults, waitTime);
-    if (typeof keys !== 'string') return this.obtainAll(keys, call);
-    const served = this.acquirer.acquire(keys, this.store.encode(keys), call);
-    return served.then((hold) => new LockHandle(call.scope, hold));
+  private take(keys: string | readonly string[], call: AcquireCall): Promise<Hold | readonly Hold[]> {
+    if (typeof keys !== 'string') return this.takeAll(keys, call);
+    return this.acquirer.acquire(keys, this.store.encode(keys), call);
   }
 
   /** All or nothing: what was taken when one key cannot be had is given back. */
-  private async obtainAll(keys: readonly string[], call: AcquireCall): Promise<LockHandle> {
+  private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;
     try {
@@ -231,18 +244,6 @@ export class LockEngine implements ObservableEngine {
       await endInReverse(taken);
       throw error;
     }
-    const [first, ...others] = taken as [Hold, ...Hold[]];
-    return new LockHandle(call.scope, first, others);
+    return taken;
   }
-}
-
-/** A logger that throws must not cost a caller its lock, and nothing may throw out of a timer. */
-function neverThrowing(defaults: EngineDefaults): EngineDefaults['onWarning'] {
-  return (message, detail) => {
-    try {
-      detached(() => defaults.onWarning(message, detail));
-    } catch {
-      // The logger itself failed, so there is no place to report it.
-    }
-  };
 }

@@ -3,14 +3,13 @@ import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
 import { runInScope, type Inside, type LockInScope, type Scope } from './hold-scope.js';
-import { endInReverse, type Hold } from './hold.js';
+import { endInReverse, Hold } from './hold.js';
 import type { LeaseState } from './lease.js';
 import { SignalOfHandle } from './signal-of-handle.js';
 
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 
-const NONE: readonly Hold[] = [];
 const DONE = Promise.resolve();
 
 /** The handle of one acquire: a hold for each key. */
@@ -24,16 +23,17 @@ export class LockHandle implements ScopedLock, LockInScope {
   /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
   private lostBeforeRelease: LockLostError | undefined;
 
-  /** @param first, others one for each key, in the order in which they were taken */
+  /** One for each key, in the order in which they were taken. */
+  readonly holds: readonly Hold[];
+  private readonly first: Hold;
+
   constructor(
     /** The scope in which it was asked for. */
     private readonly outer: Scope | undefined,
-    private readonly first: Hold,
-    private readonly others: readonly Hold[] = NONE,
-  ) {}
-
-  get holds(): readonly Hold[] {
-    return [this.first, ...this.others];
+    taken: Hold | readonly Hold[],
+  ) {
+    this.holds = taken instanceof Hold ? [taken] : taken;
+    this.first = this.holds[0]!;
   }
 
   get key(): string {
@@ -45,7 +45,7 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   get token(): number | undefined {
-    return this.others.length === 0 ? this.first.held.grant.token : undefined;
+    return this.holds.length === 1 ? this.first.held.grant.token : undefined;
   }
 
   get tokens(): ReadonlyMap<string, number> {
@@ -79,7 +79,7 @@ export class LockHandle implements ScopedLock, LockInScope {
   /** The first of its keys' losses that is found; undefined while all are held. */
   get lostError(): LockLostError | undefined {
     if (!this.open) return this.lostBeforeRelease;
-    if (this.others.length === 0) return this.first.held.lease.lostError;
+    if (this.holds.length === 1) return this.first.held.lease.lostError;
     for (const { held } of this.holds) {
       const lost = held.lease.lostError;
       if (lost) return lost;
@@ -104,12 +104,12 @@ export class LockHandle implements ScopedLock, LockInScope {
     this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
-    return (this.releasing = this.others.length === 0 ? this.first.end() : endInReverse(this.holds));
+    return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
   run<T>(code: () => T): T {
     const { description } = this.first;
-    if (!description && this.others.length === 0) return runInScope(this.inside, code);
+    if (!description && this.holds.length === 1) return runInScope(this.inside, code);
     return runInScope(this.inside, () => this.runDescribed(code));
   }
 

@@ -90,7 +90,7 @@ export interface LockRequest {
   /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits for ever. */
   readonly waitTime: number;
   /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
-  readonly leaseTime?: number;
+  readonly leaseTime?: number | undefined;
   /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
   readonly maxQueue: number;
   /** Who asks, for people: `OrdersService.pay`. At most 128 characters are kept. */

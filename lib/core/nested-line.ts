@@ -12,11 +12,10 @@ export interface Blocker {
 export interface NestingWait extends AbortSource {
   readonly key: string;
   readonly call: {
-    readonly label: string;
+    readonly options: { readonly label: string; readonly maxQueue: number };
     readonly waitTime: number;
     readonly deadline: number;
-    readonly maxQueue: number;
-    readonly onQueued: ((position: number) => void) | undefined;
+    queued(ahead: number): void;
     /** Milliseconds left to wait. */
     remaining(): number;
   };
@@ -41,12 +40,12 @@ export class NestedLine<T> {
     const { call, key } = wait;
     const ahead = this.waiters.size;
     if (call.remaining() === 0) throw this.timeoutError(wait, ahead);
-    if (ahead >= call.maxQueue) throw new LockQueueFullError(key, call.maxQueue);
+    if (ahead >= call.options.maxQueue) throw new LockQueueFullError(key, call.options.maxQueue);
     const served = new Promise<T | undefined>((resolve, reject) => {
       this.waiters.add(new NestedWaiter(wait, this, this.watchdog, resolve, reject));
     });
     // Last, because the callback may do anything, even abort this wait.
-    call.onQueued?.(ahead);
+    call.queued(ahead);
     return await served;
   }
 

@@ -30,8 +30,9 @@ export class Owners {
   keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
     const [lock] = openLocks(call.scope);
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
-    if (call.owner === undefined) return undefined;
-    for (const { held } of this.places.get(call.owner)?.values() ?? []) {
+    const { owner } = call.options;
+    if (owner === undefined) return undefined;
+    for (const { held } of this.places.get(owner)?.values() ?? []) {
       // What a call for several keys has taken so far does not count: it takes them in the global order.
       if (held && held.call !== call) return held.key;
     }
@@ -58,11 +59,9 @@ export class Owners {
     }
   }
 
-  /** `held` was given back by its owner, if it has one. */
-  release(held: ActiveGrant): void {
-    const { call, encoded } = held;
-    const { owner } = call;
-    if (owner === undefined) return;
+  /** `held` was given back by its owner. */
+  release(owner: string, held: ActiveGrant): void {
+    const { encoded } = held;
     const place = this.place(owner, encoded);
     if (place.held === held) place.held = undefined;
     this.forgetIfIdle(owner, encoded);
@@ -98,7 +97,7 @@ class Place {
   take(held: ActiveGrant): void {
     this.held = held;
     for (const wait of this.waits) {
-      wait.takenAlong = held.enter(wait.call.label);
+      wait.takenAlong = held.enter(wait.call.options.label);
       wait.abort(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
     }
     this.waits.clear();

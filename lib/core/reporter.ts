@@ -1,4 +1,3 @@
-import type { AcquireCall } from './acquire-call.js';
 import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
 import type { ActiveGrants } from './active-grants.js';
@@ -46,8 +45,8 @@ export class Reporter {
   /** By the name under which metrics count the lock. */
   load(): Map<string, LockLoad> {
     const loads = new Map<string, LockLoad>();
-    const loadOf = (call: Pick<AcquireCall, 'group'>): LockLoad => {
-      const name = lockNameOf(call);
+    const loadOf = ({ options }: ActiveGrant['call']): LockLoad => {
+      const name = lockNameOf(options);
       let load = loads.get(name);
       if (!load) loads.set(name, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
@@ -70,7 +69,7 @@ export class Reporter {
     const { key, call, place, description } = wait;
     return {
       key: shortened(key),
-      ...labelOf(call.label),
+      ...labelOf(call.options.label),
       waitingFor: performance.now() - call.askedAt,
       ...(place && { ahead: place.ahead }),
       ...(place?.id !== undefined && { id: place.id }),
@@ -86,8 +85,8 @@ export class Reporter {
       for (const { held } of lock.holds) if (held.keeper === this.grants) keys.add(shortened(held.key));
     }
     for (const { held } of call.taken ?? []) keys.add(shortened(held.key));
-    if (call.owner !== undefined) {
-      for (const key of this.owners.keysOf(call.owner)) keys.add(shortened(key));
+    if (call.options.owner !== undefined) {
+      for (const key of this.owners.keysOf(call.options.owner)) keys.add(shortened(key));
     }
     return [...keys];
   }
@@ -97,7 +96,7 @@ function describeHold({ key, call, heldFor, grant, lease, description }: ActiveG
   const { state } = lease;
   return {
     key: shortened(key),
-    ...labelOf(call.label),
+    ...labelOf(call.options.label),
     heldFor,
     token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,

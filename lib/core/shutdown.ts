@@ -4,6 +4,7 @@ import { LockShuttingDownError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { LinkedList } from './linked-list.js';
 import type { Owners } from './owners.js';
+import type { SlowWatch } from './slow-watch.js';
 import { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
@@ -18,8 +19,8 @@ type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 export class Shutdown implements Watched {
   private readonly waits = new LinkedList<Wait>();
   private phase: Phase = 'running';
-  /** A request begins to wait. */
-  onWait: (() => void) | undefined;
+  /** Warns of waits that take long; undefined: they are not watched. */
+  slowWatch: SlowWatch<Wait> | undefined;
   private onDrained: (() => void) | undefined;
 
   constructor(
@@ -46,13 +47,13 @@ export class Shutdown implements Watched {
 
   /** @throws LockShuttingDownError */
   startWait(key: string, call: AcquireCall): Wait {
-    if (this.drained || (this.phase === 'stopping' && !this.holds(call))) {
+    if (this.drained || (this.phase === 'stopping' && !this.isInsideHold(call))) {
       throw new LockShuttingDownError(key);
     }
-    const wait = new Wait(key, call);
-    wait.description = beginWait(key, call);
+    const wait = new Wait(key, call, this);
+    wait.description = beginWait(key, call.options);
     this.waits.add(wait);
-    this.onWait?.();
+    if (this.slowWatch?.armed === false) this.slowWatch.begin();
     return wait;
   }
 
@@ -66,7 +67,7 @@ export class Shutdown implements Watched {
   begin(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits.all()) if (!this.holds(wait.call)) this.abandon(wait);
+    for (const wait of this.waits.all()) if (!this.isInsideHold(wait.call)) this.abandon(wait);
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
@@ -91,7 +92,7 @@ export class Shutdown implements Watched {
   }
 
   /** Whether the caller is inside a hold right now. */
-  private holds(call: AcquireCall): boolean {
+  isInsideHold(call: AcquireCall): boolean {
     return this.owners.keyHeldBy(call) !== undefined;
   }
 

@@ -24,10 +24,12 @@ export function watchForSlow(
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, (message, detail) => defaults.onWarning(message, detail));
-  const waits = new SlowWatch(watchdog, slowWait, () => shutdown.waiting(), warnings.ofWait);
-  const holds = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);
-  if (slowWait < Infinity) shutdown.onWait = () => waits.began();
-  if (slowHold < Infinity) grants.onHold = () => holds.began();
+  if (slowWait < Infinity) {
+    shutdown.slowWatch = new SlowWatch(watchdog, slowWait, () => shutdown.waiting(), warnings.ofWait);
+  }
+  if (slowHold < Infinity) {
+    grants.slowWatch = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);
+  }
 }
 
 /** Warns an operator of waits and holds that take long, and of what is in the way at that moment. */
@@ -49,18 +51,18 @@ class SlowWarnings {
 
   readonly ofHold = (held: ActiveGrant): void => {
     const { key, call, heldFor } = held;
-    happened({ type: 'slow-hold', key, lock: lockNameOf(call), heldFor });
+    happened({ type: 'slow-hold', key, lock: lockNameOf(call.options), heldFor });
     this.warn(
-      `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.label)}.` +
+      `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
         ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
-      { key, label: call.label, token: held.grant.token, heldFor },
+      { key, label: call.options.label, token: held.grant.token, heldFor },
     );
   };
 
   private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
     const waitingFor = performance.now() - call.askedAt;
-    happened({ type: 'slow-wait', key, lock: lockNameOf(call), waitingFor });
+    happened({ type: 'slow-wait', key, lock: lockNameOf(call.options), waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
       wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
@@ -69,10 +71,10 @@ class SlowWarnings {
     const ahead = index >= 0 ? index : place?.ahead;
     const holder = snapshot?.holder;
     this.warn(
-      `A request for the lock ${quote(key)}${by(call.label)} has waited for ${duration(waitingFor)}` +
+      `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
         (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}.` : '.'),
-      { key, label: call.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+      { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }
 

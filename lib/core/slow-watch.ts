@@ -15,10 +15,11 @@ export interface Slowable {
  * the first is due, stands for a timer for each.
  */
 export class SlowWatch<T extends Slowable> implements Watched {
-  private armed = false;
+  /** Whether it will look; else `begin` must be called when something begins. */
+  armed = false;
 
   /**
-   * @param limit ms; `Infinity`: never
+   * @param limit ms
    * @param inOrder those that go on, in the order in which they began
    * @param onSlow must not throw
    */
@@ -30,8 +31,7 @@ export class SlowWatch<T extends Slowable> implements Watched {
   ) {}
 
   /** Something begins. */
-  began(): void {
-    if (this.armed || this.limit === Infinity) return;
+  begin(): void {
     this.armed = true;
     this.watchdog.schedule(this, performance.now() + this.limit);
   }

@@ -5,10 +5,10 @@ import { happened, hasListeners, lockNameOf, type WaitDescription } from './diag
 import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Linked } from './linked-list.js';
-import type { AbortListener, AbortSource } from './lock-store.js';
+import type { AbortListener, AbortSource, LockRequest } from './lock-store.js';
 
 /** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
-export class Wait implements AbortSource, Linked<Wait> {
+export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   previous: Wait | undefined;
   next: Wait | undefined;
 
@@ -27,26 +27,35 @@ export class Wait implements AbortSource, Linked<Wait> {
   /** Aborts when the client of the request goes away. Listened to only while in line. */
   private leaving: AbortSignal | undefined;
 
+  /** What is left of the call's, which may be for several keys. */
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly label: string;
+  readonly signal: AbortSource = this;
+
   constructor(
     readonly key: string,
     readonly call: AcquireCall,
+    private readonly waits: { isInsideHold(call: AcquireCall): boolean },
   ) {
-    if (call.signal) follow(call.signal, this);
+    const { leaseTime, maxQueue, label, signal } = call.options;
+    this.waitTime = call.remaining();
+    this.leaseTime = leaseTime;
+    this.maxQueue = maxQueue;
+    this.label = label;
+    if (signal) follow(signal, this);
   }
 
-  /**
-   * It stands in line from now on, behind so many others.
-   *
-   * @param id the store's name for the request
-   * @param insideHold whether the flow holds something: then it waits on when its client goes away
-   */
-  queued(ahead: number, id: string | undefined, insideHold: boolean): void {
+  /** It stands in line from now on, behind so many others. Inside a hold it waits on when its client goes away. */
+  onQueued(ahead: number, id?: string): void {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
-    if (hasListeners()) happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call), ahead });
-    this.leaving = insideHold ? undefined : this.call.client?.leaving();
+    if (hasListeners())
+      happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
+    this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
-    this.call.onQueued?.(ahead);
+    this.call.queued(ahead);
   }
 
   /** When it began, on the monotonic clock. */
@@ -74,7 +83,7 @@ export class Wait implements AbortSource, Linked<Wait> {
 
   /** Out of the line for whatever reason: listens no more. */
   end(): void {
-    const { signal } = this.call;
+    const { signal } = this.call.options;
     if (signal) unfollow(signal, this);
     if (this.leaving) unfollow(this.leaving, this);
   }

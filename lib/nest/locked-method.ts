@@ -53,7 +53,12 @@ export class LockedMethod {
     this.keysOf = keysOfCall(key, { name: this.where, fromRequest: () => isHandler(target, property) });
     this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
-    this.acquireOptions = { group: groupOf(key, this.where), ...acquireOptions, label: this.where };
+    // Frozen, because an engine checks such options once.
+    this.acquireOptions = Object.freeze({
+      group: groupOf(key, this.where),
+      ...acquireOptions,
+      label: this.where,
+    });
   }
 
   /** Notes on the class that the method is locked: for tools that look at it from outside. */
