@@ -86,7 +86,7 @@ interface Described {
   readonly group: string | undefined;
 }
 
-/** Under which name metrics count what has none of its own. */
+/** The name under which metrics count what has none of its own. */
 const OTHER = 'other';
 
 export function lockNameOf({ group }: Pick<Described, 'group'>): string {
@@ -137,12 +137,12 @@ export function newHold(
   return { key, lock: lockNameOf(call), label: call.label, startedAt: performance.now(), token, waited };
 }
 
-/** Tells of the beginning of a hold whose code runs elsewhere. */
+/** Publishes the beginning of a hold whose code runs elsewhere. */
 export function beginHold(hold: HoldDescription): void {
   holds.start.publish(hold);
 }
 
-/** Tells of the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
+/** Publishes the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
 export function beginHoldAround<T>(hold: HoldDescription, section: () => T): T {
   return holds.start.runStores(hold, () => runInHold(hold, section));
 }

@@ -4,13 +4,13 @@ import { sharedByAllCopies } from './shared-by-all-copies.js';
 export interface LockLoad {
   waiting: number;
   held: number;
-  /** Milliseconds since the oldest of those that wait asked. */
+  /** Milliseconds since the oldest waiting request was made. */
   oldestWait: number;
 }
 
 /** An engine as exporters see it. */
 export interface ObservableEngine {
-  /** By lock name; only those with something to tell. Looks at each wait and hold. */
+  /** By lock name; only those that have waits or holds. Looks at each wait and hold. */
   load(): ReadonlyMap<string, LockLoad>;
 }
 

@@ -42,8 +42,6 @@ export interface LockStore {
   health?(): Promise<StoreHealth>;
 
   /**
-   * Ends the present grant of `key`, of any client, and wakes the next waiter; false if the lock was free. */
-  /**
    * Ends the present grant of `key`, no matter which client has it, and wakes the next; false if the lock was free.
    *
    * @param token only if the holder has this fencing token; not for a store without tokens

@@ -5,7 +5,7 @@ import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { assemble } from './overview.js';
-import type { PeerAnswers, ReportRequest } from './peers.js';
+import type { PeerReports, ReportRequest } from './peers.js';
 import { requireKey } from './several-keys.js';
 import { addFromStore } from './store-knowledge.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
@@ -15,29 +15,29 @@ const QUERY_TIMEOUT = 500;
 /** How long `inspect` waits for the labels that only other processes know, ms. */
 const LABEL_TIMEOUT = 250;
 
-/** Shows the locks of all processes: each tells what it knows of its own, and the store tells the rest. */
+/** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
   constructor(
     private readonly store: LockStore,
-    private readonly ownReport: (question: ReportRequest) => ProcessReport,
+    private readonly ownReport: (request: ReportRequest) => ProcessReport,
   ) {
-    if (store.peers) store.peers.onAsked = ownReport;
+    if (store.peers) store.peers.onReportRequest = ownReport;
   }
 
   /** @throws LockConfigurationError, LockStoreUnavailableError */
   async query(query: LockQuery = {}): Promise<LockOverview> {
-    const { question, timeout, orphans } = checked(query);
-    let answers = await this.ask(question, timeout);
-    let cycles: FoundCycle[] = findCycles(answers.reports);
+    const { request, timeout, orphans } = checked(query);
+    let collected = await this.collect(request, timeout);
+    let cycles: FoundCycle[] = findCycles(collected.reports);
     let confirmed: LockOverview['cycles'] = [];
     if (cycles.length > 0) {
       const earlier = cycles;
-      answers = await this.ask(question, timeout);
-      cycles = findCycles(answers.reports);
+      collected = await this.collect(request, timeout);
+      cycles = findCycles(collected.reports);
       confirmed = seenTwice(earlier, cycles);
     }
-    const overview: LockOverview = { ...assemble(answers), cycles: confirmed };
-    await addFromStore(this.store, overview, { key: question.key, orphans });
+    const overview: LockOverview = { ...assemble(collected), cycles: confirmed };
+    await addFromStore(this.store, overview, { key: request.key, orphans });
     return overview;
   }
 
@@ -72,26 +72,26 @@ export class Observer {
     const { key } = snapshot;
     const clients = clientsOf(snapshot).filter((client) => client !== peers.self.clientId);
     const own = this.ownReport({ key });
-    const others = clients.length === 0 ? undefined : await this.askQuietly({ key }, clients);
+    const others = clients.length === 0 ? undefined : await this.collectQuietly({ key }, clients);
     return [own, ...(others?.reports ?? [])];
   }
 
-  private async ask(question: ReportRequest, timeout: number): Promise<PeerAnswers> {
-    const others = (await this.store.peers?.ask(question, timeout)) ?? NO_ANSWERS;
-    return { ...others, reports: [this.ownReport(question), ...others.reports] };
+  private async collect(request: ReportRequest, timeout: number): Promise<PeerReports> {
+    const others = (await this.store.peers?.collectReports(request, timeout)) ?? NO_REPORTS;
+    return { ...others, reports: [this.ownReport(request), ...others.reports] };
   }
 
   /** Labels are for people: a snapshot without them is still right. */
-  private async askQuietly(question: ReportRequest, clients: string[]): Promise<PeerAnswers | undefined> {
+  private async collectQuietly(request: ReportRequest, clients: string[]): Promise<PeerReports | undefined> {
     try {
-      return await this.store.peers?.ask(question, LABEL_TIMEOUT, clients);
+      return await this.store.peers?.collectReports(request, LABEL_TIMEOUT, clients);
     } catch {
       return undefined;
     }
   }
 }
 
-const NO_ANSWERS: PeerAnswers = { reports: [], silent: [], problems: [] };
+const NO_REPORTS: PeerReports = { reports: [], silent: [], problems: [] };
 
 function clientsOf({ holder, waiters }: LockSnapshot): string[] {
   const clients = new Set<string>();
@@ -100,7 +100,7 @@ function clientsOf({ holder, waiters }: LockSnapshot): string[] {
   return [...clients];
 }
 
-function checked(query: unknown): { question: ReportRequest; timeout: number; orphans: boolean } {
+function checked(query: unknown): { request: ReportRequest; timeout: number; orphans: boolean } {
   if (typeof query !== 'object' || query === null) refuse('query', 'an object', query);
   const {
     key,
@@ -117,7 +117,7 @@ function checked(query: unknown): { question: ReportRequest; timeout: number; or
   if (typeof orphans !== 'boolean') refuse('orphans', 'true or false', orphans);
   const whole = wholeNumber('query.timeout', timeout);
   if (whole === undefined) refuse('timeout', describeDomain('query.timeout'), timeout);
-  return { question: key === undefined ? {} : { key: requireKey(key) }, timeout: whole, orphans };
+  return { request: key === undefined ? {} : { key: requireKey(key) }, timeout: whole, orphans };
 }
 
 function refuse(option: string, expected: string, got: unknown): never {

@@ -1,13 +1,13 @@
 import type { ClientIdentity, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
-import type { PeerAnswers } from './peers.js';
+import type { PeerReports } from './peers.js';
 
 type Assembled = Pick<LockOverview, 'locks' | 'processes' | 'silent' | 'problems'>;
 
 /**
  * Puts the reports of all clients together: each lock with its holder and its line. A wait is as old everywhere as its own
- * process says, so the order of a line is that of the waiting times; clocks are not compared.
+ * process reports, so the order of a line is that of the waiting times; clocks are not compared.
  */
-export function assemble({ reports, silent, problems }: PeerAnswers): Assembled {
+export function assemble({ reports, silent, problems }: PeerReports): Assembled {
   const locks = new Map<string, LockReport>();
   const lockOf = (key: string): LockReport => {
     let lock = locks.get(key);

@@ -1,13 +1,13 @@
 import type { ClientIdentity, ProcessReport } from './lock-overview.js';
 
-/** What one client asks the others. */
+/** What one client requests of the others. */
 export interface ReportRequest {
   /** Only holds and waits of this key. */
   readonly key?: string | undefined;
 }
 
-/** What came back. */
-export interface PeerAnswers {
+/** The reports that were received. */
+export interface PeerReports {
   readonly reports: readonly ProcessReport[];
   /** Clients that listen, but did not answer in time. */
   readonly silent: readonly SilentClient[];
@@ -15,7 +15,7 @@ export interface PeerAnswers {
   readonly problems: readonly string[];
 }
 
-/** A client that did not answer. Host and process are known if it answered an earlier question. */
+/** A client that did not answer. Host and process are known if it answered an earlier request. */
 export interface SilentClient {
   readonly clientId: string;
   readonly host?: string;
@@ -27,14 +27,14 @@ export interface Peers {
   /** Which client this is. */
   readonly self: ClientIdentity;
 
-  /** What this client answers when another asks. The engine sets it; it must not throw. */
-  onAsked: ((question: ReportRequest) => ProcessReport) | undefined;
+  /** Makes the report that another client requests. The engine sets it; it must not throw. */
+  onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
 
   /**
-   * Asks other clients. Resolves when all have answered, at the latest `timeout` ms after they were asked.
+   * Requests the reports of other clients. Resolves when all are received, at the latest `timeout` ms after the requests were sent.
    *
    * @param clients only these; default: all that listen
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  ask(question: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerAnswers>;
+  collectReports(request: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerReports>;
 }

@@ -17,7 +17,7 @@ export const MOST_REPORTED = 1_000;
 const LONGEST_KEY = 1_024;
 const LONGEST_LABEL = 128;
 
-/** Tells what this engine holds and waits for. */
+/** Reports what this engine holds and waits for. */
 export class Reporter {
   private readonly delay = new EventLoopDelay();
 

@@ -9,7 +9,7 @@ export interface Slowable {
 }
 
 /**
- * Tells once of everything that takes longer than `limit`.
+ * Reports once everything that takes longer than `limit`.
  *
  * All have the same limit, so they fall due in the order in which they began: one look at the first ones in that order, when
  * the first is due, stands for a timer for each.

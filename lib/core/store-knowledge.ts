@@ -11,8 +11,8 @@ const MOST_UNEXPLAINED = 50;
 const AT_ONCE = 50;
 
 /**
- * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and, if asked
- * for, locks that are kept for processes that are gone.
+ * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and, if
+ * requested, locks that are kept for processes that are gone.
  */
 export async function addFromStore(
   store: LockStore,
@@ -46,7 +46,7 @@ async function keysInStore(
   if (key !== undefined) return [key];
   if (store.keptKeys) return await store.keptKeys();
   if (store.peers) {
-    problems.push(`Orphans cannot be told with the store ${store.kind}: other programs use the same locks.`);
+    problems.push(`Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`);
   }
   return [];
 }

@@ -1,30 +1,30 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { HoldDescription, LockEvent, WaitDescription } from '../core/diagnostics.js';
 
-/** What an exporter hears. None of it may throw. */
+/** What an exporter receives. None of these functions may throw. */
 export interface Listeners {
   readonly waitBegins?: (wait: WaitDescription) => void;
   readonly waitEnds?: (wait: WaitDescription) => void;
   readonly holdBegins?: (hold: HoldDescription) => void;
   readonly holdEnds?: (hold: HoldDescription) => void;
-  readonly happened?: (event: LockEvent) => void;
+  readonly onEvent?: (event: LockEvent) => void;
 }
 
-/** Subscribes to what the locks of this process tell; the result ends it. */
+/** Subscribes to what the locks of this process publish; the result ends it. */
 export function subscribe(listeners: Listeners): () => void {
   const pairs = [
     ['tracing:fairlock:wait:start', listeners.waitBegins],
     ['tracing:fairlock:wait:asyncEnd', listeners.waitEnds],
     ['tracing:fairlock:hold:start', listeners.holdBegins],
     ['tracing:fairlock:hold:asyncEnd', listeners.holdEnds],
-    ['fairlock:event', listeners.happened],
+    ['fairlock:event', listeners.onEvent],
   ] as const;
   const ends = pairs.flatMap(([name, listener]) => {
     if (!listener) return [];
-    const hear = (message: unknown): void => (listener as (message: unknown) => void)(message);
+    const receive = (message: unknown): void => (listener as (message: unknown) => void)(message);
     const source = sourceOf(name);
-    source.subscribe(hear);
-    return [() => void source.unsubscribe(hear)];
+    source.subscribe(receive);
+    return [() => void source.unsubscribe(receive)];
   });
   return () => {
     for (const end of ends) end();

@@ -15,7 +15,7 @@ export interface FairLockTelemetryOptions {
 }
 
 /**
- * Tells OpenTelemetry of the locks of this process. To be called once, after the SDK has been started; where that comes before
+ * Reports the locks of this process to OpenTelemetry. To be called once, after the SDK has been started; where that comes before
  * or after the application is made does not matter. The section of a lock runs inside of the span of its hold.
  *
  * @returns ends it

@@ -34,7 +34,7 @@ export function countInOtel(provider: MeterProvider | undefined): () => void {
         wait.record(seconds(startedAt, endedAt), { lock: names.of(lock), outcome }),
       holdEnds: ({ lock, outcome = 'released', startedAt, endedAt = startedAt }) =>
         hold.record(seconds(startedAt, endedAt), { lock: names.of(lock), outcome }),
-      happened: (event) => {
+      onEvent: (event) => {
         if (event.type === 'lost') lost.add(1, { lock: names.of(event.lock) });
         else if (event.type === 'passed-over') passedOver.add(1);
         else if (event.type === 'store-failure') failures.add(1, { failure: event.failure });

@@ -41,7 +41,7 @@ export function collectPrometheusMetrics({
       metrics.wait.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
     holdEnds: ({ lock, outcome = 'released', startedAt, endedAt = startedAt }) =>
       metrics.hold.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
-    happened: (event) => {
+    onEvent: (event) => {
       if (event.type === 'lost') metrics.lost.inc({ lock: names.of(event.lock) });
       else if (event.type === 'passed-over') metrics.passedOver.inc();
       else if (event.type === 'store-failure') metrics.failures.inc({ failure: event.failure });

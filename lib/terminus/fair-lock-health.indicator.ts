@@ -3,8 +3,8 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { FairLockService } from '../nest/fair-lock.service.js';
 
 /**
- * Whether locks can be had, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that hears
- * of grants is broken, since locks are handed on late then. Versions of Terminus that know no `degraded` show `up`, with the
+ * Whether locks can be had, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives grants
+ * is broken, since locks are handed on late then. Versions of Terminus that know no `degraded` show `up`, with the
  * reason.
  *
  * Not for a liveness probe: to restart a process does not mend Redis.
@@ -33,7 +33,7 @@ export class FairLockHealthIndicator {
     if (!reachable) return indicator.down({ message: problem ?? 'Redis does not answer.' });
     if (listening) return indicator.up();
     const reason = {
-      message: problem ?? 'The connection that hears of grants is broken; locks are handed on late.',
+      message: problem ?? 'The connection that receives grants is broken; locks are handed on late.',
     };
     return 'degraded' in indicator ? indicator.degraded(reason) : (indicator as Session<Key>).up(reason);
   }

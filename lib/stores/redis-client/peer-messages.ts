@@ -1,4 +1,4 @@
-/** How clients ask each other: two messages on their channels, which a client that does not know them ignores. */
+/** How clients request each other's reports: two messages on their channels, which a client that does not know them ignores. */
 
 import type { HoldReport, ProcessReport, WaitReport } from '../../core/lock-overview.js';
 import type { ReportRequest } from '../../core/peers.js';
@@ -8,19 +8,19 @@ const ENTRIES_PER_MESSAGE = 200;
 /** More parts than a client that keeps to its bounds can send. */
 const MOST_PARTS = 100;
 
-/** `Q nonce asker question` */
-const QUESTION = /^Q (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
+/** `Q nonce requester request` */
+const REQUEST = /^Q (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
 /** `A nonce client part parts report` */
-const ANSWER = /^A (\w{1,64}) ([\w-]{1,64}) (\d{1,4}) (\d{1,4}) (.*)$/s;
+const REPORT = /^A (\w{1,64}) ([\w-]{1,64}) (\d{1,4}) (\d{1,4}) (.*)$/s;
 
-export interface QuestionMessage {
+export interface RequestMessage {
   readonly nonce: string;
-  /** The client that asks, on whose channel the answer goes. */
-  readonly asker: string;
-  readonly question: ReportRequest;
+  /** The client to whose channel the report is sent. */
+  readonly requester: string;
+  readonly request: ReportRequest;
 }
 
-export interface AnswerMessage {
+export interface ReportMessage {
   readonly nonce: string;
   readonly client: string;
   readonly part: number;
@@ -28,23 +28,23 @@ export interface AnswerMessage {
   readonly json: string;
 }
 
-export function questionMessage(nonce: string, asker: string, question: ReportRequest): string {
-  return `Q ${nonce} ${asker} ${JSON.stringify(question)}`;
+export function requestMessage(nonce: string, requester: string, request: ReportRequest): string {
+  return `Q ${nonce} ${requester} ${JSON.stringify(request)}`;
 }
 
-/** Undefined for any other text, and for a question that this version cannot read. */
-export function parseQuestion(text: string): QuestionMessage | undefined {
-  const [, nonce, asker, json = ''] = QUESTION.exec(text) ?? [];
-  if (nonce === undefined || asker === undefined) return undefined;
+/** Undefined for any other text, and for a request that this version cannot read. */
+export function parseRequest(text: string): RequestMessage | undefined {
+  const [, nonce, requester, json = ''] = REQUEST.exec(text) ?? [];
+  if (nonce === undefined || requester === undefined) return undefined;
   const value = parsed(json);
   if (!isObject(value)) return undefined;
   const { key } = value;
   if (key !== undefined && typeof key !== 'string') return undefined;
-  return { nonce, asker, question: key === undefined ? {} : { key } };
+  return { nonce, requester, request: key === undefined ? {} : { key } };
 }
 
 /** In parts, so that no message is large. */
-export function answerMessages(nonce: string, report: ProcessReport): string[] {
+export function reportMessages(nonce: string, report: ProcessReport): string[] {
   const { holds, waits, ...process } = report;
   const parts = Math.max(1, Math.ceil(Math.max(holds.length, waits.length) / ENTRIES_PER_MESSAGE));
   return Array.from({ length: parts }, (_, part) => {
@@ -55,8 +55,8 @@ export function answerMessages(nonce: string, report: ProcessReport): string[] {
 }
 
 /** Undefined for any other text. What it reports is read by `readReport`. */
-export function parseAnswer(text: string): AnswerMessage | undefined {
-  const [, nonce, client, part, parts, json = ''] = ANSWER.exec(text) ?? [];
+export function parseReport(text: string): ReportMessage | undefined {
+  const [, nonce, client, part, parts, json = ''] = REPORT.exec(text) ?? [];
   if (nonce === undefined || client === undefined) return undefined;
   const message = { nonce, client, part: Number(part), parts: Number(parts), json };
   return message.part < message.parts && message.parts <= MOST_PARTS ? message : undefined;

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
-import type { PeerAnswers, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
+import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
 import {
-  answerMessages,
-  parseAnswer,
-  parseQuestion,
-  questionMessage,
+  reportMessages,
+  parseReport,
+  parseRequest,
+  requestMessage,
   readReport,
-  type AnswerMessage,
+  type ReportMessage,
 } from './peer-messages.js';
 import type { Retry } from './retry.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
@@ -17,9 +17,9 @@ import { commandTimeout, toCommandFailure } from './server-failure.js';
 /** Of how many clients host and process are remembered, to name one that has become silent. */
 const MOST_REMEMBERED = 1_000;
 
-/** The clients that listen to channels of one form, `<channels><client id>`, and what they tell each other there. */
+/** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
 export class RedisPeers implements Peers {
-  onAsked: ((question: ReportRequest) => ProcessReport) | undefined;
+  onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
   private readonly surveys = new Map<string, Survey>();
   private readonly remembered = new Map<string, ClientIdentity>();
 
@@ -35,17 +35,21 @@ export class RedisPeers implements Peers {
     private readonly timeout: number,
   ) {}
 
-  async ask(question: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerAnswers> {
-    const { asked, problems } = clients
-      ? { asked: clients, problems: [] }
+  async collectReports(
+    request: ReportRequest,
+    timeout: number,
+    clients?: readonly string[],
+  ): Promise<PeerReports> {
+    const { listening, problems } = clients
+      ? { listening: clients, problems: [] }
       : await this.answered(() => this.listeners());
-    const others = asked.filter((client) => client !== this.self.clientId);
+    const others = listening.filter((client) => client !== this.self.clientId);
     if (others.length === 0) return { reports: [], silent: [], problems };
     const nonce = randomBytes(8).toString('hex');
     const survey = new Survey(others, timeout);
     this.surveys.set(nonce, survey);
     try {
-      const text = questionMessage(nonce, this.self.clientId, question);
+      const text = requestMessage(nonce, this.self.clientId, request);
       await this.answered(() =>
         Promise.all(others.map((client) => this.connection.client.publish(this.channels + client, text))),
       );
@@ -60,42 +64,42 @@ export class RedisPeers implements Peers {
   /** Whether `text` was a message between clients. Never throws. */
   onMessage(text: string): boolean {
     if (text.startsWith('A ')) {
-      const answer = parseAnswer(text);
-      if (answer) this.surveys.get(answer.nonce)?.add(answer);
+      const report = parseReport(text);
+      if (report) this.surveys.get(report.nonce)?.add(report);
       return true;
     }
     if (!text.startsWith('Q ')) return false;
-    const asked = parseQuestion(text);
-    const report = asked && this.onAsked?.(asked.question);
+    const received = parseRequest(text);
+    const report = received && this.onReportRequest?.(received.request);
     if (!report) return true;
-    for (const message of answerMessages(asked.nonce, report)) {
+    for (const message of reportMessages(received.nonce, report)) {
       // Without an answer this client is reported as silent, which is what it is.
-      this.connection.client.publish(this.channels + asked.asker, message).catch(() => undefined);
+      this.connection.client.publish(this.channels + received.requester, message).catch(() => undefined);
     }
     return true;
   }
 
   /** Every client that listens. On a Cluster each node knows only those that are connected to it. */
-  private async listeners(): Promise<{ asked: string[]; problems: string[] }> {
+  private async listeners(): Promise<{ listening: string[]; problems: string[] }> {
     const { client } = this.connection;
     const nodes = client.isCluster ? (client as Cluster).nodes('all') : [client as Redis];
     const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    const asked = new Set<string>();
+    const listening = new Set<string>();
     const problems: string[] = [];
     const errors: unknown[] = [];
     const look = async (node: Redis): Promise<void> => {
       try {
         const channels = await within(node.pubsub('CHANNELS', pattern), this.timeout / 2);
-        for (const channel of channels as string[]) asked.add(channel.slice(this.channels.length));
+        for (const channel of channels as string[]) listening.add(channel.slice(this.channels.length));
       } catch (error) {
         errors.push(error);
         const { host, port } = node.options;
-        problems.push(`The node ${host}:${port} did not tell which processes listen there.`);
+        problems.push(`The node ${host}:${port} did not report which processes listen there.`);
       }
     };
     await Promise.all(nodes.map(look));
     if (errors.length === nodes.length) throw toCommandFailure(errors[0]);
-    return { asked: [...asked], problems };
+    return { listening: [...listening], problems };
   }
 
   /** @throws LockStoreUnavailableError when there is no answer in time */
@@ -109,7 +113,7 @@ export class RedisPeers implements Peers {
     }
   }
 
-  private read(survey: Survey, found: readonly string[]): PeerAnswers {
+  private read(survey: Survey, found: readonly string[]): PeerReports {
     const reports: ProcessReport[] = [];
     const silent: SilentClient[] = [];
     const problems = [...found];
@@ -149,7 +153,7 @@ function within<T>(command: Promise<T>, limit: number): Promise<T> {
   });
 }
 
-/** One question to several clients, until all have answered or the time is over. */
+/** One request to several clients, until all have answered or the time is over. */
 class Survey {
   readonly complete: Promise<void>;
   private readonly parts: Map<string, (string | undefined)[]>;
@@ -166,7 +170,7 @@ class Survey {
     this.timer.unref();
   }
 
-  add({ client, part, parts, json }: AnswerMessage): void {
+  add({ client, part, parts, json }: ReportMessage): void {
     const known = this.parts.get(client);
     if (!known || (known.length > 0 && known.length !== parts)) return;
     if (known.length === 0) known.push(...Array.from({ length: parts }, () => undefined));
