@@ -1,13 +1,13 @@
 /**
  * Writes the figures of results/latest.json into the docs: those that docs/performance.md asks for, between the marks
- * `<!-- bench:name -->` and `<!-- /bench -->`, and all of them into results/README.md.
+ * `<!-- bench:name -->` and `<!-- /bench -->`, and all of them into docs/bench-results.md.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { scenarioTable, toMarkdown, verdictTable } from './report/table.mjs';
 import { SCENARIOS } from './scenarios/index.mjs';
 
 const PAGE = new URL('../docs/performance.md', import.meta.url);
-const ALL = new URL('results/README.md', import.meta.url);
+const ALL = new URL('../docs/bench-results.md', import.meta.url);
 /** Left out of the page: what stands below a floor that is shown, and a fork whose figures are those of its origin. */
 const NOT_ON_PAGE = ['empty-scripts', 'four-calls', 'sesamecare-redlock'];
 const MARKS = /(<!-- bench:([\w-]+) -->\n)[\s\S]*?(<!-- \/bench -->)/g;
@@ -59,7 +59,7 @@ function missed() {
 function allResults() {
   const parts = [
     '# All results of the last run',
-    'Written by `npm run bench`. What they mean: [Performance](../../docs/performance.md).',
+    'Written by `npm run bench`. What they mean: [Performance](performance.md).',
     run(),
     '## Targets',
     toMarkdown(verdictTable(report.targets)),

@@ -61,6 +61,7 @@ export default defineConfig({
           page('Comparison', '/comparison'),
           page('Migration', '/migration'),
           page('Performance', '/performance'),
+          page('All results of the bench', '/bench-results'),
           page('Compatibility', '/compatibility'),
         ],
       },
