@@ -13,29 +13,24 @@ export class Retry {
   constructor(private readonly connection: CommandConnection) {}
 
   /**
-   * Repeats an idempotent command until it is answered, `deadline` (monotonic) has passed, or it is abandoned (R13).
-   * While there is no connection it waits for one.
+   * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed (R13). While there is no connection it
+   * waits for one.
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend
    */
-  until<T>(command: () => Promise<T>, deadline: number, abandoned?: () => boolean): Promise<T> {
-    return command().catch((error: unknown) => this.repeat(error, command, deadline, abandoned));
+  until<T>(command: () => Promise<T>, deadline: number): Promise<T> {
+    return command().catch((error: unknown) => this.after(error, command, deadline));
   }
 
   /** As `until`, after a first attempt that failed with `error`. */
-  private async repeat<T>(
-    error: unknown,
-    command: () => Promise<T>,
-    deadline: number,
-    abandoned: () => boolean = () => false,
-  ): Promise<T> {
+  async after<T>(error: unknown, command: () => Promise<T>, deadline: number): Promise<T> {
     let failure = toCommandFailure(error);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       const left = deadline - performance.now();
       if (!failure.retriable || left <= 0) throw failure;
       if (this.connection.ready) await this.delay(Math.min(pause, left));
       else await this.connection.whenReady(left);
-      if (performance.now() >= deadline || this.closed || abandoned()) throw failure;
+      if (performance.now() >= deadline || this.closed) throw failure;
       try {
         return await command();
       } catch (next) {

@@ -1,4 +1,4 @@
-import { now } from '../../../core/clock.js';
+import { now, type Instant } from '../../../core/clock.js';
 import type { CommandConnection } from '../../redis-client/command-connection.js';
 import type { Retry } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script.js';
@@ -23,20 +23,27 @@ import {
 import type { ClientInfo } from './client-info.js';
 import {
   blocker,
+  readAcquire,
+  readJoin,
   readReply,
   type AcquireReply,
   type ForceReleaseReply,
   type HeartbeatReply,
   type JoinReply,
   type LeaveReply,
-  type LockReply,
   type RawReply,
   type ReleaseReply,
-  type Repeatable,
 } from './reply.js';
 
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
+
+/** A command as it was sent. */
+interface Sent {
+  /** Its position among all that this client has sent. */
+  readonly order: number;
+  readonly at: Instant;
+}
 
 /** The scripts as typed calls: how each is asked and repeated, and what it answers. All reject with a CommandFailure. */
 export class LockCommands {
@@ -61,22 +68,9 @@ export class LockCommands {
   }
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
-  async acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
-    const reply = await this.repeatUntil(deadline, () => {
-      const limit = this.clockOf(keys).atMost(deadline);
-      return this.run(acquire, keys, acquireArguments(args, limit, this.highestToken));
-    });
-    const [a, b] = reply.details;
-    switch (reply.status) {
-      case 'QUEUED':
-        return { ...reply, status: 'queued', ticket: Number(a), ahead: Number(b) };
-      case 'BUSY':
-        return { ...reply, status: 'busy', blocker: blocker(a, b) };
-      case 'FULL':
-        return { ...reply, status: 'full' };
-      default:
-        return { ...reply, status: reply.status === 'DONE' ? 'done' : 'granted' };
-    }
+  acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
+    const values = (limit: number): Values => acquireArguments(args, limit, this.highestToken);
+    return this.repeatUntil(acquire, keys, values, deadline, readAcquire);
   }
 
   /**
@@ -85,13 +79,9 @@ export class LockCommands {
    * @param first sequence of the first
    * @param deadline as for `acquire`
    */
-  async join(keys: LineKeys, first: number, count: number, deadline: number): Promise<JoinReply> {
-    const reply = await this.repeatUntil(deadline, () => {
-      const limit = this.clockOf(keys).atMost(deadline);
-      return this.run(join, keys, joinArguments(first, count, limit, this.highestToken));
-    });
-    const [ticket, ahead] = reply.details.map(Number) as [number, number];
-    return { ...reply, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead };
+  join(keys: LineKeys, first: number, count: number, deadline: number): Promise<JoinReply> {
+    const values = (limit: number): Values => joinArguments(first, count, limit, this.highestToken);
+    return this.repeatUntil(join, keys, values, deadline, readJoin);
   }
 
   /**
@@ -99,11 +89,18 @@ export class LockCommands {
    *
    * @param markAlive whether it also tells that this client lives (R5)
    */
-  async release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
-    const values = releaseArguments(grant, markAlive);
+  release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
     const until = performance.now() + this.timing.lease;
-    const reply = await this.retry.until(() => this.run(release, keys, values), until);
-    return { ...reply, status: reply.status === 'RELEASED' ? 'released' : 'lost' };
+    return this.repeat(
+      release,
+      keys,
+      () => releaseArguments(grant, markAlive),
+      until,
+      (reply) => ({
+        ...reply,
+        status: reply.status === 'RELEASED' ? 'released' : 'lost',
+      }),
+    );
   }
 
   /**
@@ -111,13 +108,19 @@ export class LockCommands {
    *
    * @param markAlive as for `release`
    */
-  async leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
+  leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
-    const values = leaveArguments(request, markAlive);
     const until = performance.now() + Math.max(window, 2 * limit);
-    const reply = await this.retry.until(() => this.run(leave, keys, values), until);
-    const [holder, heldFor, ahead] = reply.details;
-    return { ...reply, status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) };
+    return this.repeat(
+      leave,
+      keys,
+      () => leaveArguments(request, markAlive),
+      until,
+      (reply) => {
+        const [holder, heldFor, ahead] = reply.details;
+        return { ...reply, status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) };
+      },
+    );
   }
 
   /**
@@ -125,9 +128,15 @@ export class LockCommands {
    *
    * @param via another connection than that of all commands
    */
-  async heartbeat(keys: LineKeys, args: HeartbeatArgs, via?: ScriptRunner): Promise<HeartbeatReply> {
+  async heartbeat(
+    keys: LineKeys,
+    args: HeartbeatArgs,
+    via: ScriptRunner = this.connection,
+  ): Promise<HeartbeatReply> {
     const deadline = this.clockOf(keys).atMost(performance.now() + this.timing.commandTimeout);
-    const reply = await this.run(heartbeat, keys, heartbeatArguments(args, deadline), via);
+    const sent = this.sent();
+    const answer = await via.run(heartbeat, keys, this.args(sent, heartbeatArguments(args, deadline)));
+    const reply = this.received(keys, answer, sent);
     const status = reply.status === 'RENEWED' ? 'renewed' : reply.status === 'EXPIRED' ? 'expired' : 'gone';
     return { ...reply, status, listeners: Number(reply.details[0] ?? -1) };
   }
@@ -136,19 +145,29 @@ export class LockCommands {
    * @param first token of the grant to end, which names it, so that a repeated command does not end the next one too;
    *   undefined: only a grant that no script can read is cleared away
    */
-  async forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
-    const reply = await this.retry.until(
-      () => this.run(forceRelease, keys, [first ?? 'unreadable']),
-      performance.now() + this.timing.commandTimeout,
+  forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
+    const until = performance.now() + this.timing.commandTimeout;
+    return this.repeat(
+      forceRelease,
+      keys,
+      () => [first ?? 'unreadable'],
+      until,
+      (reply) => ({
+        ...reply,
+        status: reply.status === 'FORCED' ? 'forced' : 'free',
+      }),
     );
-    return { ...reply, status: reply.status === 'FORCED' ? 'forced' : 'free' };
   }
 
   /** @param limit how many waiters to name */
   inspect(keys: LineKeys, limit: number): Promise<RawReply> {
-    return this.retry.until(
-      () => this.run(inspect, keys, [limit]),
-      performance.now() + this.timing.commandTimeout,
+    const until = performance.now() + this.timing.commandTimeout;
+    return this.repeat(
+      inspect,
+      keys,
+      () => [limit],
+      until,
+      (reply) => reply,
     );
   }
 
@@ -158,41 +177,67 @@ export class LockCommands {
   }
 
   /** Repeats a command that carries `deadline` until it is answered or that has passed (R2, R13). */
-  private async repeatUntil(deadline: number, send: () => Promise<RawReply>): Promise<RawReply & Repeatable> {
-    let sent = 0;
+  private repeatUntil<T>(
+    script: Script,
+    keys: LineKeys,
+    values: (limit: number) => Values,
+    deadline: number,
+    read: (reply: RawReply, repeated: boolean) => T,
+  ): Promise<T> {
+    let attempts = 0;
     let expired = 0;
-    const attempt = (): Promise<RawReply> => {
-      sent += 1;
-      return send();
+    const valuesNow = (): Values => {
+      attempts += 1;
+      return values(this.clockOf(keys).atMost(deadline));
     };
-    for (;;) {
-      const reply = await this.retry.until(attempt, deadline);
+    const unlessExpired = (reply: RawReply): T | Promise<T> => {
       // What came too late wrote nothing, and no copy of it will.
-      if (reply.status !== 'EXPIRED') return { ...reply, repeated: sent - expired > 1 };
+      if (reply.status !== 'EXPIRED') return read(reply, attempts - expired > 1);
       // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
       expired += 1;
       if (performance.now() >= deadline) throw commandTimeout(this.timing.commandTimeout);
-    }
+      return this.repeat(script, keys, valuesNow, deadline, unlessExpired);
+    };
+    return this.repeat(script, keys, valuesNow, deadline, unlessExpired);
   }
 
-  /** Sends a script once. */
-  private async run(
+  /**
+   * Sends a command and repeats it until it is answered or `until` (monotonic) has passed.
+   *
+   * Not async, and one `then`: each promise of the way of a free lock is paid for by every request.
+   */
+  private repeat<T>(
     script: Script,
     keys: LineKeys,
-    values: Values,
-    via: ScriptRunner = this.connection,
-  ): Promise<RawReply> {
-    const order = ++this.order;
-    const sentAt = now();
-    const answer = await via.run(script, keys, [...this.info.at(sentAt.monotonic), ...values]);
-    const reply = readReply(answer, order, sentAt);
-    // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
-    this.clockOf(keys).observe(sentAt.monotonic, performance.now(), reply.serverTime);
-    this.seen(reply);
-    return reply;
+    values: () => Values,
+    until: number,
+    read: (reply: RawReply) => T | Promise<T>,
+  ): Promise<T> {
+    let sent: Sent;
+    const attempt = (): Promise<unknown> => {
+      sent = this.sent();
+      return this.connection.run(script, keys, this.args(sent, values()));
+    };
+    const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
+    return attempt().then(answered, (error: unknown) =>
+      this.retry.after(error, attempt, until).then(answered),
+    );
   }
 
-  private seen({ grant }: LockReply): void {
+  private sent(): Sent {
+    return { order: ++this.order, at: now() };
+  }
+
+  private args({ at }: Sent, values: Values): Values {
+    return [...this.info.at(at.monotonic), ...values];
+  }
+
+  private received(keys: LineKeys, answer: unknown, { order, at }: Sent): RawReply {
+    const reply = readReply(answer, order, at);
+    // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
+    this.clockOf(keys).observe(at.monotonic, performance.now(), reply.serverTime);
+    const { grant } = reply;
     if (grant) this.highestToken = Math.max(this.highestToken, grant.first + grant.run.length - 1);
+    return reply;
   }
 }

@@ -127,6 +127,27 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
   };
 }
 
+/** @param repeated whether a copy of the command may still run */
+export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
+  const [a, b] = reply.details;
+  switch (reply.status) {
+    case 'QUEUED':
+      return { ...reply, repeated, status: 'queued', ticket: Number(a), ahead: Number(b) };
+    case 'BUSY':
+      return { ...reply, repeated, status: 'busy', blocker: blocker(a, b) };
+    case 'FULL':
+      return { ...reply, repeated, status: 'full' };
+    default:
+      return { ...reply, repeated, status: reply.status === 'DONE' ? 'done' : 'granted' };
+  }
+}
+
+/** @param repeated as for `readAcquire` */
+export function readJoin(reply: RawReply, repeated: boolean): JoinReply {
+  const [ticket, ahead] = reply.details.map(Number) as [number, number];
+  return { ...reply, repeated, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead };
+}
+
 /** Who was in the way, as Redis tells it. */
 export function blocker(label: unknown, heldFor: unknown): Blocker {
   return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
