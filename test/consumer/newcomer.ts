@@ -85,12 +85,12 @@ export class Newcomer {
     this.apps.push(app);
     let said = '';
     const started = new Promise<void>((resolve, reject) => {
-      const hear = (data: Buffer): void => {
+      const read = (data: Buffer): void => {
         said += data.toString();
         if (said.includes('Nest application successfully started')) resolve();
       };
-      app.stdout.on('data', hear);
-      app.stderr.on('data', hear);
+      app.stdout.on('data', read);
+      app.stderr.on('data', read);
       app.once('exit', () => reject(new Error(`The application did not start:\n${said}`)));
     });
     await within(started, START_TIMEOUT, 'the application');

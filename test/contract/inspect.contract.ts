@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { pause } from '../support/waiting.js';
-import { type Ask, type Bench } from './store-under-test.js';
+import { type TestRequest, type Bench } from './store-under-test.js';
 
 /** What `inspect` shows of a lock. */
 export function describeInspect(bench: Bench): void {
@@ -19,7 +19,7 @@ export function describeInspect(bench: Bench): void {
   test('a busy lock shows its holder, and who waits in the order of service, to every client', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key, { label: 'the holder' });
-    const asks: Ask[] = [];
+    const asks: TestRequest[] = [];
     for (const i of [0, 1, 2]) asks.push(await bench.askInLine(i, key, { label: `waiter ${i}` }));
     for (const client of [0, 1, 2]) {
       const snapshot = await bench.client(client).inspect(key);

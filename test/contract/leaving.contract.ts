@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
 import { pause } from '../support/waiting.js';
-import { type Ask, type Bench } from './store-under-test.js';
+import { type TestRequest, type Bench } from './store-under-test.js';
 
 /** Who gives up: a try, a wait time that ends, a caller who aborts. */
 export function describeLeaving(bench: Bench): void {
@@ -64,7 +64,7 @@ export function describeLeaving(bench: Bench): void {
   test('the head of the line, its tail and its middle may leave, and the others keep their order', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key);
-    const asks: Ask[] = [];
+    const asks: TestRequest[] = [];
     for (let i = 0; i < 7; i += 1) asks.push(await bench.askInLine(i, key));
     for (const leaver of [0, 3, 6]) {
       asks[leaver]?.abort();

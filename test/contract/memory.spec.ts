@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
 import { LockTimeoutError } from '../../lib/core/errors.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
-import { Ask } from './store-under-test.js';
+import { TestRequest } from './store-under-test.js';
 import { describeLockStore } from './lock-store.contract.js';
 
 describeLockStore('memory', () => new MemoryLockStore(), {
@@ -24,8 +24,8 @@ describe('the memory store, beyond the contract', () => {
 
   test('two instances know nothing of each other, but no token comes twice', async () => {
     const [one, other] = [new MemoryLockStore(), new MemoryLockStore()];
-    const first = await new Ask(one, 'key', {}).granted();
-    const second = await new Ask(other, 'key', { waitTime: 0 }).granted();
+    const first = await new TestRequest(one, 'key', {}).granted();
+    const second = await new TestRequest(other, 'key', { waitTime: 0 }).granted();
     expect(first.lease.state).toBe('held');
     expect(second.token).toBeGreaterThan(first.token ?? Infinity);
   });

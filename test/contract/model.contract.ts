@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { valuesOf } from '../support/option-values.js';
 import { within } from '../support/waiting.js';
-import { type AskOptions, Bench, type Capabilities, SOON, type StoreFactory } from './store-under-test.js';
+import {
+  type TestRequestOptions,
+  Bench,
+  type Capabilities,
+  SOON,
+  type StoreFactory,
+} from './store-under-test.js';
 import { History } from './history.js';
 import { Reference } from './model.js';
 import { lockNumber, patientOptions, steps, Subject } from './model.steps.js';
@@ -115,7 +121,7 @@ interface StormRequest {
   readonly waitTime: number | undefined;
   readonly maxQueue: number | undefined;
   /** Of the others that are served. */
-  readonly patient: AskOptions;
+  readonly patient: TestRequestOptions;
   /** Whether its grant is taken by force in the end, by some client. */
   readonly forcedBy: number | undefined;
 }

@@ -10,12 +10,12 @@ import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
 import { wholeNumber } from '../../lib/core/option-domains.js';
 import { valuesOf } from '../support/option-values.js';
 import { eventually } from '../support/waiting.js';
-import { Ask, type AskOptions, type Bench, SOON } from './store-under-test.js';
+import { TestRequest, type TestRequestOptions, type Bench, SOON } from './store-under-test.js';
 import { type Reference, type ReferenceLock } from './model.js';
 
 /** The store under test, beside one lock of the reference. */
 export class Subject {
-  private readonly asks = new Map<string, Ask>();
+  private readonly asks = new Map<string, TestRequest>();
   private readonly grants: Grant[] = [];
   private sequence = 0;
 
@@ -25,14 +25,14 @@ export class Subject {
   ) {}
 
   /** Asks as a new request. */
-  ask(client: LockStore, options: AskOptions = {}): [name: string, ask: Ask] {
+  ask(client: LockStore, options: TestRequestOptions = {}): [name: string, ask: TestRequest] {
     const name = `request ${(this.sequence += 1)}`;
     const ask = this.bench.ask(client, this.key, { ...options, label: name });
     this.asks.set(name, ask);
     return [name, ask];
   }
 
-  of(name: string | undefined): Ask {
+  of(name: string | undefined): TestRequest {
     const ask = this.asks.get(name ?? '');
     if (!ask) throw new Error(`${name} never asked.`);
     return ask;
@@ -102,7 +102,7 @@ interface Scene {
   /** Any number, for a step that has to choose. */
   readonly choice: number;
   /** What a request says that is to be served. */
-  readonly options: AskOptions;
+  readonly options: TestRequestOptions;
 }
 
 /** What can happen to a lock. Each step does it to the store and to the reference, and compares what the store answers. */
@@ -200,7 +200,7 @@ class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
     private readonly lockNumber: number,
     private readonly clientNumber: number,
     private readonly choice: number,
-    private readonly options: AskOptions,
+    private readonly options: TestRequestOptions,
   ) {}
 
   check(): boolean {
@@ -221,7 +221,7 @@ class Step implements fc.AsyncCommand<Reference, readonly Subject[]> {
 }
 
 /** Long waits and fixed leases up to the longest that there are; those that could end during the test are left out. */
-export function patientOptions(): fc.Arbitrary<AskOptions> {
+export function patientOptions(): fc.Arbitrary<TestRequestOptions> {
   const long = (option: 'waitTime' | 'leaseTime'): fc.Arbitrary<number> =>
     valuesOf(option)
       .filter((ms) => ms > 60_000)

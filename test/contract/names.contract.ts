@@ -1,5 +1,5 @@
 import { LockKeyError, LockTimeoutError } from '../../lib/core/errors.js';
-import { type Ask, type Bench } from './store-under-test.js';
+import { type TestRequest, type Bench } from './store-under-test.js';
 
 const MIB = 2 ** 20;
 
@@ -93,7 +93,7 @@ export function describeNames(bench: Bench): void {
     }
 
     // Each has a line of its own, and is handed on.
-    const line = (name: string, i: number): Promise<Ask | undefined> =>
+    const line = (name: string, i: number): Promise<TestRequest | undefined> =>
       sharedLines?.test(name) ? Promise.resolve(undefined) : bench.askInLine(i + 1, name);
     const waiters = await Promise.all(names.map(line));
     for (const [i, waiter] of waiters.entries()) {

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { LockQueueFullError } from '../../lib/core/errors.js';
 import { eventually, pause } from '../support/waiting.js';
-import { type Ask, type Bench, SOON } from './store-under-test.js';
+import { type TestRequest, type Bench, SOON } from './store-under-test.js';
 import { History } from './history.js';
 
 /** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */
@@ -25,10 +25,10 @@ export function describeOrder(bench: Bench): void {
     const key = bench.key();
     const holder = await bench.hold(0, key);
     const served: number[] = [];
-    const asks: Ask[] = [];
+    const asks: TestRequest[] = [];
     for (let i = 0; i < 200; i += 1) asks.push(await bench.askInLine(i, key));
     await holder.release();
-    const serve = async (ask: Ask, i: number): Promise<void> => {
+    const serve = async (ask: TestRequest, i: number): Promise<void> => {
       const grant = await ask.granted();
       served.push(i);
       await grant.release();
@@ -82,7 +82,7 @@ export function describeOrder(bench: Bench): void {
   test('a request that has to wait learns how many will be served before it', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key);
-    const asks: Ask[] = [];
+    const asks: TestRequest[] = [];
     for (let ahead = 0; ahead < 5; ahead += 1) {
       const ask = await bench.askInLine(ahead, key);
       expect(await ask.queued()).toBe(ahead);
@@ -163,7 +163,7 @@ export function describeOrder(bench: Bench): void {
       const note = ({ token }: { token: number | undefined }): void => void tokens.push(token ?? NaN);
       for (let round = 0; round < 5; round += 1) {
         const holder = await bench.hold(round, key);
-        const asks: Ask[] = [];
+        const asks: TestRequest[] = [];
         for (let i = 0; i < 4; i += 1) asks.push(await bench.askInLine(i, key));
         note(holder);
         if (round % 2 === 0) await holder.release();

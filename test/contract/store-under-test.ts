@@ -125,27 +125,31 @@ export class Bench {
     );
   }
 
-  ask(client: number | LockStore, key: string, options: AskOptions = {}): Ask {
-    return new Ask(typeof client === 'number' ? this.client(client) : client, key, options);
+  ask(client: number | LockStore, key: string, options: TestRequestOptions = {}): TestRequest {
+    return new TestRequest(typeof client === 'number' ? this.client(client) : client, key, options);
   }
 
   /** Asks and waits until it is in line. */
-  async askInLine(client: number | LockStore, key: string, options: AskOptions = {}): Promise<Ask> {
+  async askInLine(
+    client: number | LockStore,
+    key: string,
+    options: TestRequestOptions = {},
+  ): Promise<TestRequest> {
     const ask = this.ask(client, key, options);
     await ask.queued();
     return ask;
   }
 
   /** Asks and waits for the grant. */
-  async hold(client: number | LockStore, key: string, options: AskOptions = {}): Promise<Grant> {
+  async hold(client: number | LockStore, key: string, options: TestRequestOptions = {}): Promise<Grant> {
     return this.ask(client, key, options).granted();
   }
 }
 
-export type AskOptions = Partial<Omit<LockRequest, 'key'>>;
+export type TestRequestOptions = Partial<Omit<LockRequest, 'key'>>;
 
 /** One request to a store, and what became of it. */
-export class Ask {
+export class TestRequest {
   private readonly grant: Promise<Grant>;
   private readonly acknowledged = deferred<number>();
   private readonly controller = new AbortController();
@@ -155,7 +159,7 @@ export class Ask {
   constructor(
     store: LockStore,
     readonly key: string,
-    readonly options: AskOptions,
+    readonly options: TestRequestOptions,
   ) {
     this.grant = store.acquire({
       key,

@@ -103,7 +103,7 @@ describe('Redis loses its data', () => {
       const grants = line.map((request) => request.granted(PATIENCE));
       const next = await Promise.race(grants);
       await scene.expectWithin(back, next, reconnect + HEARTBEAT);
-      // Within this time all have heard of it.
+      // Within this time all have learned of it.
       await pause(reconnect + HEARTBEAT + 250);
       heal();
       const { token: nextToken } = next;

@@ -16,7 +16,7 @@ export const LEASE = USUAL_TIMES.lease;
 export const WINDOW = USUAL_TIMES.livenessWindow;
 /** C: how long a command may take, ms. */
 export const DEADLINE = USUAL_TIMES.commandTimeout;
-/** H and R: how often a client speaks for a lock, ms. */
+/** H and R: how often a client sends a heartbeat for a lock, ms. */
 export const HEARTBEAT = WINDOW / 3;
 /** By so much a holder stops believing before the server ends the lease, ms. */
 export const MARGIN = 300;

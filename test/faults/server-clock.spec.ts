@@ -89,7 +89,7 @@ describeHere(
       await pause(HEARTBEAT);
       await doomed.kill();
       void first.release();
-      // By the new time all tickets are younger than any doubt: the grace of the killed one is waited for.
+      // By the new time all tickets are younger than any suspect: the grace of the killed one is waited for.
       await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(PATIENCE), GRACE);
       const back = await step(0);
       const served = serve(line);

@@ -70,7 +70,7 @@ describe('a process that gets no turn', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0 });
   });
 
-  test('a process stopped while it was granted the lock, and this taken by force: it hears of both, and holds nothing', async () => {
+  test('a process stopped while it was granted the lock, and this taken by force: it learns of both, and holds nothing', async () => {
     const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
     const [first, stoppedOne] = await holderAndLine('k', holder, head);
     const { resume } = head.stop();

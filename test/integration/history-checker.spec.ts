@@ -111,7 +111,7 @@ describe('the history checker accepts', () => {
     expect(history.check().fencedOverlaps).toBe(1);
   });
 
-  test('that one whose lock was taken by force before it heard of it is told of its grant after the next', () => {
+  test('that one whose lock was taken by force before it learned of it is told of its grant after the next', () => {
     const history = script()
       .inLine(0, 1, 'a')
       .fault(5, 6, 'forced', { key: 'k' })

@@ -4,7 +4,7 @@ import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, pause } from '../support/waiting.js';
 
-/** How often a client speaks for a lock. */
+/** How often a client sends a heartbeat for a lock. */
 const HEARTBEAT = Math.min(USUAL_TIMES.lease, USUAL_TIMES.livenessWindow) / 3;
 const PERIODS = 3;
 

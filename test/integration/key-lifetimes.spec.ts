@@ -72,7 +72,7 @@ describe('how long the scripts of the native protocol keep keys', () => {
     if (grant && grant.last / 1_000 > now) check('the last token', hashLeft, grant.last / 1_000 - now);
     const latest = Math.max(0, ...deadlines) - now;
     if (latest > 0) {
-      // Who has a shorter window speaks several times before that.
+      // A client with a shorter window sends several heartbeats before that.
       const needed = latest > RETENTION ? latest + RETENTION : RETENTION;
       check('the queue', queueLeft, needed);
       check('the set of clients', clientsLeft, needed);

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { LockTimeoutError } from '../../lib/core/errors.js';
 import { type Grant } from '../../lib/core/lock-store.js';
 import { type RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { Ask, type AskOptions } from '../contract/store-under-test.js';
+import { TestRequest, type TestRequestOptions } from '../contract/store-under-test.js';
 import { databaseUrl, readLock, startStore } from '../support/redisson.js';
 import { deferred, pause } from '../support/waiting.js';
 
@@ -23,9 +23,10 @@ describe('the documented behaviour of the fair lock', () => {
   beforeEach(() => redis.flushdb());
 
   const store = (i: number): RedissonLockStore => stores[i % stores.length] as RedissonLockStore;
-  const ask = (i: number, key: string, options: AskOptions): Ask => new Ask(store(i), key, options);
-  /** Without the patience of `Ask`, which is shorter than these waits. */
-  const acquire = (i: number, key: string, options: AskOptions): Promise<Grant> =>
+  const ask = (i: number, key: string, options: TestRequestOptions): TestRequest =>
+    new TestRequest(store(i), key, options);
+  /** Without the patience of `TestRequest`, which is shorter than these waits. */
+  const acquire = (i: number, key: string, options: TestRequestOptions): Promise<Grant> =>
     store(i).acquire({ key, waitTime: 60_000, maxQueue: Infinity, label: 'test', ...options });
 
   test('the deadlines of the line do not drift away while three askers churn through fifty waits of 500 ms', async () => {
@@ -84,7 +85,7 @@ describe('the documented behaviour of the fair lock', () => {
   test('five hundred waiters on one lock are all served', async () => {
     let inside = 0;
     const one = async (i: number): Promise<void> => {
-      const grant = await acquire(i, 'crowd', { leaseTime: 5_000 });
+      const grant = await acquire(i, 'busy', { leaseTime: 5_000 });
       inside += 1;
       expect(inside).toBe(1);
       await pause(1);

@@ -10,7 +10,7 @@ import {
 } from '../../lib/core/errors.js';
 import { type Grant } from '../../lib/core/lock-store.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { Ask, type AskOptions, SOON } from '../contract/store-under-test.js';
+import { TestRequest, type TestRequestOptions, SOON } from '../contract/store-under-test.js';
 import { type RedisServer, startRedisServer } from '../support/redis.js';
 import { readLock, startStore, type StoreSettings } from '../support/redisson.js';
 import { type ProxiedCommand, TcpProxy } from '../support/tcp-proxy.js';
@@ -62,8 +62,9 @@ describe('the redisson store, when things go wrong', () => {
     stores.push(store);
     return store;
   }
-  const ask = (store: RedissonLockStore, options: AskOptions = {}): Ask => new Ask(store, 'lock', options);
-  const inLine = async (store: RedissonLockStore, options: AskOptions = {}): Promise<Ask> => {
+  const ask = (store: RedissonLockStore, options: TestRequestOptions = {}): TestRequest =>
+    new TestRequest(store, 'lock', options);
+  const inLine = async (store: RedissonLockStore, options: TestRequestOptions = {}): Promise<TestRequest> => {
     const asked = ask(store, options);
     await asked.queued();
     return asked;
@@ -127,7 +128,7 @@ describe('the redisson store, when things go wrong', () => {
     test('when all data are lost, the holder learns it, and the waiters enter again and are served in their order', async () => {
       const store = await client();
       const holder = await ask(store).granted();
-      const waiters: Ask[] = [];
+      const waiters: TestRequest[] = [];
       for (let i = 0; i < 5; i += 1) waiters.push(await inLine(store));
       await redis.flushall();
       const at = performance.now();
@@ -350,7 +351,7 @@ describe('the redisson store, when things go wrong', () => {
       const holder = await ask(store).granted();
       const heal = proxy.blackHole();
       const at = performance.now();
-      const refused = await new Ask(store, 'other', {}).refused();
+      const refused = await new TestRequest(store, 'other', {}).refused();
       expect(refused).toBeInstanceOf(LockStoreUnavailableError);
       expect(performance.now() - at).toBeLessThan(COMMAND_TIMEOUT + SLACK);
       await eventually(() => holder.lease.state === 'lost', SOON, 'the holder to be lost');
@@ -386,7 +387,7 @@ describe('the redisson store, when things go wrong', () => {
       const [first, second, leaver] = [await inLine(store), await inLine(store), await inLine(store)];
       await redis.config('SET', 'maxmemory', '1');
       try {
-        const error = await new Ask(store, 'new', {}).refused();
+        const error = await new TestRequest(store, 'new', {}).refused();
         expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', failure: 'out-of-memory' });
         await pause(1.5 * LEASE);
         expect(holder.lease.state).toBe('held');
@@ -518,7 +519,7 @@ describe('the redisson store, when things go wrong', () => {
     test('names under which Redisson keeps its waiters are refused', async () => {
       const store = await client();
       for (const name of ['redisson_lock_queue:{a}', 'redisson_lock_timeout:{a}']) {
-        expect(await new Ask(store, name, {}).refused()).toBeInstanceOf(LockKeyError);
+        expect(await new TestRequest(store, name, {}).refused()).toBeInstanceOf(LockKeyError);
       }
     });
   });

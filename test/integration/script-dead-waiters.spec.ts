@@ -26,7 +26,7 @@ describe('what dead waiters cost the others', () => {
     subscriber.disconnect();
   });
 
-  const heard = async (): Promise<ScriptClient> => {
+  const subscribed = async (): Promise<ScriptClient> => {
     const one = client();
     await subscriber.subscribe(one.channel);
     one.subscribed = [/run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? '', 10_000];
@@ -34,7 +34,7 @@ describe('what dead waiters cost the others', () => {
   };
 
   test('a killed client whose liveness entry was lost is passed over at once all the same', async () => {
-    const [holder, dead, live] = [client(), await heard(), await heard()];
+    const [holder, dead, live] = [client(), await subscribed(), await subscribed()];
     const grant = await holder.acquire();
     await dead.acquire();
     await live.acquire();
@@ -45,7 +45,7 @@ describe('what dead waiters cost the others', () => {
   });
 
   test('a live client whose liveness entry was lost keeps its place, under a new generation (M5)', async () => {
-    const [holder, waiter] = [client(), await heard()];
+    const [holder, waiter] = [client(), await subscribed()];
     const grant = await holder.acquire();
     const place = await waiter.acquire();
     await redis.zrem(waiter.keys[2], waiter.id);
@@ -109,7 +109,7 @@ describe('what dead waiters cost the others', () => {
 
   describe('a try', () => {
     const behindTheDead = async (): Promise<ScriptClient> => {
-      const [holder, ...dead] = [client(), await heard(), await heard()];
+      const [holder, ...dead] = [client(), await subscribed(), await subscribed()];
       const grant = await holder.acquire();
       for (const one of dead) await one.acquire();
       await subscriber.unsubscribe(...dead.map(({ channel }) => channel));
@@ -117,7 +117,7 @@ describe('what dead waiters cost the others', () => {
       return holder;
     };
 
-    test('is told when the doubt about those in line ends, and then takes the lock', async () => {
+    test('is told when the grace of the suspects in line ends, and then takes the lock', async () => {
       await behindTheDead();
       const asker = client();
       const refused = await asker.acquire({ tries: true });

@@ -212,14 +212,14 @@ describe('the scripts of the native protocol', () => {
 
   describe('the line and its dead', () => {
     /** A client whose channel has a listener, as the server knows it. */
-    const heard = async (times = TIMES): Promise<ScriptClient> => {
+    const subscribed = async (times = TIMES): Promise<ScriptClient> => {
       const one = client(times);
       await subscriber.subscribe(one.channel);
       one.subscribed = [await runId(), 10_000];
       return one;
     };
 
-    /** Lets a window pass in which only `live` speaks. */
+    /** Lets a window pass in which only `live` calls. */
     const outlive = async (live: ScriptClient, window: number): Promise<void> => {
       for (let passed = 0; passed <= window; passed += window / 3) {
         await pause(window / 3);
@@ -228,7 +228,7 @@ describe('the scripts of the native protocol', () => {
     };
 
     test('a client whose channel has no listener is passed over at once by one that was in line before', async () => {
-      const [holder, dead, live] = [client(), await heard(), await heard()];
+      const [holder, dead, live] = [client(), await subscribed(), await subscribed()];
       const grant = await holder.acquire();
       await dead.acquire();
       await live.acquire();
@@ -238,7 +238,7 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('also while a tool listens to all channels there are', async () => {
-      const [holder, dead, live] = [client(), await heard(), await heard()];
+      const [holder, dead, live] = [client(), await subscribed(), await subscribed()];
       const grant = await holder.acquire();
       await dead.acquire();
       await live.acquire();
@@ -249,8 +249,8 @@ describe('the scripts of the native protocol', () => {
       expect((await live.heartbeat()).run).toBe('1');
     });
 
-    test('and is back in its own place when it speaks within the grace (R6)', async () => {
-      const [holder, gone, live] = [client(), await heard(), await heard()];
+    test('and is back in its own place when it calls within the grace (R6)', async () => {
+      const [holder, gone, live] = [client(), await subscribed(), await subscribed()];
       const grant = await holder.acquire();
       const place = await gone.acquire();
       await live.acquire();
@@ -265,7 +265,7 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a client that calls is alive, though its channel has no listener (R5)', async () => {
-      const [holder, asking] = [client(), await heard()];
+      const [holder, asking] = [client(), await subscribed()];
       const grant = await holder.acquire();
       await asking.acquire();
       await subscriber.unsubscribe(asking.channel);
@@ -277,7 +277,7 @@ describe('the scripts of the native protocol', () => {
       ['when all subscriptions broke at once', TIMES],
       ['also where those in front have a longer window', { ...TIMES, window: 2 * TIMES.window }],
     ])('%s, the first to come back does not overtake the line (R6)', async (_, times) => {
-      const [holder, one, two] = [client(), await heard(times), await heard()];
+      const [holder, one, two] = [client(), await subscribed(times), await subscribed()];
       const grant = await holder.acquire();
       await one.acquire();
       await two.acquire();
@@ -296,12 +296,12 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a newcomer does not overtake a line that may come back, and is served when it does not (R6, R8)', async () => {
-      const [holder, dead] = [client(), await heard()];
+      const [holder, dead] = [client(), await subscribed()];
       const grant = await holder.acquire();
       await dead.acquire();
       await subscriber.unsubscribe(dead.channel);
       await holder.release(grant.first, grant.sequence);
-      const newcomer = await heard();
+      const newcomer = await subscribed();
       expect((await newcomer.acquire()).status).toBe('QUEUED');
       await eventually(
         async () => (await newcomer.heartbeat()).run === '1',
@@ -331,9 +331,9 @@ describe('the scripts of the native protocol', () => {
       const served = await live.heartbeat();
       expect(served.run).toBe('1');
       // It was dropped: a new generation, which speaking again does not undo (M5, M10).
-      const spoke = await silent.heartbeat();
-      expect(spoke.generation).not.toBe(place.generation);
-      expect((await silent.heartbeat()).generation).toBe(spoke.generation);
+      const reply = await silent.heartbeat();
+      expect(reply.generation).not.toBe(place.generation);
+      expect((await silent.heartbeat()).generation).toBe(reply.generation);
       // It takes its old place back, ahead of a younger one.
       await holder.acquire();
       const again = await silent.acquire({ sequence: place.sequence, ticket: Number(place.details[0]) });
@@ -347,12 +347,12 @@ describe('the scripts of the native protocol', () => {
       await one.acquire();
       await two.acquire();
       await pause(100);
-      // The first to speak after the outage is not the first in line, and does not get ahead of it.
+      // The first to call after the outage is not the first in line, and does not get ahead of it.
       await two.heartbeat();
       await holder.release(grant.first, grant.sequence);
       expect((await two.heartbeat()).run).toBe('');
       expect((await one.heartbeat()).run).toBe('1');
-      // Once: who does not speak in that window is gone.
+      // Once: a client that does not call in that window is gone.
       await pause(200);
       expect((await asker.acquire()).status).toBe('QUEUED');
       await eventually(
@@ -363,11 +363,11 @@ describe('the scripts of the native protocol', () => {
     });
 
     test.each([
-      ['is heard', true],
+      ['has a listener', true],
       ['may be alive: nothing is known of its subscription', false],
-    ])('members of a run whose lease ended keep their places if their client %s', async (_, isHeard) => {
+    ])('members of a run whose lease ended keep their places if their client %s', async (_, isSubscribed) => {
       const short = { ...TIMES, lease: 100 };
-      const alive = isHeard ? await heard(short) : client(short);
+      const alive = isSubscribed ? await subscribed(short) : client(short);
       const [holder, other] = [client(short), client(short)];
       const grant = await holder.acquire();
       await alive.acquire();
@@ -380,7 +380,7 @@ describe('the scripts of the native protocol', () => {
       expect((await alive.heartbeat()).run).toBe('2');
     });
 
-    test('and so they do if it is their client that asks, heard or not', async () => {
+    test('and so they do if it is their client that asks, with a listener or without', async () => {
       const short = { ...TIMES, lease: 100 };
       const [holder, asking, other] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
@@ -395,7 +395,7 @@ describe('the scripts of the native protocol', () => {
 
     test('and not if its channel has no listener any more', async () => {
       const short = { ...TIMES, lease: 100 };
-      const [holder, gone, other] = [client(short), await heard(short), client(short)];
+      const [holder, gone, other] = [client(short), await subscribed(short), client(short)];
       const grant = await holder.acquire();
       await gone.acquire();
       await gone.acquire();
@@ -406,7 +406,7 @@ describe('the scripts of the native protocol', () => {
       expect((await other.heartbeat()).run).toBe('1');
     });
 
-    test('a grant that ran out before its client heard of it is given again if that asks first', async () => {
+    test('a grant that ran out before its client learned of it is given again if that asks first', async () => {
       const short = { ...TIMES, lease: 100 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();

@@ -39,7 +39,7 @@ describe('a server in trouble', () => {
     try {
       // The longest pause between two attempts to connect is 1.2 s.
       const lock = await within(
-        insist(() => client.engine.acquire('a')),
+        retry(() => client.engine.acquire('a')),
         1_200 + SOON,
         'the lock',
       );
@@ -199,7 +199,7 @@ describe('a server in trouble', () => {
 });
 
 /** Asks until it is served: there is no event for a connection that has come back. */
-async function insist(ask: () => Promise<FairLock>): Promise<FairLock> {
+async function retry(ask: () => Promise<FairLock>): Promise<FairLock> {
   for (;;) {
     try {
       return await ask();

@@ -208,14 +208,14 @@ describe('the TCP proxy in front of Redis', () => {
 
   test('drops messages, or delivers them again later, and touches nothing else', async () => {
     const subscriber = await client();
-    const heard: string[] = [];
-    subscriber.on('message', (_channel, text: string) => heard.push(text));
+    const received: string[] = [];
+    subscriber.on('message', (_channel, text: string) => received.push(text));
     const dropped = proxy.messages({ match: ({ text }) => text === 'lost', deliver: false });
     const twice = proxy.messages({ match: ({ text }) => text === 'twice', again: [20] });
     await subscriber.subscribe(key);
     for (const text of ['lost', 'twice', 'usual']) await direct.publish(key, text);
-    await eventually(() => heard.length === 3, SOON, 'the messages');
-    expect(heard).toEqual(['twice', 'usual', 'twice']);
+    await eventually(() => received.length === 3, SOON, 'the messages');
+    expect(received).toEqual(['twice', 'usual', 'twice']);
     expect(dropped.hits).toHaveLength(1);
     expect(twice.hits).toHaveLength(1);
   });

@@ -178,7 +178,7 @@ describe('the watchdog', () => {
     await (await client.engine.acquire('late')).release();
     const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
     const first = client.store.acquire(request('late', { leaseTime: fixed }));
-    // Its lease is over in Redis, and its answer still under way: the next is granted before the first is heard of.
+    // Its lease is over in Redis, and its answer still under way: the next is granted before the first is received.
     await pause(fixed + 20);
     const second = client.store.acquire(request('late', { leaseTime: 5 * slow }));
     await (await within(second, 4 * slow, 'the second')).release();
@@ -204,7 +204,7 @@ describe('the watchdog', () => {
     },
   );
 
-  test('refuses a leaseTime that is over before its grants are heard of, after a few commands', async () => {
+  test('refuses a leaseTime that is over before its grants are received, after a few commands', async () => {
     const client = await clients.start(proxy.url);
     await (await client.engine.acquire('tiny')).release();
     const heal = proxy.disturb({ delay: 60 }, { direction: 'toClient' });
@@ -226,7 +226,7 @@ describe('the watchdog', () => {
     await (await client.engine.acquire('tiny')).release();
   });
 
-  test('and for one whose grant was taken by force before it was heard of', async () => {
+  test('and for one whose grant was taken by force before it was received', async () => {
     const client = await clients.start(proxy.url);
     const other = await clients.start(server.url);
     await (await client.engine.acquire('forced')).release();

@@ -117,9 +117,10 @@ class Taker {
   }
 
   private async expect(event: string): Promise<PeerEvent> {
-    const heard = await this.worker.next(60_000);
-    if (heard.event !== event) throw new Error(`${this.name}: ${heard.event} ${heard.details}, not ${event}`);
-    return heard;
+    const received = await this.worker.next(60_000);
+    if (received.event !== event)
+      throw new Error(`${this.name}: ${received.event} ${received.details}, not ${event}`);
+    return received;
   }
 }
 

@@ -42,7 +42,7 @@ export class Peer {
     this.gone = once(process, 'exit');
     process.stdin?.on('error', () => undefined); // it was killed
     process.stderr?.on('data', (text: Buffer) => this.complaints.push(text.toString()));
-    if (process.stdout) createInterface({ input: process.stdout }).on('line', (line) => this.heard(line));
+    if (process.stdout) createInterface({ input: process.stdout }).on('line', (line) => this.received(line));
   }
 
   static async java(classPath: string, options: PeerOptions): Promise<Peer> {
@@ -79,11 +79,11 @@ export class Peer {
     await this.gone;
   }
 
-  private heard(line: string): void {
+  private received(line: string): void {
     const [worker = '', event = '', at = '', ...details] = line.split(' ');
-    const heard = { worker, event, at: Number(at) / 1e6, details: details.join(' ') };
-    this.events.push(heard);
-    this.worker(worker).heard(heard);
+    const received = { worker, event, at: Number(at) / 1e6, details: details.join(' ') };
+    this.events.push(received);
+    this.worker(worker).received(received);
   }
 }
 
@@ -123,7 +123,7 @@ export class Worker {
     return this.unread.length > 0;
   }
 
-  heard(event: PeerEvent): void {
+  received(event: PeerEvent): void {
     const { waiting } = this;
     this.waiting = undefined;
     if (waiting) waiting.resolve(event);

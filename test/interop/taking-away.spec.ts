@@ -126,7 +126,7 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
       expect(granted).toMatchObject({ event: 'granted' });
       const taken = await next.next();
       expect(taken).toMatchObject({ event: 'granted' });
-      // The grant is heard of a little after Redis has begun to count the lease.
+      // The grant is received a little after Redis has begun to count the lease.
       expect(taken.at - granted.at).toBeGreaterThan(1_000 - 100);
       expect(taken.at - granted.at).toBeLessThan(1_000 + SLACK);
       await eventually(async () => (await interop.redis.exists(lock)) === 0, SOON, 'the last lease to end');

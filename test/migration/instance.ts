@@ -24,7 +24,7 @@ export class Instance {
     for (const output of [this.process.stdout, this.process.stderr]) {
       if (output)
         createInterface({ input: output }).on('line', (line) =>
-          this.hear(line, output === this.process.stdout),
+          this.read(line, output === this.process.stdout),
         );
     }
     this.process.on('exit', (code) => {
@@ -55,7 +55,7 @@ export class Instance {
     this.process.kill('SIGKILL');
   }
 
-  private hear(line: string, ofOurs: boolean): void {
+  private read(line: string, ofOurs: boolean): void {
     if (ofOurs && line === 'sold') this.sold += 1;
     else if (ofOurs && line === 'overlap') this.overlaps += 1;
     else if (!/EBADENGINE|Warning|trace-warnings/.test(line)) this.failures.push(line);

@@ -59,19 +59,19 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'R5 the caller is alive',
-    what: 'a caller is judged like everybody else',
+    what: 'a caller is judged like all other clients',
     mutations: [inLiveness('if callerMarked and name == client then', 'if false then')],
     proof: test(RULES_SPEC, 'a client that calls is alive, though its channel has no listener (R5)'),
   },
   {
-    of: 'R6 doubt: a broken subscription costs nothing for a while',
+    of: 'R6 suspects: a broken subscription costs nothing for a while',
     what: 'it costs the place at once',
     mutations: [inLiveness('if micros - suspect >= GRACE * 1000 then', 'if true then')],
-    proof: test(RULES_SPEC, 'and is back in its own place when it speaks within the grace (R6)'),
+    proof: test(RULES_SPEC, 'and is back in its own place when it calls within the grace (R6)'),
   },
   {
-    of: 'R6 doubt: who comes back first does not overtake',
-    what: 'the doubtful are passed over by anybody',
+    of: 'R6 suspects: a client that comes back first does not overtake',
+    what: 'suspects are passed over by any caller',
     mutations: [
       inLine(
         'if not suspectSince or mayPass(member, one.subscribed, suspectSince, markedAt) then',
@@ -299,7 +299,7 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'M7 members of a lapsed run keep their places',
-    what: 'only where their client is surely heard',
+    what: 'only where their client surely has a listener',
     mutations: [
       inLine('listeners(holder) ~= 0 or not isThisServer(', 'listeners(holder) ~= 0 and isThisServer('),
     ],
@@ -315,7 +315,7 @@ export const RULES: readonly Exhibit[] = [
         'if false and client',
       ),
     ],
-    proof: test(RULES_SPEC, 'a grant that ran out before its client heard of it is given again'),
+    proof: test(RULES_SPEC, 'a grant that ran out before its client learned of it is given again'),
   },
   {
     of: 'M7 members without a turn keep their places',
@@ -383,12 +383,12 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
-    of: 'a grant that was taken before it was heard of is not entered',
+    of: 'a grant that was taken before it was received is not entered',
     what: 'it is',
     mutations: [inStore('line/grant.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
     proof: test(
       'integration/watchdog.spec.ts',
-      'and for one whose grant was taken by force before it was heard of',
+      'and for one whose grant was taken by force before it was received',
     ),
   },
   {

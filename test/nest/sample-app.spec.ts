@@ -49,7 +49,7 @@ class Shop {
     return shop;
   }
 
-  heard(event: string): Note[] {
+  notesOf(event: string): Note[] {
     return this.notes.filter((note) => note.event === event);
   }
 
@@ -165,7 +165,7 @@ describe('The sample app', () => {
       await blocker.release();
       await Promise.all(answers);
 
-      const begun = [...first.heard('order begun'), ...second.heard('order begun')].sort(
+      const begun = [...first.notesOf('order begun'), ...second.notesOf('order begun')].sort(
         (a, b) => a.at - b.at,
       );
       expect(begun.map(({ customer }) => customer)).toEqual(
@@ -202,7 +202,7 @@ describe('The sample app', () => {
       await expect(answer).rejects.toThrow('aborted');
       await eventually(async () => (await shop.lineLength()) === 0, SOON, 'an empty line');
       await blocker.release();
-      expect(shop.heard('order begun')).toEqual([]);
+      expect(shop.notesOf('order begun')).toEqual([]);
     });
   });
 
@@ -242,11 +242,11 @@ describe('The sample app', () => {
 
     const answer = second.order('customer');
     await eventually(async () => (await first.lineLength()) === 1, SOON, 'a place in line');
-    expect(second.heard('order begun')).toEqual([]);
+    expect(second.notesOf('order begun')).toEqual([]);
     counting.abort();
 
     expect((await within(answer, SOON, 'the order')).status).toBe(201);
-    expect(first.heard('stocktaking ended')).toHaveLength(1);
+    expect(first.notesOf('stocktaking ended')).toHaveLength(1);
   });
 
   it('restocks on one instance only, however many clocks strike', async () => {
@@ -262,8 +262,8 @@ describe('The sample app', () => {
     await blocker.release();
 
     await eventually(async () => !(await first.locks.isLocked('job:restock')), SOON, 'the end');
-    expect(first.heard('restocking')).toHaveLength(1);
-    expect(second.heard('restocking')).toEqual([]);
+    expect(first.notesOf('restocking')).toHaveLength(1);
+    expect(second.notesOf('restocking')).toEqual([]);
     expect(await second.app.get(StockService).of('lamp')).toBe(10);
   });
 

@@ -41,11 +41,11 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
     };
     expect(await ask()).toEqual([200, 'up']);
 
-    const heard = proxy.blackHole({ role: 'subscriber' });
+    const heal = proxy.blackHole({ role: 'subscriber' });
     proxy.cut('subscriber');
     await eventually(async () => !(await app.get(FairLockService).health()).listening, 5_000, 'the break');
     expect(await ask()).toEqual([200, 'degraded']);
-    heard();
+    heal();
 
     const away = proxy.acceptAndClose();
     proxy.cut();

@@ -80,7 +80,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-interface Ask {
+interface RequestShape {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
@@ -89,7 +89,7 @@ interface Ask {
 }
 
 /** One request on a connection of its own, which keeps no server from closing. The body is parsed where it is JSON. */
-export async function ask(url: string, how: Ask = {}): Promise<Answer> {
+export async function ask(url: string, how: RequestShape = {}): Promise<Answer> {
   const [response] = (await once(send(url, how), 'response')) as [IncomingMessage];
   const body = await text(response);
   const isJson = response.headers['content-type']?.startsWith('application/json');
@@ -101,13 +101,13 @@ export async function ask(url: string, how: Ask = {}): Promise<Answer> {
 }
 
 /** A request whose client goes away at `leave()`. */
-export function leavingClient(url: string, how: Ask = {}): { leave(): void } {
+export function leavingClient(url: string, how: RequestShape = {}): { leave(): void } {
   const request = send(url, how);
   request.on('error', () => undefined);
   return { leave: () => request.destroy() };
 }
 
-function send(url: string, { method = 'GET', headers, body, late }: Ask): ClientRequest {
+function send(url: string, { method = 'GET', headers, body, late }: RequestShape): ClientRequest {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const ofBody =
     text === undefined ? {} : { 'content-type': 'application/json', 'content-length': text.length };

@@ -5,7 +5,7 @@ import * as scripts from '../../lib/stores/redis/scripts.generated.js';
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Times of the protocol for tests that speak it by hand, ms. */
+/** Times of the protocol for tests that send its commands by hand, ms. */
 export interface Times {
   readonly window: number;
   readonly lease: number;

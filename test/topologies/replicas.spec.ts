@@ -160,7 +160,11 @@ describe('replicas: a grant counts only when they have it', () => {
     lock.signal.addEventListener('abort', () => lost.resolve());
     await servers.freeze(one, other);
     const frozen = performance.now();
-    await eventually(() => lock.state === 'uncertain', HEARTBEAT + TIMEOUT + 1_000, 'the doubt');
+    await eventually(
+      () => lock.state === 'uncertain',
+      HEARTBEAT + TIMEOUT + 1_000,
+      'the lease to be uncertain',
+    );
     lock.assertHeld();
     await within(lost.promise, lease, 'the loss');
     // The last renewal that was replicated was sent before they stood still.
@@ -175,7 +179,11 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(2).start(servers.source);
     const lock = await client.engine.acquire('k');
     await servers.freeze(other);
-    await eventually(() => lock.state === 'uncertain', HEARTBEAT + TIMEOUT + 1_000, 'the doubt');
+    await eventually(
+      () => lock.state === 'uncertain',
+      HEARTBEAT + TIMEOUT + 1_000,
+      'the lease to be uncertain',
+    );
     await servers.thaw(other);
     await eventually(() => lock.state === 'held', HEARTBEAT + 2 * TIMEOUT + 1_000, 'the renewal');
     // Longer than a lease from the last renewal before they stood still.

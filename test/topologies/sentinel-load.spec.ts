@@ -118,7 +118,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     const behind = FOUND + (demands.maxLease ?? 0);
     // Who releases, the server and who waits may stand still one after the other.
     const usual = SLACK + 3 * stalled + outages.reduce((sum, one) => sum + one / NS_PER_MS + behind, 0);
-    // A release that the new primary has not heard of: the lock stays taken there until its lease ends (docs/replication.md).
+    // A release that the new primary has not learned of: the lock stays taken there until its lease ends (docs/replication.md).
     const before = from - LONG_LEASE * NS_PER_MS;
     const forgotten = lab.history.events.some(
       (event) => event.type === 'fault' && event.kind === 'dataLost' && event.at < to && event.until > before,
@@ -190,14 +190,14 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   const byOrder = (): Promise<void> => setup.failover();
   const freeze = (former: Instance): Promise<void> => former.server.kill('SIGSTOP');
 
-  /** What the primary grants last no replica hears of; its holder stands still until another request has that lock. */
+  /** What the primary grants last no replica learns of; its holder stands still until another request has that lock. */
   async function killUnheard(former: Instance): Promise<() => Promise<void>> {
-    const hear = await setup.cutReplicas();
+    const restore = await setup.cutReplicas();
     const unheard = workers[4]!.ask('unheard');
     await (demands.replicas ? unheard.event('error') : unheard.event('op'));
     const { resume } = workers[4]!.stop();
     await former.server.kill();
-    await hear();
+    await restore();
     return async () => {
       const next = await firstGranted('unheard');
       const over = demands.replicas ? unheard.event('error') : unheard.release();

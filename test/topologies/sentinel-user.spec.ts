@@ -20,7 +20,7 @@ describe('sentinels that ask who wants to know', () => {
   });
   afterEach(() => clients.close());
 
-  test('the user of the documentation finds the primary, and hears of its replacement; nothing is denied', async () => {
+  test('the user of the documentation finds the primary, and learns of its replacement; nothing is denied', async () => {
     await setup.tellSentinels('ACL', ...documentedAcl().onSentinels);
     const user = { sentinelUsername: 'lookout', sentinelPassword: 'secret' };
     const { engine, warnings } = await clients.start({ ...setup.options, ...user });

@@ -246,7 +246,7 @@ describe('strict mode', () => {
       await servers.close();
     });
 
-    /** The primary's clients stay with it; `source` leads to the replica, which never heard of `key`. */
+    /** The primary's clients stay with it; `source` leads to the replica, which never learned of `key`. */
     const failoverWithout = async (
       key: string,
     ): Promise<{ holder: InProcessClient; lock: FairLock; lostAt: () => number }> => {
@@ -263,7 +263,7 @@ describe('strict mode', () => {
 
     afterEach(() => servers.thaw(servers.primary));
 
-    test('that never heard of a grant, it grants the lock to no other request before its holder knows that it is lost', async () => {
+    test('that never learned of a grant, it grants the lock to no other request before its holder knows that it is lost', async () => {
       const { lock, lostAt } = await failoverWithout('k');
       const other = await strict().start(servers.source);
       const next = await other.engine.acquire('k', DOES_NOT_MATTER);

@@ -48,7 +48,7 @@ export class Lane {
   private lastArrival = 0;
   private readonly underWay: Packet[] = [];
   /** Arrivals that bad weather held up. */
-  private owed = 0;
+  private unsent = 0;
 
   constructor(
     private readonly link: Link,
@@ -67,7 +67,7 @@ export class Lane {
   /** The weather cleared: what was held up comes with a retransmission. */
   cleared(): void {
     const pause = this.link.random.between(0, 200);
-    for (; this.owed > 0; this.owed -= 1) this.arriveIn(pause);
+    for (; this.unsent > 0; this.unsent -= 1) this.arriveIn(pause);
   }
 
   private arriveIn(delay: number): void {
@@ -76,7 +76,7 @@ export class Lane {
 
   private arrive(): void {
     if (this.weather.blocked) {
-      this.owed += 1;
+      this.unsent += 1;
       this.weather.holds(this);
       return;
     }

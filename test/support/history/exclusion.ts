@@ -80,7 +80,7 @@ export function lateHolders(
 
 /**
  * The lock was taken from the older one, by their tokens, which notices it at its next renewal; if it could not reach the
- * server then, or stood still, at the latest when its lease is over. It may even hear of its grant after the other.
+ * server then, or stood still, at the latest when its lease is over. It may even learn of its grant after the other.
  */
 function excepted(one: Life, other: Life, faults: Faults, terms: Terms): boolean {
   if (one.token !== null && one.token === other.token) return false;

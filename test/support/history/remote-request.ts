@@ -5,7 +5,7 @@ import type { RequestEvent } from './events.js';
 export type HoldFor = number | 'told';
 
 /** As `AcquireOptions`, as far as they can be sent to another process. */
-export interface AskOptions {
+export interface RequestOptions {
   readonly waitTime?: number;
   readonly leaseTime?: number;
   readonly maxQueue?: number;
@@ -37,7 +37,7 @@ export class RemoteRequest {
     return (await within(next.promise, ms, `"${type}" of the request ${this.name}`)) as EventOf<Type>;
   }
 
-  /** The first event of this type that has been heard of. */
+  /** The first event of this type that has been received. */
   find<Type extends RequestEvent['type']>(type: Type): EventOf<Type> | undefined {
     return this.events.find((event): event is EventOf<Type> => event.type === type);
   }
@@ -68,7 +68,7 @@ export class RemoteRequest {
   }
 
   /** For the worker process. */
-  heard(event: RequestEvent): void {
+  received(event: RequestEvent): void {
     this.events.push(event);
     this.awaited.get(event.type)?.resolve(event);
   }

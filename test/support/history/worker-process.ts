@@ -8,7 +8,7 @@ import type { RedisLockStoreOptions } from '../../../lib/stores/redis/store-opti
 import { within } from '../waiting.js';
 import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
 import type { History } from './history.js';
-import { RemoteRequest, type AskOptions, type HoldFor } from './remote-request.js';
+import { RemoteRequest, type RequestOptions, type HoldFor } from './remote-request.js';
 
 const PROGRAM = fileURLToPath(new URL('worker.mjs', import.meta.url));
 /** A start takes a quarter of a second of a core, of which a crowded machine may give little. */
@@ -88,7 +88,7 @@ export interface Round {
 }
 
 type Command =
-  | { type: 'ask'; request: string; client: number; key: string; options: AskOptions; holdFor: HoldFor }
+  | { type: 'ask'; request: string; client: number; key: string; options: RequestOptions; holdFor: HoldFor }
   | { type: 'abort' | 'release' | 'assertHeld'; request: string }
   | { type: 'load'; load: Load }
   | { type: 'endLoad' }
@@ -116,7 +116,7 @@ export class WorkerProcess {
     const events = createInterface({ input: child.stdio[4] as Readable, crlfDelay: Infinity });
     events.on('line', (line) => {
       // The last line of a killed process may be torn.
-      if (line.endsWith('}')) this.heard({ ...(JSON.parse(line) as HistoryEvent), worker: name });
+      if (line.endsWith('}')) this.received({ ...(JSON.parse(line) as HistoryEvent), worker: name });
     });
     this.gone = Promise.all([once(child, 'close'), once(events, 'close')]).then(([[code, signal]]) => {
       const how = `${signal ?? `exit ${code}`}`;
@@ -127,7 +127,7 @@ export class WorkerProcess {
         expected: this.expectedToEnd && (signal !== null || code === 0),
         how,
       };
-      this.heard(event);
+      this.received(event);
     });
   }
 
@@ -158,7 +158,7 @@ export class WorkerProcess {
    * Begins a request; it stays in its section until `release()`, or for `holdFor` ms.
    * @param client which of the worker's clients asks
    */
-  ask(key: string, options: AskOptions & { client?: number; holdFor?: number } = {}): RemoteRequest {
+  ask(key: string, options: RequestOptions & { client?: number; holdFor?: number } = {}): RemoteRequest {
     const { client = 0, holdFor = 'told', ...rest } = options;
     this.asked += 1;
     const name = `${this.name}:${this.asked}`;
@@ -250,8 +250,8 @@ export class WorkerProcess {
     if (this.child.connected) this.child.send(command, () => undefined);
   }
 
-  private heard(event: HistoryEvent): void {
-    if (isRequestEvent(event)) this.requests.get(event.request)?.heard(event);
+  private received(event: HistoryEvent): void {
+    if (isRequestEvent(event)) this.requests.get(event.request)?.received(event);
     this.history.add(event);
   }
 }

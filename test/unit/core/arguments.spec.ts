@@ -21,7 +21,7 @@ describe('a call that cannot work', () => {
     ['a list with a number', ['a', 1]],
     ['a list with a hole', [undefined]],
     ['a symbol', Symbol('k')],
-  ])('is refused with a LockKeyError before the store hears of it: %s as key', async (_, keys) => {
+  ])('is refused with a LockKeyError before the store learns of it: %s as key', async (_, keys) => {
     for (const asked of [
       b.engine.acquire(untyped(keys)),
       b.engine.tryAcquire(untyped(keys)),
@@ -127,7 +127,7 @@ describe.each(NUMBERS)('the number %s of a call', (option) => {
     );
   });
 
-  it('is refused outside its domain, before the store hears of it', async () => {
+  it('is refused outside its domain, before the store learns of it', async () => {
     await fc.assert(
       fc.asyncProperty(valuesOutside(option), async (value) => {
         const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));

@@ -95,7 +95,7 @@ describe('a lease', () => {
     expect(taken.state).toBe('lost');
   });
 
-  it('is uncertain while in doubt, and held again when a renewal is confirmed', () => {
+  it('is uncertain while no renewal is confirmed, and held again when a renewal is confirmed', () => {
     const lease = new Lease('k', now(), 1_000);
     lease.suspect();
     expect(lease.state).toBe('uncertain');

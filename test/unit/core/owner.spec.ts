@@ -115,7 +115,7 @@ describe('an explicit owner', () => {
   it('that was served anew after its first grant was lost holds the new one', async () => {
     const other = await b.engine.acquire('k');
     const [first, second] = [b.engine.acquire('k', A), b.engine.acquire('k', A)];
-    // Both in one go: the first is granted and lost before the engine hears of it, so the second is granted too.
+    // Both in one go: the first is granted and lost before the engine learns of it, so the second is granted too.
     const released = other.release();
     const forced = b.store.forceRelease('k');
     await Promise.all([released, forced]);

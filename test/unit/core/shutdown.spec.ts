@@ -19,7 +19,7 @@ describe('beginShutdown', () => {
     await holder.release();
   });
 
-  it('refuses new requests from outside a hold, before the store hears of them', async () => {
+  it('refuses new requests from outside a hold, before the store learns of them', async () => {
     b.engine.beginShutdown();
     for (const asked of [
       b.engine.acquire('k'),

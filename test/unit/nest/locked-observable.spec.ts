@@ -93,15 +93,15 @@ describe('a locked method that returns an Observable', () => {
   let locks: FairLockService;
   let feeds: Feeds;
   let subscription: Subscription;
-  /** Subscribes; `heard` is what came, `began` resolves when the method has been called. */
+  /** Subscribes; `received` is what came, `began` resolves when the method has been called. */
   const listen = (stream: Observable<unknown>) => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const subscription = stream.subscribe({
-      next: (value) => heard.push(value),
-      error: (error: unknown) => heard.push(error),
-      complete: () => heard.push('complete'),
+      next: (value) => received.push(value),
+      error: (error: unknown) => received.push(error),
+      complete: () => received.push('complete'),
     });
-    return { heard, subscription };
+    return { received, subscription };
   };
   const observed = () => within(deferredObserver(), SOON, 'a subscriber of the source');
   const deferredObserver = async () => {
@@ -125,32 +125,32 @@ describe('a locked method that returns an Observable', () => {
   });
 
   test('holds it until it completes', async () => {
-    const { heard } = listen(feeds.feed('1'));
+    const { received } = listen(feeds.feed('1'));
     await observed();
     feeds.source.next('a');
     expect(await locks.isLocked('feed:1')).toBe(true);
     feeds.source.complete();
     await free(locks, 'feed:1');
-    expect(heard).toEqual(['a', 'complete']);
+    expect(received).toEqual(['a', 'complete']);
   });
 
   test('holds it until it fails, and passes the very error on', async () => {
-    const { heard } = listen(feeds.feed('1'));
+    const { received } = listen(feeds.feed('1'));
     await observed();
     const error = new TypeError('its own');
     feeds.source.error(error);
     await free(locks, 'feed:1');
-    expect(heard).toEqual([error]);
-    expect(heard[0]).toBe(error);
+    expect(received).toEqual([error]);
+    expect(received[0]).toBe(error);
   });
 
   test('holds it until it is unsubscribed', async () => {
-    const { heard, subscription } = listen(feeds.feed('1'));
+    const { received, subscription } = listen(feeds.feed('1'));
     await observed();
     subscription.unsubscribe();
     await free(locks, 'feed:1');
     expect(feeds.source.observed).toBe(false);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test.each([
@@ -175,26 +175,26 @@ describe('a locked method that returns an Observable', () => {
     first.subscription.unsubscribe();
     await observed();
     feeds.source.next('b');
-    expect([first.heard, second.heard]).toEqual([[], ['b']]);
+    expect([first.received, second.received]).toEqual([[], ['b']]);
     second.subscription.unsubscribe();
   });
 
   test('leaves the line when it is unsubscribed in it', async () => {
     const lock = await locks.acquire('feed:1');
-    const { subscription, heard } = listen(feeds.feed('1'));
+    const { subscription, received } = listen(feeds.feed('1'));
     await waiting(locks, 'feed:1', 1);
     subscription.unsubscribe();
     await waiting(locks, 'feed:1', 0);
     await lock.release();
     await free(locks, 'feed:1');
-    expect([heard, feeds.log]).toEqual([[], []]);
+    expect([received, feeds.log]).toEqual([[], []]);
   });
 
   test('gives the lock back that was granted in the very moment of unsubscribing', async () => {
     const lock = await locks.acquire('feed:1');
     const { subscription } = listen(feeds.feed('1'));
     await waiting(locks, 'feed:1', 1);
-    // The grant is made here; who asked hears of it a moment later.
+    // The grant is made here; who asked learns of it a moment later.
     void lock.release();
     subscription.unsubscribe();
     await free(locks, 'feed:1');
@@ -205,7 +205,7 @@ describe('a locked method that returns an Observable', () => {
     expect(await within(firstValueFrom(feeds.nested('1')), SOON, 'a nested call')).toBe('held 2 times');
   });
 
-  test('has given the lock back when its end is heard', async () => {
+  test('has given the lock back when its end is received', async () => {
     const { promise, resolve } = deferred<unknown>();
     feeds.nested('1').subscribe({ complete: () => resolve(locks.current()) });
     expect(await promise).toBeUndefined();
@@ -239,19 +239,19 @@ describe('a locked method that returns an Observable', () => {
   });
 
   test("fails when the lock is lost with onLost: 'reject', and tears its source down", async () => {
-    const { heard } = listen(feeds.careful('1'));
+    const { received } = listen(feeds.careful('1'));
     await observed();
     await locks.forceRelease('feed:1');
-    expect(heard).toEqual([expect.any(LockLostError)]);
+    expect(received).toEqual([expect.any(LockLostError)]);
     expect(feeds.log).toEqual(['torn down']);
   });
 
   test('goes on when the lock is lost otherwise', async () => {
-    const { heard, subscription } = listen(feeds.feed('1'));
+    const { received, subscription } = listen(feeds.feed('1'));
     await observed();
     await locks.forceRelease('feed:1');
     feeds.source.next('still here');
-    expect(heard).toEqual(['still here']);
+    expect(received).toEqual(['still here']);
     subscription.unsubscribe();
   });
 

@@ -63,7 +63,7 @@ describe('learning of a grant', () => {
     expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
   });
 
-  test('a fixed lease that is over three times before its grant is heard of is refused as too short', () => {
+  test('a fixed lease that is over three times before its grant is received is refused as too short', () => {
     line.queue(10, { leaseTime: 5 });
     for (const first of [500, 600, 700]) {
       expect(line.refused).toEqual({});
