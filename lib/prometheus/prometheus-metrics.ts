@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
 import type { LockLoad } from '../core/engines.js';
+import { LockConfigurationError } from '../core/errors.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';
 import { subscribe } from '../observe/subscriptions.js';
@@ -28,12 +29,13 @@ const NAMES = [
  * `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the template of the key, never the key.
  *
  * @returns ends it, and removes the metrics from the registry
- * @throws Error of prom-client if the registry has metrics of these names already
+ * @throws LockConfigurationError if the registry has a metric of one of these names already; it is left as it is
  */
 export function collectPrometheusMetrics({
   registry = register,
   buckets = BUCKETS,
 }: PrometheusMetricsOptions = {}): () => void {
+  refuseIfPresent(registry);
   const names = new LockNames();
   const metrics = createMetrics(registry, [...buckets], names);
   const end = subscribe({
@@ -51,6 +53,17 @@ export function collectPrometheusMetrics({
     end();
     for (const name of NAMES) registry.removeSingleMetric(name);
   };
+}
+
+/** Two collections of one process would count every wait and every hold twice. */
+function refuseIfPresent(registry: Registry): void {
+  const present = NAMES.find((name) => registry.getSingleMetric(name));
+  if (present === undefined) return;
+  throw new LockConfigurationError(
+    `The registry of prom-client has a metric ${present} already, so the locks of this process are counted there. Import ` +
+      'FairLockPrometheusModule, or call collectPrometheusMetrics, once: it counts all registrations of FairLockModule. For a second collection, ' +
+      'pass a registry of its own: { registry: new Registry() }.',
+  );
 }
 
 function createMetrics(registry: Registry, buckets: number[], names: LockNames) {

@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
-import { Registry } from 'prom-client';
-import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
+import { Test } from '@nestjs/testing';
+import { register, Registry } from 'prom-client';
+import { LockConfigurationError } from 'nestjs-fair-lock';
+import { collectPrometheusMetrics, FairLockPrometheusModule } from 'nestjs-fair-lock/prometheus';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { bench } from '../unit/core/support.js';
@@ -73,6 +75,24 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     const failures = [...after].filter(([series]) => series.startsWith('fairlock_store_failures_total'));
     expect(failures.reduce((sum, [, count]) => sum + count, 0)).toBeGreaterThan(0);
     expect(await waits('unavailable')).toBe(1);
+  });
+
+  test('are refused a second time in one registry, by an error that says what to do, and stay as they are', async () => {
+    const before = await registry.metrics();
+    let error: unknown;
+    try {
+      collectPrometheusMetrics({ registry });
+    } catch (reason) {
+      error = reason;
+    }
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect((error as LockConfigurationError).details).toMatch(/once.*\{ registry: new Registry\(\) \}/s);
+    expect(await registry.metrics()).toBe(before);
+    collectPrometheusMetrics({ registry: new Registry() })();
+    const twice = [{}, { buckets: [1] }].map((options) => FairLockPrometheusModule.forRoot(options));
+    const creating = Test.createTestingModule({ imports: twice }).compile();
+    await expect(creating).rejects.toBeInstanceOf(LockConfigurationError);
+    register.clear();
   });
 
   test('have at most 500 names for groups that are made of data', async () => {
