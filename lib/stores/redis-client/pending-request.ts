@@ -1,12 +1,14 @@
-import { abortError, type FairLockError, LockTimeoutError } from '../../core/errors.js';
+import { abortError, LockTimeoutError } from '../../core/errors.js';
 import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 
-/** One request, from the call until it is granted or given up: settled exactly once. */
-export class PendingRequest implements Watched, AbortListener {
+/** One call of `acquire`, until it is granted or given up: settled exactly once. */
+export class PendingRequest<Name> implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
   settled = false;
   watchEntry: WatchEntry | undefined;
+  /** What to reject with, once the request is out of the line. */
+  cancellation: unknown;
 
   private readonly requestedAt = performance.now();
   private resolve!: (grant: Grant) => void;
@@ -14,9 +16,11 @@ export class PendingRequest implements Watched, AbortListener {
 
   constructor(
     readonly request: LockRequest,
+    /** Among the requests of its line. */
+    readonly name: Name,
     private readonly watchdog: Watchdog,
-    /** Its line, called when the wait time is over or the caller aborts, with the error to reject with. */
-    private readonly requests: { giveUp(waiter: PendingRequest, error: FairLockError): void },
+    /** Called when the wait time is over or the caller aborts, with the error to reject with. */
+    private readonly line: { giveUp(call: PendingRequest<Name>, error: unknown): void },
   ) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -25,16 +29,11 @@ export class PendingRequest implements Watched, AbortListener {
     request.signal?.addEventListener('abort', this, { once: true });
   }
 
-  /** Schedules the end of the wait time. To be called once, after the request was sent, so as not to delay it. */
+  /** Schedules the end of the wait time. */
   limitWait(): void {
     const { waitTime } = this.request;
     if (this.settled || waitTime === 0 || waitTime === Infinity) return;
     this.watchdog.schedule(this, this.requestedAt + waitTime);
-  }
-
-  /** It wants the lock now or not at all. */
-  get tries(): boolean {
-    return this.request.waitTime === 0;
   }
 
   /** Milliseconds since the call. */
@@ -62,12 +61,12 @@ export class PendingRequest implements Watched, AbortListener {
   /** The wait time is over. */
   onDue(): void {
     const { key, waitTime } = this.request;
-    this.requests.giveUp(this, new LockTimeoutError(key, waitTime));
+    this.line.giveUp(this, new LockTimeoutError(key, waitTime));
   }
 
   /** The caller aborts. */
   handleEvent(): void {
     const { key, signal } = this.request;
-    this.requests.giveUp(this, abortError(key, signal?.reason));
+    this.line.giveUp(this, abortError(key, signal?.reason));
   }
 }

@@ -1,6 +1,6 @@
 import { LockHolderChangedError, LockProtocolError } from '../../core/errors.js';
 import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
-import { toCommandFailure } from '../redis-client/server-failure.js';
+import type { StoreClient } from '../redis-client/store-client.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 
@@ -22,6 +22,7 @@ type Details = readonly [
 /** What an operator sees of a lock, and ends by force. */
 export class LockInspection {
   constructor(
+    private readonly client: StoreClient,
     private readonly commands: LockCommands,
     private readonly keysOf: (key: string) => LineKeys,
   ) {}
@@ -40,7 +41,7 @@ export class LockInspection {
     if (first === undefined) return false;
     // The grant is named, so that a repeated command does not end the next one too.
     const named = first === 'unreadable' ? undefined : first;
-    const reply = await send(() => this.commands.forceRelease(this.keysOf(key), named));
+    const reply = await this.client.answer(() => this.commands.forceRelease(this.keysOf(key), named));
     return reply.status === 'forced';
   }
 
@@ -63,16 +64,7 @@ export class LockInspection {
   }
 
   private look(key: string, waiters: number): Promise<RawReply> {
-    return send(() => this.commands.inspect(this.keysOf(key), waiters));
-  }
-}
-
-/** @throws the error that a caller sees */
-export async function send<T>(command: () => Promise<T>): Promise<T> {
-  try {
-    return await command();
-  } catch (error) {
-    throw toCommandFailure(error).error;
+    return this.client.answer(() => this.commands.inspect(this.keysOf(key), waiters));
   }
 }
 

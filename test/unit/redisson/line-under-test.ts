@@ -50,21 +50,21 @@ export class LineUnderTest {
 
   /** Answers the oldest command. `repeated`: a copy of it may still run. */
   reply(body: Body<Reply>, repeated = false): readonly Effect[] {
-    const { number, order, at } = this.next();
-    return this.answer(number, body, order, at, repeated);
+    const { id, order, at } = this.next();
+    return this.answer(id, body, order, at, repeated);
   }
 
   /** Answers the oldest command with the reply to a repetition of it, which was sent after all others. */
   replyLate(body: Body<Reply>): readonly Effect[] {
-    return this.answer(this.next().number, body, (this.order += 1), this.time, true);
+    return this.answer(this.next().id, body, (this.order += 1), this.time, true);
   }
 
   fail(effect: 'none' | 'unknown', retriable = true): readonly Effect[] {
     const error = new LockStoreUnavailableError('unreachable', 'gone');
-    const { number } = this.next();
+    const { id } = this.next();
     return this.happens({
       type: 'failed',
-      command: number,
+      id,
       failure: { effect, retriable, retryAfter: 100, error },
     });
   }
@@ -94,7 +94,7 @@ export class LineUnderTest {
   }
 
   private answer(
-    command: number,
+    id: number,
     body: Body<Reply>,
     order: number,
     at: number,
@@ -103,7 +103,7 @@ export class LineUnderTest {
     const sentAt = { monotonic: at, wall: at };
     return this.happens({
       type: 'reply',
-      command,
+      id,
       reply: { ...body, order, sentAt, repeated } as Reply,
     });
   }

@@ -25,8 +25,8 @@ describe('a line of the redisson store', () => {
       expect(only(line.granted(), 'grant')).toEqual([
         {
           type: 'grant',
-          id: 'a',
-          leaseTime: LEASE,
+          request: 'a',
+          grant: 'a',
           since: { monotonic: 1_000, wall: 1_000 },
           left: 0.9 * LEASE,
         },
@@ -92,7 +92,7 @@ describe('a line of the redisson store', () => {
       expect(only(line.reply({ status: 'busy', blocker: 'a' }), 'refuse')).toEqual([
         {
           type: 'refuse',
-          id: 'b',
+          request: 'b',
           refusal: { why: 'busy', blocker: { holder: 'host/1/a', heldFor: 500 } },
         },
       ]);
@@ -109,7 +109,7 @@ describe('a line of the redisson store', () => {
       line.queued({ entered: false });
 
       line.request('b');
-      expect(only(line.fail('none'), 'refuse')).toMatchObject([{ id: 'b', refusal: { why: 'error' } }]);
+      expect(only(line.fail('none'), 'refuse')).toMatchObject([{ request: 'b', refusal: { why: 'error' } }]);
       expect(line.commands).toEqual([]);
     });
   });
@@ -132,7 +132,7 @@ describe('a line of the redisson store', () => {
       line.happens({ type: 'woken', id: 'a' });
       line.granted(LEASE, 2);
       expect(line.commands).toEqual([]);
-      line.happens({ type: 'section ended', id: 'a', leaseTime: LEASE });
+      line.happens({ type: 'section ended', grant: 'a', kept: true });
       line.reply({ status: 'released', woken: 'b' });
       line.granted(LEASE, 0);
       expect(line.commands).toEqual(['acquire c']);
@@ -142,7 +142,7 @@ describe('a line of the redisson store', () => {
   describe('leaving', () => {
     test('an abort refuses at once and leaves the line (M4)', () => {
       waiter();
-      const effects = line.happens({ type: 'cancelled', id: 'a', why: 'abort' });
+      const effects = line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(effects, 'refuse')).toMatchObject([{ refusal: { why: 'abort' } }]);
       expect(only(effects, 'unsubscribe')).toHaveLength(1);
       expect(line.commands).toEqual(['leave a']);
@@ -153,28 +153,28 @@ describe('a line of the redisson store', () => {
 
     test('a wait that is over is refused when the server says who was in the way, or after 100 ms', () => {
       waiter();
-      expect(only(line.happens({ type: 'cancelled', id: 'a', why: 'wait time' }), 'refuse')).toEqual([]);
+      expect(only(line.happens({ type: 'cancelled', request: 'a', why: 'wait time' }), 'refuse')).toEqual([]);
       expect(
         only(line.reply({ status: 'left', woken: undefined, holder: 'java:1', ahead: 2 }), 'refuse'),
       ).toMatchObject([{ refusal: { why: 'wait time', blocker: { holder: 'java:1', ahead: 2 } } }]);
 
       waiter('b');
-      line.happens({ type: 'cancelled', id: 'b', why: 'wait time' });
+      line.happens({ type: 'cancelled', request: 'b', why: 'wait time' });
       expect(only(line.pass(100), 'refuse')).toEqual([
-        { type: 'refuse', id: 'b', refusal: { why: 'wait time', blocker: {} } },
+        { type: 'refuse', request: 'b', refusal: { why: 'wait time', blocker: {} } },
       ]);
     });
 
     test('a grant is not entered after the request was cancelled; the leave that follows gives it back (R10)', () => {
       line.request('a');
-      line.happens({ type: 'cancelled', id: 'a', why: 'abort' });
+      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(line.granted(), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['leave a']);
     });
 
     test('a grant by a command that was repeated after the leave is given back by another leave (R10)', () => {
       line.request('a');
-      line.happens({ type: 'cancelled', id: 'a', why: 'abort' });
+      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(line.replyLate({ status: 'granted', left: LEASE, waiting: 0 }), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['leave a', 'leave a']);
     });
@@ -199,7 +199,7 @@ describe('a line of the redisson store', () => {
     test('who leaves tells the head that was woken, if it is of this client', () => {
       waiter('a');
       waiter('b');
-      line.happens({ type: 'cancelled', id: 'a', why: 'abort' });
+      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
       line.reply({ status: 'left', woken: 'b', holder: undefined, ahead: 0 });
       expect(line.commands).toEqual(['acquire b']);
     });
@@ -211,7 +211,7 @@ describe('a line of the redisson store', () => {
       line.pass(LEASE / 3);
       expect(line.commands).toEqual(['renew a']);
       const [renewed] = only(line.reply({ status: 'renewed' }), 'renew lease');
-      expect(renewed).toMatchObject({ id: 'a', since: { monotonic: line.time }, left: 0.9 * LEASE });
+      expect(renewed).toMatchObject({ grant: 'a', since: { monotonic: line.time }, left: 0.9 * LEASE });
 
       const other = new LineUnderTest();
       other.request('b', { leaseTime: 20_000 });
@@ -226,6 +226,16 @@ describe('a line of the redisson store', () => {
       expect(only(line.fail('unknown'), 'suspect lease')).toHaveLength(1);
       line.pass(100);
       expect(line.commands).toEqual(['renew a']);
+    });
+
+    test('a lease that is not to be renewed any more runs out, also after a renewal under way that failed', () => {
+      holder();
+      line.pass(LEASE / 3);
+      line.happens({ type: 'renewing stopped', grant: 'a' });
+      line.fail('unknown');
+      line.pass(100);
+      expect(line.commands).toEqual([]);
+      expect(line.wakeUpAt).toBe(1_000 + 0.9 * LEASE);
     });
 
     test('a renewal that came too late by the server is repeated at once (R2)', () => {
@@ -245,16 +255,16 @@ describe('a line of the redisson store', () => {
       holder('a', 10_000);
       expect(line.wakeUpAt).toBe(line.time + 9_000);
       expect(only(line.pass(9_000), 'lose lease')).toHaveLength(1);
-      line.happens({ type: 'section ended', id: 'a', leaseTime: 10_000 });
+      line.happens({ type: 'section ended', grant: 'a', kept: true });
       expect(line.commands).toEqual(['release a']);
     });
 
     test('a release is acknowledged by its reply, or need not be waited for any longer after a while', () => {
       holder('a');
-      line.happens({ type: 'section ended', id: 'a', leaseTime: LEASE });
+      line.happens({ type: 'section ended', grant: 'a', kept: true });
       expect(only(line.reply({ status: 'released', woken: undefined }), 'released')).toHaveLength(1);
       holder('b');
-      line.happens({ type: 'section ended', id: 'b', leaseTime: LEASE });
+      line.happens({ type: 'section ended', grant: 'b', kept: true });
       expect(only(line.pass(COMMAND_TIMEOUT), 'released')).toHaveLength(1);
     });
 
@@ -288,7 +298,7 @@ describe('a line of the redisson store', () => {
     holder('a');
     waiter('b');
     const effects = line.happens({ type: 'closing' });
-    expect(only(effects, 'refuse')).toMatchObject([{ id: 'b', refusal: { why: 'closing' } }]);
+    expect(only(effects, 'refuse')).toMatchObject([{ request: 'b', refusal: { why: 'closing' } }]);
     expect(line.commands).toEqual(['leave b', 'release a']);
     line.reply({ status: 'left', woken: undefined, holder: 'a', ahead: 0 });
     expect(only(line.reply({ status: 'released', woken: undefined }), 'closed')).toHaveLength(1);

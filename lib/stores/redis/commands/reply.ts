@@ -1,4 +1,5 @@
 import type { Instant } from '../../../core/clock.js';
+import type { Blocker } from '../../redis-client/line-machine.js';
 
 /** The client's present grant of a lock, as a reply or a message tells it. */
 export interface PresentGrant {
@@ -24,14 +25,6 @@ export interface LockReply {
   /** The lock is free although requests wait: the client has to ask again after `wake`, waiting itself or not (R8). */
   readonly mustRetry: boolean;
   readonly grant: PresentGrant | undefined;
-}
-
-/** Who is in the way, for people. */
-export interface Blocker {
-  /** Label of the holder. */
-  readonly holder?: string;
-  /** Milliseconds. */
-  readonly heldFor?: number;
 }
 
 /** A reply to a command that may have been sent several times. */

@@ -83,7 +83,7 @@ export function endSection(line: Line, token: number, kept: boolean): void {
     line.lapsing = undefined;
     release(line, finishedGrant(lapsing.run, []), token);
   } else {
-    line.effects.push({ type: 'released', token });
+    line.effects.push({ type: 'released', grant: token });
   }
 }
 
@@ -91,7 +91,7 @@ export function endSection(line: Line, token: number, kept: boolean): void {
 export function giveBack(line: Line): void {
   const run = line.run ?? line.confirming;
   if (!run) return;
-  if (run.holder) line.effects.push({ type: 'end lease', token: run.holder.token });
+  if (run.holder) line.effects.push({ type: 'end lease', grant: run.holder.token });
   finish(line, run);
 }
 
@@ -101,8 +101,14 @@ export function handOn(line: Line, run: Run, ended?: number): void {
   if (!holder) return finish(line, run, ended);
   const { request, token } = holder;
   served(line, request);
-  line.effects.push({ type: 'grant', sequence: request.sequence, token, since: run.since, left: run.left });
-  if (ended !== undefined) line.effects.push({ type: 'released', token: ended });
+  line.effects.push({
+    type: 'grant',
+    request: request.sequence,
+    grant: token,
+    since: run.since,
+    left: run.left,
+  });
+  if (ended !== undefined) line.effects.push({ type: 'released', grant: ended });
 }
 
 /**
@@ -176,7 +182,7 @@ function dropLate(line: Line, late: PresentGrant): void {
 }
 
 function lose(line: Line, run: Run, why: string): void {
-  if (run.holder) line.effects.push({ type: 'lose lease', token: run.holder.token, why });
+  if (run.holder) line.effects.push({ type: 'lose lease', grant: run.holder.token, why });
   lost(line, run);
 }
 

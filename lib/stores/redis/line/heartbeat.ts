@@ -44,7 +44,7 @@ export function beatIfDue(line: Line): void {
 /** No reply, or the renewal was written but is not known to be replicated. */
 export function heartbeatFailed(line: Line, run: Run | undefined, pause = RETRY_PAUSE): void {
   line.beating = false;
-  if (run?.holder) line.effects.push({ type: 'suspect lease', token: run.holder.token });
+  if (run?.holder) line.effects.push({ type: 'suspect lease', grant: run.holder.token });
   line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);
 }
 

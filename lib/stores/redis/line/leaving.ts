@@ -12,7 +12,7 @@ export function cancel(line: Line, sequence: number, why: 'wait time' | 'abort')
   line.waiting.delete(sequence);
   leave(line, request);
   if (why === 'abort') {
-    line.effects.push({ type: 'refuse', sequence, refusal: { why } });
+    line.effects.push({ type: 'refuse', request: sequence, refusal: { why } });
   } else {
     request.lastWords = true;
     remind(line, { at: line.now.monotonic + LAST_WORDS, what: 'last words', request });
@@ -38,11 +38,11 @@ export function left(line: Line, request: PlaceRequest, reply: LeaveReply | unde
 export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: LeaveReply): void {
   if (!request.lastWords) return;
   request.lastWords = false;
-  const { blocker = {}, ahead = -1 } = reply ?? {};
+  const { blocker, ahead = -1 } = reply ?? {};
   line.effects.push({
     type: 'refuse',
-    sequence: request.sequence,
-    refusal: { why: 'wait time', blocker, ahead: ahead >= 0 ? ahead : undefined },
+    request: request.sequence,
+    refusal: { why: 'wait time', blocker: { ...blocker, ...(ahead >= 0 && { ahead }) } },
   });
 }
 

@@ -1,4 +1,5 @@
-import type { Effect, LineEvent, Moment } from './events.js';
+import type { Moment } from '../../redis-client/line-machine.js';
+import type { Effect, LineEvent } from './events.js';
 import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } from './grant.js';
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
 import { cancel, leave, refuseWithLastWords } from './leaving.js';
@@ -29,13 +30,13 @@ function apply(line: Line, event: LineEvent): void {
     case 'turn ended':
       return admitNewcomers(line);
     case 'cancelled':
-      return cancel(line, event.sequence, event.why);
+      return cancel(line, event.request, event.why);
     case 'section ended':
-      return endSection(line, event.token, event.kept);
+      return endSection(line, event.grant, event.kept);
     case 'lease lost':
-      return leaseLost(line, event.token);
+      return leaseLost(line, event.grant);
     case 'renewing stopped':
-      return stopRenewing(line, event.token);
+      return stopRenewing(line, event.grant);
     case 'reply': {
       const about = line.underWay.get(event.id);
       line.underWay.delete(event.id);
@@ -102,7 +103,7 @@ function remembered(line: Line, reminder: Reminder): void {
     case 'last words':
       return refuseWithLastWords(line, reminder.request);
     case 'acknowledge':
-      line.effects.push({ type: 'released', token: reminder.token });
+      line.effects.push({ type: 'released', grant: reminder.token });
   }
 }
 

@@ -1,12 +1,6 @@
-import type {
-  AcquireReply,
-  Blocker,
-  HeartbeatReply,
-  JoinReply,
-  LeaveReply,
-  LockReply,
-} from '../commands/reply.js';
-import type { Failure, Replicated, ReplicatedReply, Reply } from './events.js';
+import type { AcquireReply, HeartbeatReply, JoinReply, LeaveReply, LockReply } from '../commands/reply.js';
+import type { Blocker, Failure } from '../../redis-client/line-machine.js';
+import type { Replicated, ReplicatedReply, Reply } from './events.js';
 import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './grant.js';
 import { heartbeatFailed } from './heartbeat.js';
 import { leave, leaveAfterLateCommands, left } from './leaving.js';
@@ -218,5 +212,5 @@ function acknowledged(line: Line, token: number | undefined): void {
   );
   if (index < 0) return;
   line.reminders.splice(index, 1);
-  line.effects.push({ type: 'released', token: token! });
+  line.effects.push({ type: 'released', grant: token! });
 }

@@ -109,7 +109,7 @@ export function acknowledge(
 export function reportPlace(line: Line, waiter: PlaceRequest, ahead: number): void {
   if (waiter.placeReported || waiter.state !== 'waiting') return;
   waiter.placeReported = true;
-  line.effects.push({ type: 'report place', sequence: waiter.sequence, ahead });
+  line.effects.push({ type: 'report place', request: waiter.sequence, ahead });
 }
 
 /** The request holds the lock: it is out of the line. */
@@ -124,7 +124,7 @@ export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void
   if (waiter.state !== 'waiting') return;
   waiter.state = 'refused';
   line.waiting.delete(waiter.sequence);
-  line.effects.push({ type: 'refuse', sequence: waiter.sequence, refusal });
+  line.effects.push({ type: 'refuse', request: waiter.sequence, refusal });
 }
 
 /** All of them are refused, and leave. */

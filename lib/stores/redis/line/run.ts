@@ -102,7 +102,7 @@ export function renew(line: Line, run: Run, since: Instant, left: number): void 
     run.left = usable;
   }
   run.confirmed = true;
-  if (run.holder) line.effects.push({ type: 'renew lease', token: run.holder.token, since, left: usable });
+  if (run.holder) line.effects.push({ type: 'renew lease', grant: run.holder.token, since, left: usable });
 }
 
 /** When a heartbeat should report the holder to Redis (monotonic ms); Infinity: it is reported. */

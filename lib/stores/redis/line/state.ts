@@ -1,7 +1,8 @@
 import type { Instant } from '../../../core/clock.js';
 import type { PresentGrant } from '../commands/reply.js';
 import type { Timing } from '../timing.js';
-import type { Command, Effect, Moment, NewRequest } from './events.js';
+import type { Moment } from '../../redis-client/line-machine.js';
+import type { Command, Effect, NewRequest } from './events.js';
 
 /** One request, with what this client knows of its place. */
 export interface PlaceRequest extends NewRequest {

@@ -31,7 +31,8 @@ export function begin(
   const { since, left } = grant;
   if (elapsed(line, since) >= left) return false;
   line.grants.set(id, grant);
-  line.effects.push({ type: 'grant', id, leaseTime, since, left });
+  line.sections.set(id, leaseTime);
+  line.effects.push({ type: 'grant', request: id, grant: id, since, left });
   // Nothing announces the end of a lease to those behind.
   lookWithin(line, leaseTime);
   return true;
@@ -67,8 +68,10 @@ export function renewalFailed(line: Line, grant: ActiveGrant, retryAfter: number
   grant.renewing = false;
   const { id } = grant;
   if (line.grants.get(id) !== grant) return;
-  grant.nextRenewal = Math.min(grant.nextRenewal, line.now.monotonic + retryAfter);
-  line.effects.push({ type: 'suspect lease', id });
+  if (grant.nextRenewal < Infinity) {
+    grant.nextRenewal = Math.min(grant.nextRenewal, line.now.monotonic + retryAfter);
+  }
+  line.effects.push({ type: 'suspect lease', grant: id });
 }
 
 export function applyRenewal(line: Line, grant: ActiveGrant, reply: RenewReply): void {
@@ -78,10 +81,10 @@ export function applyRenewal(line: Line, grant: ActiveGrant, reply: RenewReply):
   if (reply.status === 'renewed') {
     grant.since = reply.sentAt;
     grant.left = grant.leaseTime - grant.margin;
-    line.effects.push({ type: 'renew lease', id, since: grant.since, left: grant.left });
+    line.effects.push({ type: 'renew lease', grant: id, since: grant.since, left: grant.left });
   } else if (reply.status === 'gone') {
     lose(line, id, 'Redis no longer has this grant (it was released by force, or the data was lost)');
-  } else {
+  } else if (grant.nextRenewal < Infinity) {
     // Too late by the server's clock, which is known better now.
     grant.nextRenewal = line.now.monotonic;
     renewIfDue(line);
@@ -89,9 +92,9 @@ export function applyRenewal(line: Line, grant: ActiveGrant, reply: RenewReply):
 }
 
 /** The lease is not to be renewed any more: it runs out. */
-export function stopRenewing(grant: ActiveGrant): void {
-  grant.renewing = false;
-  grant.nextRenewal = Infinity;
+export function stopRenewing(line: Line, id: string): void {
+  const grant = line.grants.get(id);
+  if (grant) grant.nextRenewal = Infinity;
 }
 
 /** This client took a grant by force. The reply with that grant may still be under way. */
@@ -110,21 +113,24 @@ export function leaseLost(line: Line, id: string): void {
 /** The grant is over although it was not released. */
 function lose(line: Line, id: string, why: string): void {
   if (!line.grants.has(id)) return;
-  line.effects.push({ type: 'lose lease', id, why });
+  line.effects.push({ type: 'lose lease', grant: id, why });
   leaseLost(line, id);
 }
 
 /** A section has ended. A lost grant is given back, too: by the server's clock it may not be over yet. */
-export function endSection(line: Line, id: string, leaseTime: number): void {
+export function endSection(line: Line, id: string): void {
+  const leaseTime = line.sections.get(id);
+  if (leaseTime === undefined) return; // given back before: the client closes
   line.grants.delete(id);
-  line.effects.push({ type: 'end lease', id });
+  line.sections.delete(id);
+  line.effects.push({ type: 'end lease', grant: id });
   send(line, { kind: 'release', id, leaseTime }, { kind: 'release', id });
   remind(line, { at: line.now.monotonic + line.timing.commandTimeout, what: 'acknowledge', id });
 }
 
 /** What was held is given back: the client closes. */
 export function giveBack(line: Line): void {
-  for (const { id, leaseTime } of [...line.grants.values()]) endSection(line, id, leaseTime);
+  for (const id of [...line.grants.keys()]) endSection(line, id);
 }
 
 /** The release was acknowledged; without a reply the end of the lease gives the lock on. */
@@ -136,5 +142,5 @@ export function released(line: Line, id: string, reply: ReleaseReply | undefined
 /** The caller need not wait for its release any longer. */
 export function acknowledge(line: Line, id: string): void {
   line.reminders = line.reminders.filter((reminder) => reminder.what !== 'acknowledge' || reminder.id !== id);
-  line.effects.push({ type: 'released', id });
+  line.effects.push({ type: 'released', grant: id });
 }

@@ -1,5 +1,5 @@
 import type { LeaveReply } from '../commands/reply.js';
-import type { Blocker } from './events.js';
+import type { Blocker } from '../../redis-client/line-machine.js';
 import { remind, send, type Line, type PlaceRequest } from './state.js';
 
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
@@ -31,7 +31,7 @@ export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: L
   const place = reply?.ahead === undefined ? {} : { ahead: reply.ahead };
   line.effects.push({
     type: 'refuse',
-    id: request.id,
+    request: request.id,
     refusal: { why: 'wait time', blocker: { ...blocker(line, reply?.holder), ...place } },
   });
 }

@@ -1,5 +1,6 @@
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
-import type { Effect, Failure, LineEvent, Moment, Reply } from './events.js';
+import type { Failure, Moment } from '../../redis-client/line-machine.js';
+import type { Effect, LineEvent, Reply } from './events.js';
 import * as grants from './grants.js';
 import { leave, left, refuseWithLastWords } from './leaving.js';
 import * as requests from './requests.js';
@@ -27,23 +28,20 @@ function apply(line: Line, event: LineEvent): void {
     case 'requested':
       return requests.request(line, event.request);
     case 'cancelled':
-      return requests.cancel(line, event.id, event.why);
+      return requests.cancel(line, event.request, event.why);
     case 'section ended':
-      return grants.endSection(line, event.id, event.leaseTime);
+      return grants.endSection(line, event.grant);
     case 'lease lost':
-      return grants.leaseLost(line, event.id);
-    case 'renewing stopped': {
-      const about = end(line, event.command);
-      if (about?.kind === 'renew') grants.stopRenewing(about.grant);
-      return;
-    }
+      return grants.leaseLost(line, event.grant);
+    case 'renewing stopped':
+      return grants.stopRenewing(line, event.grant);
     case 'reply': {
-      const about = end(line, event.command);
+      const about = end(line, event.id);
       if (about) answered(line, about, event.reply);
       return;
     }
     case 'failed': {
-      const about = end(line, event.command);
+      const about = end(line, event.id);
       if (about) failed(line, about, event.failure);
       return;
     }
@@ -63,9 +61,9 @@ function apply(line: Line, event: LineEvent): void {
   }
 }
 
-function end(line: Line, command: number): UnderWay | undefined {
-  const about = line.underWay.get(command);
-  line.underWay.delete(command);
+function end(line: Line, id: number): UnderWay | undefined {
+  const about = line.underWay.get(id);
+  line.underWay.delete(id);
   return about;
 }
 

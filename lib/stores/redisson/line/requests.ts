@@ -1,5 +1,6 @@
 import type { AcquireReply } from '../commands/reply.js';
-import type { Failure, NewRequest, Refusal } from './events.js';
+import type { Failure } from '../../redis-client/line-machine.js';
+import type { NewRequest, Refusal } from './events.js';
 import { begin } from './grants.js';
 import { blocker, leave, leaveAfterDuplicates } from './leaving.js';
 import { lookWithin, remind, send, type Line, type PlaceRequest } from './state.js';
@@ -96,7 +97,7 @@ export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void
   if (waiter.state !== 'waiting') return;
   waiter.state = 'refused';
   remove(line, waiter);
-  line.effects.push({ type: 'refuse', id: waiter.id, refusal });
+  line.effects.push({ type: 'refuse', request: waiter.id, refusal });
 }
 
 /** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
@@ -176,7 +177,7 @@ function queued(
   reply: Extract<AcquireReply, { readonly status: 'queued' }>,
 ): void {
   const { id } = waiter;
-  if (!waiter.placed) line.effects.push({ type: 'report place', id, ahead: reply.ahead });
+  if (!waiter.placed) line.effects.push({ type: 'report place', request: id, ahead: reply.ahead });
   else if (reply.entered) lostPlace(line, waiter, reply.order);
   waiter.placed = true;
   if (!waiter.subscribed) {

@@ -1,6 +1,7 @@
 import type { Instant } from '../../../core/clock.js';
 import type { Timing } from '../timing.js';
-import type { Command, Effect, Moment, NewRequest } from './events.js';
+import type { Moment } from '../../redis-client/line-machine.js';
+import type { Command, Effect, NewRequest } from './events.js';
 
 /** One request, with what this client knows of its place. */
 export interface PlaceRequest extends NewRequest {
@@ -69,6 +70,8 @@ export interface Line {
   /** In the order of their places. */
   readonly waiting: Map<string, PlaceRequest>;
   readonly grants: Map<string, ActiveGrant>;
+  /** The lease times of grants whose sections run, lost ones too. */
+  readonly sections: Map<string, number>;
   /** A request that was sent with this command, or a later one, has a confirmed place. */
   checkedOrder: number;
   /** When the first in line asks although nothing was received. */
@@ -76,7 +79,7 @@ export interface Line {
   /** How often in a row the lock was found free, waiting for a head that is not of this client. */
   freeLooks: number;
   readonly underWay: Map<number, UnderWay>;
-  lastNumber: number;
+  lastId: number;
   reminders: Reminder[];
   /** The wake-up time that was asked for last. */
   wakeUpAt: number;
@@ -90,11 +93,12 @@ export function newLine(timing: Timing): Line {
     effects: [],
     waiting: new Map(),
     grants: new Map(),
+    sections: new Map(),
     checkedOrder: 0,
     nextLook: Infinity,
     freeLooks: 0,
     underWay: new Map(),
-    lastNumber: 0,
+    lastId: 0,
     reminders: [],
     wakeUpAt: Infinity,
     closing: false,
@@ -103,9 +107,9 @@ export function newLine(timing: Timing): Line {
 
 /** Sends a command and remembers what its reply is about. */
 export function send(line: Line, command: Command, about: UnderWay): void {
-  const number = (line.lastNumber += 1);
-  line.underWay.set(number, about);
-  line.effects.push({ type: 'send', number, command });
+  const id = (line.lastId += 1);
+  line.underWay.set(id, about);
+  line.effects.push({ type: 'send', id, command });
 }
 
 export function remind(line: Line, reminder: Reminder): void {

@@ -96,7 +96,7 @@ describe('a run', () => {
     expect(line.granted).toEqual([500]);
     line.release(500);
     expect(line.granted).toEqual([500, 501]);
-    expect(line.effectsOf('released')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('released')).toMatchObject([{ grant: 500 }]);
     expect(line.sent).toHaveLength(before);
   });
 
@@ -119,7 +119,7 @@ describe('a run', () => {
 
   test('M7: when it is lost, the members without a turn ask at once with their own tickets', () => {
     line.happens({ type: 'revoked', first: 500 });
-    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
     expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
     expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([11, 12]);
   });
@@ -131,7 +131,7 @@ describe('a run', () => {
   });
 
   test('a lease that is not renewed any more is not handed on', () => {
-    line.happens({ type: 'renewing stopped', token: 500 });
+    line.happens({ type: 'renewing stopped', grant: 500 });
     line.release(500);
     expect(line.granted).toEqual([500]);
     expect(line.last('release').command.grant.unserved).toEqual([2, 3]);
@@ -145,21 +145,21 @@ describe('the lease', () => {
     line.passes(LEASE - MARGIN - 1);
     expect(line.effectsOf('lose lease')).toEqual([]);
     line.passes(1);
-    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
   });
 
   test('R12: the clock that says more counts', () => {
     line.hold(500);
     line.wallAhead = LEASE - MARGIN;
     line.happens({ type: 'look' });
-    expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
   });
 
   test('a lost grant is not given back before its section ends', () => {
     line.hold(500);
     line.happens({ type: 'revoked', first: 500 });
     expect(line.of('release')).toEqual([]);
-    line.happens({ type: 'section ended', token: 500, kept: false });
+    line.happens({ type: 'section ended', grant: 500, kept: false });
     expect(line.last('release').command.grant.first).toBe(500);
   });
 
@@ -167,9 +167,9 @@ describe('the lease', () => {
     line.hold(500);
     line.happens({ type: 'revoked', first: 500 });
     line.passes(LEASE);
-    line.happens({ type: 'section ended', token: 500, kept: false });
+    line.happens({ type: 'section ended', grant: 500, kept: false });
     expect(line.of('release')).toEqual([]);
-    expect(line.effectsOf('released')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('released')).toMatchObject([{ grant: 500 }]);
   });
 
   test('M2: the reply to a renewal touches only the hold whose token was sent with it', () => {
@@ -191,7 +191,7 @@ describe('the lease', () => {
     line.passes(50);
     line.reply(renewal, { status: 'renewed', listeners: 1, grant: [500, 1] });
     expect(line.effectsOf('renew lease')).toMatchObject([
-      { token: 500, since: { monotonic: renewal.at }, left: LEASE - MARGIN },
+      { grant: 500, since: { monotonic: renewal.at }, left: LEASE - MARGIN },
     ]);
   });
 

@@ -34,7 +34,7 @@ test('a failed heartbeat makes the hold uncertain and is tried again', () => {
   line.hold(500);
   line.passes(HEARTBEAT);
   line.fail(line.last('heartbeat'));
-  expect(line.effectsOf('suspect lease')).toEqual([{ type: 'suspect lease', token: 500 }]);
+  expect(line.effectsOf('suspect lease')).toEqual([{ type: 'suspect lease', grant: 500 }]);
   line.passes(100);
   expect(line.of('heartbeat')).toHaveLength(2);
 });
@@ -50,7 +50,7 @@ test('R2: one that came too late by the clock of the server is sent again at onc
 
 test('R8: a client that was told to go on asks again, though it does not wait itself', () => {
   line.queue(10);
-  line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
   line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0, wake: 0, mustRetry: true });
   expect(line.effectsOf('forget')).toEqual([]);
   line.passes(10);
@@ -114,7 +114,7 @@ test('the margin of a short first lease is a tenth of that lease, not of the who
 
 test('a lease that must not be renewed any more is not', () => {
   line.hold(500);
-  line.happens({ type: 'renewing stopped', token: 500 });
+  line.happens({ type: 'renewing stopped', grant: 500 });
   line.passes(HEARTBEAT);
   expect(line.last('heartbeat').command.args.renewal.first).toBe(0);
 });

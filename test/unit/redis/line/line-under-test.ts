@@ -139,7 +139,7 @@ export class LineUnderTest {
   }
 
   release(token: number): Effect[] {
-    return this.happens({ type: 'section ended', token, kept: true });
+    return this.happens({ type: 'section ended', grant: token, kept: true });
   }
 
   /** The last command of these kinds. */
@@ -155,14 +155,12 @@ export class LineUnderTest {
 
   /** The tokens that were granted so far, in order. */
   get granted(): number[] {
-    return this.effectsOf('grant').map(({ token }) => token);
+    return this.effectsOf('grant').map(({ grant }) => grant);
   }
 
   /** Why each request was refused, by sequence. */
   get refused(): Record<number, string> {
-    return Object.fromEntries(
-      this.effectsOf('refuse').map(({ sequence, refusal }) => [sequence, refusal.why]),
-    );
+    return Object.fromEntries(this.effectsOf('refuse').map(({ request, refusal }) => [request, refusal.why]));
   }
 
   effectsOf<T extends Effect['type']>(type: T): Extract<Effect, { type: T }>[] {

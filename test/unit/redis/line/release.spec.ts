@@ -13,14 +13,14 @@ describe('releasing', () => {
     line.release(500);
     expect(line.effectsOf('released')).toEqual([]);
     line.reply(line.last('release'), { status: 'released' });
-    expect(line.effectsOf('released')).toEqual([{ type: 'released', token: 500 }]);
+    expect(line.effectsOf('released')).toEqual([{ type: 'released', grant: 500 }]);
   });
 
   test('but no longer than for the command deadline', () => {
     line.hold(500);
     line.release(500);
     line.passes(COMMAND_TIMEOUT);
-    expect(line.effectsOf('released')).toEqual([{ type: 'released', token: 500 }]);
+    expect(line.effectsOf('released')).toEqual([{ type: 'released', grant: 500 }]);
     line.reply(line.last('release'), { status: 'released' });
     expect(line.effectsOf('released')).toHaveLength(1);
   });

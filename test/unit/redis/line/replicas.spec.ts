@@ -63,7 +63,7 @@ test('if the server knows the grant no more, its requests ask again', () => {
 test('R10: a grant whose requests have all left is released before it is confirmed', () => {
   line.queue(10);
   line.message(500, 1);
-  line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
   line.message(500, 1);
   expect(line.last('release').command.grant.first).toBe(500);
   line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
@@ -88,7 +88,7 @@ test('one that too few replicas have makes the hold uncertain', () => {
   line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
   line.passes(HEARTBEAT);
   line.reply(line.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: SHORT });
-  expect(line.effectsOf('suspect lease')).toEqual([{ type: 'suspect lease', token: 500 }]);
+  expect(line.effectsOf('suspect lease')).toEqual([{ type: 'suspect lease', grant: 500 }]);
 });
 
 test('that the grant is gone counts at once', () => {
@@ -96,5 +96,5 @@ test('that the grant is gone counts at once', () => {
   line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
   line.passes(HEARTBEAT);
   line.written(line.last('heartbeat'), { status: 'gone', listeners: 1 });
-  expect(line.effectsOf('lose lease')).toMatchObject([{ token: 500 }]);
+  expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
 });

@@ -29,7 +29,7 @@ describe('asking for the lock', () => {
   test('a try on a busy lock is refused with the holder', () => {
     line.reply(line.request({ tries: true }), { status: 'busy', blocker: { holder: 'web-1', heldFor: 5 } });
     expect(line.effectsOf('refuse')).toEqual([
-      { type: 'refuse', sequence: 1, refusal: { why: 'busy', blocker: { holder: 'web-1', heldFor: 5 } } },
+      { type: 'refuse', request: 1, refusal: { why: 'busy', blocker: { holder: 'web-1', heldFor: 5 } } },
     ]);
     expect(line.of('leave')).toEqual([]);
   });
@@ -58,8 +58,8 @@ describe('asking for the lock', () => {
     line.happens({ type: 'server', id: 'server-2' });
     line.reply(line.last('acquire'), { status: 'queued', ticket: 11, ahead: 3 });
     expect(line.effectsOf('report place')).toEqual([
-      { type: 'report place', sequence: 1, ahead: 4 },
-      { type: 'report place', sequence: 2, ahead: 5 },
+      { type: 'report place', request: 1, ahead: 4 },
+      { type: 'report place', request: 2, ahead: 5 },
     ]);
   });
 
@@ -124,7 +124,7 @@ describe('unknown outcomes', () => {
 describe('giving up', () => {
   test('M3: giving up is to leave the line; it never ends a grant', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
     expect(line.refused).toEqual({ 1: 'abort' });
     expect(line.last('leave').command.request).toEqual({ sequence: 1, leaseTime: undefined });
     expect(line.of('release')).toEqual([]);
@@ -132,7 +132,7 @@ describe('giving up', () => {
 
   test('M3: a grant in which no member waits any more is released by its token', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: -1, grant: [500, 1] });
     expect(line.granted).toEqual([]);
     expect(line.last('release').command.grant.first).toBe(500);
@@ -140,14 +140,14 @@ describe('giving up', () => {
 
   test('M4: from the sending of leave on the request takes no grant, and the others of its run go on', () => {
     line.queue(10, {}, {});
-    line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
     line.message(500, 1, 2);
-    expect(line.effectsOf('grant')).toMatchObject([{ sequence: 2, token: 501 }]);
+    expect(line.effectsOf('grant')).toMatchObject([{ request: 2, grant: 501 }]);
   });
 
   test('a request that was queued after it left leaves again', () => {
     const sent = line.request();
-    line.happens({ type: 'cancelled', sequence: 1, why: 'abort' });
+    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: -1 });
     line.reply({ ...sent, order: 9 }, { status: 'queued', ticket: 10, ahead: 0, repeated: true });
     expect(line.of('leave')).toHaveLength(2);
@@ -155,16 +155,16 @@ describe('giving up', () => {
 
   test('a caller whose wait time ended is told who was in the way', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', sequence: 1, why: 'wait time' });
+    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
     expect(line.refused).toEqual({});
     line.reply(line.last('leave'), { status: 'left', blocker: { holder: 'web-1', heldFor: 20 }, ahead: 2 });
-    const refusal = { why: 'wait time', blocker: { holder: 'web-1', heldFor: 20 }, ahead: 2 };
-    expect(line.effectsOf('refuse')).toEqual([{ type: 'refuse', sequence: 1, refusal }]);
+    const refusal = { why: 'wait time', blocker: { holder: 'web-1', heldFor: 20, ahead: 2 } };
+    expect(line.effectsOf('refuse')).toEqual([{ type: 'refuse', request: 1, refusal }]);
   });
 
   test('and does not wait for longer than 100 ms for that', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', sequence: 1, why: 'wait time' });
+    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
     line.passes(99);
     expect(line.refused).toEqual({});
     line.passes(1);
@@ -187,7 +187,7 @@ describe('the end of a line', () => {
     line.queue(10);
     line.happens({ type: 'closing' });
     expect(line.refused).toEqual({ 2: 'closing' });
-    expect(line.effectsOf('end lease')).toMatchObject([{ token: 500 }]);
+    expect(line.effectsOf('end lease')).toMatchObject([{ grant: 500 }]);
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0 });
     expect(line.effectsOf('closed')).toEqual([]);
     line.reply(line.last('release'), { status: 'released' });
@@ -196,7 +196,7 @@ describe('the end of a line', () => {
 
   test('closing does not keep a caller waiting for who was in the way', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', sequence: 1, why: 'wait time' });
+    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
     line.happens({ type: 'closing' });
     expect(line.refused).toEqual({ 1: 'wait time' });
   });

@@ -1,0 +1,205 @@
+import { now } from '../../core/clock.js';
+import { LockTimeoutError, abortError } from '../../core/errors.js';
+import { Lease } from '../../core/lease.js';
+import type { Grant, LockRequest } from '../../core/lock-store.js';
+import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
+import type { CommonEffect, CommonEvent, LineTypes, Moment } from './line-machine.js';
+import { PendingRequest } from './pending-request.js';
+import { toCommandFailure } from './server-failure.js';
+
+/** What all lines of one client share. */
+export interface LineContext {
+  /** Counts the commands that the client has sent. */
+  readonly commands: { readonly lastOrder: number };
+  readonly watchdog: Watchdog;
+}
+
+/** The state of a grant for its holder, until it is released. */
+interface Held {
+  readonly lease: Lease;
+  /** Set when its holder waits for the release. */
+  released?: () => void;
+}
+
+/**
+ * Passes events to the state machine of one lock and executes the effects that the machine returns: sends commands, settles
+ * requests, keeps leases and the wake-up time. Nothing else touches the machine.
+ *
+ * What is particular to a protocol is in its own driver, which extends this one.
+ */
+export abstract class LineDriver<T extends LineTypes> implements Watched {
+  watchEntry: WatchEntry | undefined;
+  private readonly calls = new Map<T['request'], PendingRequest<T['request']>>();
+  private readonly held = new Map<T['grant'], Held>();
+  /** Events that happened while another was handled. */
+  private readonly events: (CommonEvent<T> | T['event'])[] = [];
+  private handling = false;
+  private closed: (() => void) | undefined;
+
+  constructor(
+    private readonly shared: LineContext,
+    /** The line is idle: neither a request nor a grant nor a command is left. */
+    private readonly forget: () => void,
+  ) {}
+
+  /** Has the machine handle an event, and executes each of its effects. */
+  protected abstract handle(event: CommonEvent<T> | T['event'], moment: Moment): void;
+  /** @throws CommandFailure when it got no usable reply */
+  protected abstract reply(command: T['command'], id: number): Promise<T['reply']>;
+  protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
+  /** What a caller is rejected with. */
+  protected abstract errorOf(refusal: T['refusal'], call: PendingRequest<T['request']>): unknown;
+  /** How Redis names the request. */
+  protected abstract memberOf(request: T['request']): string;
+  /** The fencing token, where the protocol has them. */
+  protected abstract tokenOf(grant: T['grant']): number | undefined;
+
+  acquire(request: LockRequest, name: T['request']): Promise<Grant> {
+    const { key, signal } = request;
+    if (signal?.aborted) return Promise.reject(abortError(key, signal.reason));
+    const call = new PendingRequest(request, name, this.shared.watchdog, this);
+    this.calls.set(name, call);
+    this.happens({ type: 'requested', request: this.newRequest(request, name) });
+    call.limitWait();
+    return call.promise;
+  }
+
+  /** The wait time of a call is over, its caller aborts, or the callback of its caller fails. */
+  giveUp(call: PendingRequest<T['request']>, error: unknown): void {
+    call.cancellation = error;
+    const why = error instanceof LockTimeoutError ? 'wait time' : 'abort';
+    this.happens({ type: 'cancelled', request: call.name, why });
+  }
+
+  /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
+  release(grant: T['grant']): Promise<void> {
+    const held = this.held.get(grant);
+    // The lease may have run out by the clocks just now; `end` finds that.
+    const kept = held?.lease.end() === true;
+    if (!held) return Promise.resolve();
+    return new Promise((resolve) => {
+      held.released = resolve;
+      this.happens({ type: 'section ended', grant, kept });
+    });
+  }
+
+  /** Refuses all requests, gives back what is held, and resolves when the server knows. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.closed = resolve;
+      this.happens({ type: 'closing' });
+    });
+  }
+
+  onDue(): void {
+    this.happens({ type: 'due' });
+  }
+
+  happens(event: CommonEvent<T> | T['event']): void {
+    this.events.push(event);
+    if (this.handling) return;
+    this.handling = true;
+    try {
+      for (let next = this.events.shift(); next; next = this.events.shift()) {
+        const { monotonic, wall } = now();
+        this.handle(next, { monotonic, wall, order: this.shared.commands.lastOrder });
+      }
+    } finally {
+      this.handling = false;
+    }
+  }
+
+  protected execute(effect: CommonEffect<T>): void {
+    const { watchdog } = this.shared;
+    switch (effect.type) {
+      case 'send':
+        return this.send(effect.id, effect.command);
+      case 'grant':
+        return this.grant(effect);
+      case 'refuse':
+        return this.refuse(effect.request, effect.refusal);
+      case 'report place':
+        return this.reportPlace(effect.request, effect.ahead);
+      case 'renew lease':
+        return this.held.get(effect.grant)?.lease.renew(effect.since, effect.left);
+      case 'suspect lease':
+        return this.held.get(effect.grant)?.lease.suspect();
+      case 'lose lease':
+        return this.held.get(effect.grant)?.lease.lose(effect.why);
+      case 'end lease':
+        return void this.held.get(effect.grant)?.lease.end();
+      case 'released':
+        this.held.get(effect.grant)?.released?.();
+        this.held.delete(effect.grant);
+        return;
+      case 'wake up':
+        if (effect.at === Infinity) watchdog.cancel(this);
+        else watchdog.schedule(this, effect.at);
+        return;
+      case 'forget':
+        return this.forget();
+      case 'closed':
+        watchdog.cancel(this);
+        this.closed?.();
+    }
+  }
+
+  /** The call of a request that still waits. */
+  protected callOf(request: T['request']): PendingRequest<T['request']> | undefined {
+    return this.calls.get(request);
+  }
+
+  private send(id: number, command: T['command']): void {
+    this.reply(command, id).then(
+      (reply) => this.happens({ type: 'reply', id, reply }),
+      (error: unknown) => this.happens({ type: 'failed', id, failure: toCommandFailure(error) }),
+    );
+  }
+
+  private grant({ request, grant, since, left }: Extract<CommonEffect<T>, { readonly type: 'grant' }>): void {
+    const call = this.calls.get(request);
+    if (!call) return;
+    this.calls.delete(request);
+    const { key } = call.request;
+    const lease = new Lease(key, since, left);
+    lease.onLost(() => this.happens({ type: 'lease lost', grant }));
+    lease.onRenewingStopped(() => this.happens({ type: 'renewing stopped', grant }));
+    this.held.set(grant, { lease });
+    call.grant(new LineGrant(key, this.tokenOf(grant), lease, call.waited, () => this.release(grant)));
+  }
+
+  private refuse(request: T['request'], refusal: T['refusal']): void {
+    const call = this.calls.get(request);
+    if (!call) return;
+    this.calls.delete(request);
+    call.fail(this.errorOf(refusal, call));
+  }
+
+  private reportPlace(request: T['request'], ahead: number): void {
+    const call = this.calls.get(request);
+    try {
+      call?.request.onQueued?.(ahead, this.memberOf(request));
+    } catch (error) {
+      // Nothing may throw into the line; a caller whose callback fails leaves it.
+      if (call) this.giveUp(call, error);
+    }
+  }
+}
+
+/** A grant as its holder uses it. */
+class LineGrant implements Grant {
+  private ended: Promise<void> | undefined;
+
+  constructor(
+    readonly key: string,
+    /** Fencing token. */
+    readonly token: number | undefined,
+    readonly lease: Lease,
+    readonly waited: number,
+    private readonly end: () => Promise<void>,
+  ) {}
+
+  release(): Promise<void> {
+    return (this.ended ??= this.end());
+  }
+}

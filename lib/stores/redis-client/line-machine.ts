@@ -1,0 +1,98 @@
+import type { Instant } from '../../core/clock.js';
+import type { FairLockError } from '../../core/errors.js';
+
+/** The types in which the machines of two protocols differ. */
+export interface LineTypes {
+  /** Names a request, and a grant, among those of one line. */
+  readonly request: string | number;
+  readonly grant: string | number;
+  readonly newRequest: object;
+  /** What is sent to Redis, and what it answers. */
+  readonly command: object;
+  readonly reply: object;
+  readonly refusal: object;
+  /** What happens only in this protocol. */
+  readonly event: object;
+}
+
+/** When an event happens. */
+export interface Moment extends Instant {
+  /** How many commands this client has sent by then: a reply to one of these is older than what happens after (M6). */
+  readonly order: number;
+}
+
+/** Why a command got no usable reply. */
+export interface Failure {
+  /** Whether it, or an earlier copy of it, may have taken effect (R13). */
+  readonly effect: 'none' | 'unknown';
+  readonly retriable: boolean;
+  /** Milliseconds after which it should be repeated; Infinity: when there is a connection again. */
+  readonly retryAfter: number;
+  readonly error: FairLockError;
+}
+
+/** What happens to every line. */
+export type CommonEvent<T extends LineTypes> =
+  | { readonly type: 'requested'; readonly request: T['newRequest'] }
+  /** The wait time is over, or the caller aborts. */
+  | { readonly type: 'cancelled'; readonly request: T['request']; readonly why: 'wait time' | 'abort' }
+  /** A holder releases. `kept`: it had not lost the lock before. */
+  | { readonly type: 'section ended'; readonly grant: T['grant']; readonly kept: boolean }
+  /** A holder looked at its lease and found it over, by the local clocks (R12). */
+  | { readonly type: 'lease lost'; readonly grant: T['grant'] }
+  /** The lease is not to be renewed any more. */
+  | { readonly type: 'renewing stopped'; readonly grant: T['grant'] }
+  /** A command was answered, or failed for good. */
+  | { readonly type: 'reply'; readonly id: number; readonly reply: T['reply'] }
+  | { readonly type: 'failed'; readonly id: number; readonly failure: Failure }
+  /** Something may have been missed. */
+  | { readonly type: 'look' }
+  /** The wake-up time is reached. */
+  | { readonly type: 'due' }
+  | { readonly type: 'closing' };
+
+/** What is to be done about it. */
+export type CommonEffect<T extends LineTypes> =
+  | { readonly type: 'send'; readonly id: number; readonly command: T['command'] }
+  /** The request holds the lock; `left` counts from `since`, safety margin taken off. */
+  | {
+      readonly type: 'grant';
+      readonly request: T['request'];
+      readonly grant: T['grant'];
+      readonly since: Instant;
+      readonly left: number;
+    }
+  | { readonly type: 'refuse'; readonly request: T['request']; readonly refusal: T['refusal'] }
+  /** How many will be served before the request. */
+  | { readonly type: 'report place'; readonly request: T['request']; readonly ahead: number }
+  | {
+      readonly type: 'renew lease';
+      readonly grant: T['grant'];
+      readonly since: Instant;
+      readonly left: number;
+    }
+  | { readonly type: 'suspect lease' | 'end lease'; readonly grant: T['grant'] }
+  | { readonly type: 'lose lease'; readonly grant: T['grant']; readonly why: string }
+  /** What the end of that section gave back is given back, or need not be waited for any longer. */
+  | { readonly type: 'released'; readonly grant: T['grant'] }
+  /** When to send the event `due` (monotonic ms); Infinity: never. */
+  | { readonly type: 'wake up'; readonly at: number }
+  /** Neither a request nor a grant nor a command is left. */
+  | { readonly type: 'forget' }
+  /** After `closing`: everything is given back. */
+  | { readonly type: 'closed' };
+
+/** Who is in the way, for people. */
+export interface Blocker {
+  /** Label of the holder. */
+  readonly holder?: string;
+  /** Milliseconds. */
+  readonly heldFor?: number;
+  readonly ahead?: number;
+}
+
+/** Why a request does not get the lock, in every protocol. */
+export type CommonRefusal =
+  | { readonly why: 'wait time' | 'busy'; readonly blocker: Blocker }
+  | { readonly why: 'full' | 'abort' | 'closing' }
+  | { readonly why: 'error'; readonly error: FairLockError };

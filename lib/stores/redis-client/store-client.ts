@@ -1,0 +1,132 @@
+import { hostname } from 'node:os';
+import type { StoreHealth } from '../../core/lock-store.js';
+import { Watchdog } from '../../core/watchdog.js';
+import { CommandConnection } from './command-connection.js';
+import type { Lines } from './lines.js';
+import { RedisPeers } from './redis-peers.js';
+import type { RedisConnection } from './redis-source.js';
+import { Retry } from './retry.js';
+import { toCommandFailure } from './server-failure.js';
+import { ServerClocks } from './server-clocks.js';
+import { reportOnServer, type RequiredCommands } from './start-up-check.js';
+import { storeHealth } from './store-health.js';
+import { Subscriber, type SubscriberClient } from './subscriber.js';
+
+interface StoreClientOptions {
+  readonly commands: RedisConnection;
+  readonly subscriptions: SubscriberClient;
+  readonly clientId: string;
+  /** What the name of every client's channel begins with. */
+  readonly channels: string;
+  /** Milliseconds within which a command must be answered. */
+  readonly commandTimeout: number;
+  /** The clock of a server was set by at least so many ms. */
+  readonly onClockStep: (step: number) => void;
+  readonly onWarning: (message: string) => void;
+}
+
+/** A connection that only one of the stores has. */
+interface FurtherConnection {
+  connect(): void;
+  close(limit: number): Promise<void>;
+}
+
+/** One client of Redis: its connections, and what each store does with them. */
+export class StoreClient {
+  readonly connection: CommandConnection;
+  readonly subscriber: Subscriber;
+  readonly retry: Retry;
+  readonly clocks: ServerClocks;
+  readonly watchdog = new Watchdog();
+  readonly peers: RedisPeers;
+  /** host/pid */
+  readonly where: string;
+  /** Connected and closed with the others. */
+  further: FurtherConnection | undefined;
+  private connecting = false;
+  private closed: Promise<void> | undefined;
+
+  constructor(private readonly options: StoreClientOptions) {
+    const { commands, subscriptions, clientId, channels, commandTimeout, onClockStep } = options;
+    const host = hostname().replace(/\s/g, '_');
+    this.where = `${host}/${process.pid}`;
+    this.clocks = new ServerClocks(onClockStep);
+    this.connection = new CommandConnection(commands, commandTimeout);
+    this.connection.onServerTime = (address, ...time) => this.clocks.of(address).observe(...time);
+    // Another server may answer next, with another clock.
+    this.connection.onClosed = (address) => this.clocks.forget(address);
+    this.subscriber = new Subscriber(subscriptions);
+    void this.subscriber.add(channels + clientId);
+    this.retry = new Retry(this.connection);
+    const self = { clientId, host, pid: process.pid };
+    this.peers = new RedisPeers(self, channels, this.connection, this.retry, commandTimeout);
+  }
+
+  /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
+  connect(): void {
+    if (this.connecting) return;
+    this.connecting = true;
+    this.connection.connect();
+    this.subscriber.connect();
+    this.further?.connect();
+  }
+
+  /**
+   * Connects and warns of what an operator should know of the server. Never rejects.
+   *
+   * @param settled what else to wait for; it must not reject
+   */
+  async start(required: RequiredCommands, settled?: () => Promise<unknown>): Promise<void> {
+    const { connection, subscriber, retry } = this;
+    const { commandTimeout, onWarning } = this.options;
+    this.connect();
+    await Promise.all([
+      connection.whenReady(commandTimeout),
+      subscriber.settled(commandTimeout),
+      settled && retry.atMost(settled(), commandTimeout),
+    ]);
+    await reportOnServer(connection, subscriber, required, retry, commandTimeout, onWarning);
+  }
+
+  /** No lock may be asked for any more. */
+  get closing(): boolean {
+    return this.closed !== undefined;
+  }
+
+  /**
+   * Sends a command that no request in line waits for.
+   *
+   * @throws the error that a caller sees
+   */
+  async answer<T>(command: () => Promise<T>): Promise<T> {
+    this.connect();
+    try {
+      return await command();
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+  }
+
+  health(): Promise<StoreHealth> {
+    this.connect();
+    return storeHealth(this.connection, this.subscriber, this.options.commandTimeout);
+  }
+
+  /** Gives back what the lines hold, and closes the connections. */
+  close(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
+    return (this.closed ??= this.closeAll(lines));
+  }
+
+  private async closeAll(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
+    const { commandTimeout } = this.options;
+    await this.retry.atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
+    this.retry.close();
+    this.watchdog.stop();
+    lines.clear();
+    await Promise.all([
+      this.connection.close(commandTimeout),
+      this.subscriber.close(commandTimeout),
+      this.further?.close(commandTimeout),
+    ]);
+  }
+}

@@ -1,0 +1,157 @@
+import type { LockRequest } from '../../core/lock-store.js';
+import { holderLabel } from '../redis-client/holder-label.js';
+import { LineDriver } from '../redis-client/line-driver.js';
+import type { Moment } from '../redis-client/line-machine.js';
+import type { PendingRequest } from '../redis-client/pending-request.js';
+import { refusalError } from '../redis-client/refusal-error.js';
+import type { ClientContext } from './client-context.js';
+import type { HeartbeatArgs } from './commands/arguments.js';
+import type { LineKeys } from './commands/lock-commands.js';
+import type { HeartbeatReply } from './commands/reply.js';
+import type {
+  Command,
+  Effect,
+  LineEvent,
+  NativeTypes,
+  NewRequest,
+  Refusal,
+  ReplicatedReply,
+  Reply,
+} from './line/events.js';
+import { handle } from './line/line.js';
+import { newLine, type Line } from './line/state.js';
+import type { Replication, ScriptRunner } from './replication.js';
+import { leaseTooShort } from './store-options.js';
+
+/** Drives the line of one lock (line/line.ts): sends its commands by their typed calls. */
+export class NativeLine extends LineDriver<NativeTypes> {
+  private readonly line: Line;
+
+  constructor(
+    readonly keys: LineKeys,
+    private readonly context: ClientContext,
+    /** Which server process keeps the lock, as far as it is known. */
+    server: string | undefined,
+    forget: () => void,
+  ) {
+    super(context, forget);
+    const { timing, replication, subscriber } = context;
+    this.line = newLine({ timing, replicated: replication !== undefined }, server, subscriber.upSince);
+  }
+
+  protected handle(event: LineEvent, moment: Moment): void {
+    for (const effect of handle(this.line, event, moment)) this.execute(effect);
+  }
+
+  protected override execute(effect: Effect): void {
+    if (effect.type === 'await turn') process.nextTick(endTurn, this);
+    else super.execute(effect);
+  }
+
+  protected newRequest(request: LockRequest, sequence: number): NewRequest {
+    const { leaseTime, maxQueue, waitTime, label } = request;
+    return {
+      sequence,
+      leaseTime,
+      tries: waitTime === 0,
+      maxQueue,
+      label: holderLabel(this.context.where, label),
+    };
+  }
+
+  protected errorOf(refusal: Refusal, call: PendingRequest<number>): unknown {
+    const { key, leaseTime = 0 } = call.request;
+    if (refusal.why === 'lease too short') return leaseTooShort(key, leaseTime, refusal.missed);
+    if (refusal.why === 'not replicated') return this.replication.failureOf(key, refusal.replicated);
+    return refusalError(refusal, call);
+  }
+
+  protected memberOf(sequence: number): string {
+    return `${this.context.commands.clientId}:${sequence}`;
+  }
+
+  protected tokenOf(token: number): number {
+    return token;
+  }
+
+  protected reply(command: Command, id: number): Promise<Reply> {
+    const { subscriber, timing } = this.context;
+    // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9). A try must not
+    // wait for anything.
+    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.args.tries);
+    if (enters && !subscriber.up) {
+      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command, id));
+    }
+    return this.replyNow(command, id);
+  }
+
+  private replyNow(command: Command, id: number): Promise<Reply> {
+    const { keys } = this;
+    const { commands } = this.context;
+    switch (command.kind) {
+      case 'acquire':
+        return commands.acquire(keys, command.args, command.deadline);
+      case 'join':
+        return commands.join(keys, command.first, command.count, command.deadline);
+      case 'release':
+        return commands.release(keys, command.grant, command.markAlive);
+      case 'leave':
+        return commands.leave(keys, command.request, command.markAlive);
+      case 'heartbeat':
+        return this.heartbeat(command.args, command.replicate, id);
+      case 'confirm':
+        return this.confirm(command.args, id);
+    }
+  }
+
+  private get replication(): Replication {
+    const { replication } = this.context;
+    if (!replication) throw new Error('the line asked for replicas, which this client does not use');
+    return replication;
+  }
+
+  private async heartbeat(
+    args: Omit<HeartbeatArgs, 'ping'>,
+    replicate: boolean,
+    id: number,
+  ): Promise<ReplicatedReply> {
+    const { commands, subscriptionCheck } = this.context;
+    const ping = subscriptionCheck.wantsPing();
+    const send = async (via?: ScriptRunner): Promise<HeartbeatReply> => {
+      const reply = await commands.heartbeat(this.keys, { ...args, ping }, via);
+      if (reply.status !== 'expired') {
+        subscriptionCheck.answered(reply.sentAt.monotonic, ping, reply.listeners);
+      }
+      return reply;
+    };
+    if (!replicate) return send();
+    // Once: a heartbeat that failed is followed by the next.
+    return this.confirmed(send, performance.now(), id);
+  }
+
+  /** Repeated until it was answered and WAIT, too, or time is up. */
+  private async confirm(args: Omit<HeartbeatArgs, 'ping'>, id: number): Promise<ReplicatedReply> {
+    const deadline = performance.now() + this.replication.grantTimeout;
+    const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
+      this.context.commands.heartbeat(this.keys, { ...args, ping: false }, via);
+    for (;;) {
+      const reply = await this.confirmed(send, deadline, id);
+      // The server's clock was set: now it is known (R2).
+      if (reply.status !== 'expired' || performance.now() >= deadline) return reply;
+    }
+  }
+
+  private async confirmed(
+    send: (via: ScriptRunner) => Promise<HeartbeatReply>,
+    deadline: number,
+    id: number,
+  ): Promise<ReplicatedReply> {
+    const written = (reply: HeartbeatReply): void => this.happens({ type: 'written', id, reply });
+    const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);
+    return { ...answer, replicated };
+  }
+}
+
+function endTurn(driver: NativeLine): void {
+  driver.happens({ type: 'turn ended' });
+}

@@ -1,0 +1,132 @@
+import { happened } from '../../core/diagnostics.js';
+import { LockStoreUnavailableError } from '../../core/errors.js';
+import type { LockRequest } from '../../core/lock-store.js';
+import { quote } from '../../core/text.js';
+import { holderLabel } from '../redis-client/holder-label.js';
+import { LineDriver } from '../redis-client/line-driver.js';
+import type { Moment } from '../redis-client/line-machine.js';
+import type { PendingRequest } from '../redis-client/pending-request.js';
+import { refusalError } from '../redis-client/refusal-error.js';
+import type { ClientContext } from './client-context.js';
+import type { LineKeys } from './line-keys.js';
+import type { Command, Effect, LineEvent, NewRequest, RedissonTypes, Refusal, Reply } from './line/events.js';
+import { describe } from './line/leaving.js';
+import { handle } from './line/line.js';
+import { newLine, type Line } from './line/state.js';
+
+/** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */
+const LONGEST = 2 ** 40;
+
+/** Drives the line of one lock (line/line.ts): sends its commands by their typed calls and keeps its subscriptions. */
+export class RedissonLine extends LineDriver<RedissonTypes> {
+  private readonly line: Line;
+
+  constructor(
+    private readonly key: string,
+    private readonly keys: LineKeys,
+    private readonly context: ClientContext,
+    forget: () => void,
+  ) {
+    super(context, forget);
+    this.line = newLine(context.timing);
+  }
+
+  /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
+  describe(id: string): { readonly who: string; readonly since: number } | undefined {
+    return describe(this.line, id);
+  }
+
+  protected handle(event: LineEvent, moment: Moment): void {
+    for (const effect of handle(this.line, event, moment)) this.execute(effect);
+  }
+
+  protected override execute(effect: Effect): void {
+    const { wakeUps } = this.context;
+    switch (effect.type) {
+      case 'subscribe': {
+        const { id } = effect;
+        void wakeUps.add(this.channelOf(id)).then(() => this.happens({ type: 'subscribed', id }));
+        return;
+      }
+      case 'unsubscribe':
+        return wakeUps.remove(this.channelOf(effect.id));
+      case 'warn of lost place':
+        return this.warnOfLostPlace(effect.id);
+      default:
+        return super.execute(effect);
+    }
+  }
+
+  protected newRequest(request: LockRequest, id: string): NewRequest {
+    const { waitTime, leaseTime, maxQueue } = request;
+    const { lease, waitTimeout } = this.context.timing;
+    const tries = waitTime === 0;
+    return {
+      id,
+      wait: tries || waitTime === Infinity ? waitTimeout : whole(waitTime),
+      leaseTime: whole(leaseTime ?? lease),
+      renewed: leaseTime === undefined,
+      tries,
+      maxQueue,
+      who: holderLabel(this.context.where, request.label),
+    };
+  }
+
+  protected errorOf(refusal: Refusal, call: PendingRequest<string>): unknown {
+    if (refusal.why !== 'lease too short') return refusalError(refusal, call);
+    return new LockStoreUnavailableError(
+      'timeout',
+      `The lock ${quote(this.key)} was granted, but the answer took longer than its lease of ${refusal.leaseTime} ms, ` +
+        'so it was given back. Raise leaseTime, or leave it out: then the lease is renewed.',
+    );
+  }
+
+  protected memberOf(id: string): string {
+    return id;
+  }
+
+  /** Redisson has no fencing tokens. */
+  protected tokenOf(): undefined {
+    return undefined;
+  }
+
+  protected reply(command: Command): Promise<Reply> {
+    const { commands } = this.context;
+    switch (command.kind) {
+      case 'acquire':
+        return commands.acquire(this.keys, command.args, command.deadline);
+      case 'leave':
+        return commands.leave(this.keys, command);
+      case 'release':
+        return commands.release(this.keys, command.id, command.leaseTime);
+      case 'renew':
+        return commands.renew(this.keys, command.id, command.leaseTime);
+    }
+  }
+
+  private warnOfLostPlace(id: string): void {
+    happened({ type: 'passed-over', key: this.key });
+    const call = this.callOf(id);
+    if (!call) return;
+    const advice =
+      call.request.waitTime === Infinity
+        ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
+        : 'longer wait times make this rarer. ';
+    this.context.onWarning(
+      `A request for the lock ${quote(this.key)} (${this.describe(id)?.who ?? id}) lost its place after ` +
+        `${Math.round(call.waited)} ms and stands at the end of the line now. Either its deadline in Redis had passed, by which ` +
+        'Redisson recognizes a dead waiter, or Redis lost the line. If it was the deadline: ' +
+        `${advice}Where Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
+        'docs/redisson.md explains the deadlines.',
+    );
+  }
+
+  private channelOf(id: string): string {
+    return `${this.keys.channel}:${id}`;
+  }
+}
+
+/** Redisson counts whole milliseconds. */
+function whole(ms: number): number {
+  return Math.min(Math.max(1, Math.ceil(ms)), LONGEST);
+}
