@@ -19,7 +19,7 @@ export interface BoardViewer {
   end(): void;
 }
 
-/** Asks for the locks once a second for all open pages together, and not at all while none is open. */
+/** Looks at the locks once a second for all open pages together, and not at all while none is open. */
 export class BoardFeed implements OnModuleDestroy {
   private readonly viewers = new Set<BoardViewer>();
   private history: { at: number; waiting: number; longestWait: number }[] = [];

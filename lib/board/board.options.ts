@@ -52,7 +52,7 @@ export function checkBoardOptions(options: FairLockBoardOptions): void {
   if (guards.length === 0 && unguarded !== true) {
     throw new LockConfigurationError(
       'FairLockBoardModule has no guards, so every client of the application could read the keys of all locks. Give it ' +
-        'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or say unguarded: true where a global guard ' +
+        'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true where a global guard ' +
         'or the network keeps strangers out.',
     );
   }

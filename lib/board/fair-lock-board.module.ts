@@ -7,11 +7,11 @@ import { type LockSource } from './lock-source.js';
 import { checkBoardOptions, type FairLockBoardOptions } from './board.options.js';
 
 /**
- * A page that shows the locks of all processes while it is open: who holds, who waits and since when, the line of one
- * lock, the processes, and which sections wait for each other.
+ * A page that shows the locks of all processes while it is open: holders, waiters and since when, the line of one lock,
+ * the processes, and which sections wait for each other.
  *
  * The page, its files and its data are one controller, so the guards, the global prefix and the middleware of the
- * application apply to them. While no browser shows the page, the board asks Redis nothing.
+ * application apply to them. While no browser shows the page, the board sends Redis nothing.
  *
  * @example
  * FairLockBoardModule.forRoot({ path: 'admin/locks', guards: [AdminGuard] })

@@ -6,7 +6,7 @@ import { type LockHolder, type LockSnapshot } from '../core/lock-store.js';
 const MOST_WAITERS = 500;
 
 /**
- * One lock as a picture of its line. Redis knows the order, the lease and which clients are heard from; the processes know
+ * One lock as a picture of its line. Redis knows the order, the lease and which clients give a sign of life; the processes know
  * what a waiter holds meanwhile, and traces.
  */
 export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {

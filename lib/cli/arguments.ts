@@ -59,10 +59,9 @@ export function readArguments(args: readonly string[]): Arguments {
     throw new UsageError(
       `${JSON.stringify(surplus)} is one argument too many. A key with spaces needs quotes.`,
     );
-  if (command === 'force-release' && values.token === undefined)
-    throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
   const { store } = values;
   if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
+  if (command === 'force-release') checkForceRelease(store, values.token);
   return {
     ...values,
     command,
@@ -74,6 +73,17 @@ export function readArguments(args: readonly string[]): Arguments {
     count: values.count === undefined ? Infinity : whole('count', values.count),
     token: values.token === undefined ? 0 : whole('token', values.token),
   };
+}
+
+/** A lock is taken from one holder only, which the token names: another may hold it by now. */
+function checkForceRelease(store: Arguments['store'], token: string | undefined): void {
+  if (store === 'redisson')
+    throw new UsageError(
+      'force-release works with --store redis only: a lock of Redisson has no fencing token that names the holder. ' +
+        'locks.forceRelease(key), in a program, takes the lock from any holder.',
+    );
+  if (token === undefined)
+    throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
 }
 
 function parse(args: readonly string[]) {
@@ -95,5 +105,7 @@ function commandOf(name: string | undefined): CommandName | 'help' {
 function whole(option: string, text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new UsageError(`--${option} must be a whole number from 1; it is ${JSON.stringify(text)}.`);
+  throw new UsageError(
+    `--${option} must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}; it is ${JSON.stringify(text)}.`,
+  );
 }

@@ -3,13 +3,13 @@ import { type ExitStatus } from './exit-status.js';
 import { type Locks } from './locks.js';
 
 /** What a command works with. */
-export interface Stage {
+export interface CommandContext {
   readonly locks: Locks;
   readonly args: Arguments;
   /** One piece of text on stdout. */
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
   /** Aborts when the user ends the command. */
   readonly signal: AbortSignal;
 }
 
-export type Command = (stage: Stage) => Promise<ExitStatus>;
+export type Command = (context: CommandContext) => Promise<ExitStatus>;

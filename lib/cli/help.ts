@@ -4,14 +4,14 @@ USAGE
   npx nestjs-fair-lock <command> [options]
 
 COMMANDS
-  ls                        All locks, the longest wait first: who holds, how many wait, for how long.
+  ls                        All locks, the longest wait first: holder, how many wait, for how long.
   inspect KEY               One lock: its holder, what is left of the lease, and its line in order.
   graph                     Sections that hold a lock while they wait for another one, and cycles of them.
   watch                     What ls shows, again and again; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
-                            line. The holder is told, but may go on for a moment: only the token keeps its
-                            late writes out.
+                            line. The holder learns of it, but may go on for a moment: only the token keeps
+                            its late writes out. Not for --store redisson, which has no tokens.
   doctor                    Checks Redis as an application does at its start (rights, version, memory policy,
                             clock), and looks for silent processes, locks of dead processes and cycles.
 
@@ -38,8 +38,8 @@ EXIT STATUS
   3  The lock is free, or another holds it by now; nothing was done.
   4  Redis cannot be reached, or refused a command.
 
-The processes are asked over Redis and answer for themselves, so nothing is shown of a process that is stopped;
-it is named as silent. While no command runs, none of this costs anything.
+Each process reports its own holds and waits over Redis, so a process that is stopped reports nothing; it is
+listed as silent. While no command runs, none of this costs anything.
 
 EXAMPLES
   npx nestjs-fair-lock ls

@@ -5,6 +5,7 @@ import { type LockStore } from '../core/lock-store.js';
 import { createStore } from '../nest/fair-lock.store-factory.js';
 import { resolveOptions } from '../nest/fair-lock.option-resolution.js';
 import { type Arguments } from './arguments.js';
+import { UsageError } from './exit-status.js';
 
 /** The locks of all processes, as the commands see them. This process has none itself. */
 export class Locks {
@@ -52,6 +53,10 @@ export class Locks {
 }
 
 function clusterAt(address: string): Cluster {
+  if (address.startsWith('/'))
+    throw new UsageError(
+      '--cluster needs the redis:// or rediss:// URL of a node: a Cluster has no Unix socket.',
+    );
   const { hostname, port, username, password, protocol } = new URL(address);
   return new Cluster([{ host: hostname, port: Number(port || 6_379) }], {
     lazyConnect: true,

@@ -28,8 +28,8 @@ const COMMANDS: Record<CommandName, Command> = {
   doctor,
 };
 
-const say = (text: string) => void process.stdout.write(`${text}\n`);
-const complain = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
+const print = (text: string) => void process.stdout.write(`${text}\n`);
+const printError = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
 const ended = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
 // `head` has read enough.
@@ -41,7 +41,7 @@ async function run(argv: readonly string[]): Promise<ExitStatus> {
   try {
     const args = readArguments(argv);
     if (args.command === 'help') process.stdout.write(HELP);
-    else if (args.command === 'version') say(VERSION);
+    else if (args.command === 'version') print(VERSION);
     else return await withLocks(args, COMMANDS[args.command]);
     return EXIT.done;
   } catch (error) {
@@ -53,20 +53,25 @@ async function withLocks(args: Arguments, command: Command): Promise<ExitStatus>
   const locks = new Locks(args);
   try {
     await locks.start();
-    const status = await command({ locks, args, say, signal: ended.signal });
-    if (args.command !== 'doctor') locks.warnings.forEach(complain);
+    const status = await command({ locks, args, print, signal: ended.signal });
+    if (args.command !== 'doctor') locks.warnings.forEach(printError);
     return status;
   } catch (error) {
-    throw error instanceof LockStoreUnavailableError ? new Error(unavailable(error, locks)) : error;
+    throw error instanceof LockStoreUnavailableError ? new Error(unavailable(error, locks, args)) : error;
   } finally {
     await locks.close();
   }
 }
 
-/** What was seen while connecting says more than that there is no connection. */
-function unavailable({ details, failure }: LockStoreUnavailableError, { warnings }: Locks): string {
+/** What was seen while connecting gives the reason why there is no connection. */
+function unavailable(
+  { details, failure }: LockStoreUnavailableError,
+  { warnings }: Locks,
+  { cluster }: Arguments,
+): string {
   const seen = failure === 'unreachable' ? warnings[0]?.split('. ')[0] : undefined;
-  return `${seen ?? details.split('. ')[0]}. Nothing was done. Check --redis (or REDIS_URL).`;
+  const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
+  return `${seen ?? details.split('. ')[0]}. Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
 }
 
 /** One sentence, never a stack: what it means is in it. */
@@ -76,10 +81,10 @@ function explain(error: unknown): ExitStatus {
     error instanceof LockConfigurationError ||
     error instanceof LockKeyError
   ) {
-    complain(error instanceof FairLockError ? error.details : error.message);
-    complain('--help lists commands and options.');
+    printError(error instanceof FairLockError ? error.details : error.message);
+    printError('--help lists commands and options.');
     return EXIT.usage;
   }
-  complain(error instanceof FairLockError ? error.details : (error as Error).message);
+  printError(error instanceof FairLockError ? error.details : (error as Error).message);
   return EXIT.unavailable;
 }

@@ -33,10 +33,10 @@ export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
 };
 
 /**
- * The other side of the locks of an application under test: holds them, waits for those who want them, takes them away.
+ * The other side of the locks of an application under test: holds them, waits for calls that want them, takes them away.
  *
- * A helper fails (AssertionError) where what it is about does not happen, such as a call that asks for no lock. It waits
- * 2 seconds of real time for it, also under fake timers; `{ within }` says otherwise.
+ * A helper fails (AssertionError) where what it is about does not happen, such as a call that requests no lock. It waits
+ * 2 seconds of real time for it, also under fake timers; `{ within }` changes that.
  *
  * @example
  * await using held = await locks.hold('order:42');
@@ -70,7 +70,7 @@ export class FairLockProbe {
     if (locked) return locked.keys(instance, args);
     const place = `${instance.constructor.name}.${String(method)}`;
     throw new LockConfigurationError(
-      `${place} is not decorated with @FairLocked, so a call of it takes no lock. Decorate it, or ask for the method that is ` +
+      `${place} is not decorated with @FairLocked, so a call of it takes no lock. Decorate it, or pass the method that is ` +
         'decorated: an override in a subclass needs a decorator of its own, and a mock has none.',
     );
   }
@@ -115,7 +115,7 @@ export class FairLockProbe {
   }
 
   /**
-   * Takes the lock from its holder, who learns that it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in
+   * Takes the lock from its holder, which learns that it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in
    * line is served.
    *
    * @throws AssertionError if the lock is not held
@@ -130,7 +130,7 @@ export class FairLockProbe {
    * Runs `call`, in which the next request for `key` is refused with `error`: `new LockTimeoutError(key, 5_000)`,
    * `new LockStoreUnavailableError('unreachable', '…')`, or any other. Resolves or rejects as the call does.
    *
-   * @throws AssertionError if the call ends without asking for `key`
+   * @throws AssertionError if the call ends without requesting `key`
    *
    * @example
    * const busy = new LockTimeoutError('order:42', 5_000);
@@ -142,7 +142,7 @@ export class FairLockProbe {
       return await call();
     } finally {
       if (withdraw())
-        fail(`The call ended without asking for the lock ${quote(key)}, so nothing could fail.`);
+        fail(`The call ended without requesting the lock ${quote(key)}, so nothing could fail.`);
     }
   }
 

@@ -5,7 +5,7 @@ import { type FairLockModuleOptions } from '../nest/fair-lock.options.js';
 import { DEFAULT_NAME, getStoreFactoryToken } from '../nest/fair-lock.tokens.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
-/** The options of `FairLockModule.forRoot`, without those that say where the locks are kept. */
+/** The options of `FairLockModule.forRoot`, without those that choose where the locks are kept. */
 export type FairLockTestingOptions = Omit<FairLockModuleOptions, 'store' | 'redis'> &
   FairLockRegistrationOptions;
 

@@ -6,7 +6,7 @@ interface Waiting {
   readonly label: string;
 }
 
-/** A store that notes who asks for what, and refuses a request on demand. Everything else is done by `store`. */
+/** A store that notes every request, and refuses a request on demand. Everything else is done by `store`. */
 export class ProbedStore implements LockStore {
   readonly kind: string;
   readonly fencing: boolean;
@@ -109,8 +109,8 @@ export class ProbedStore implements LockStore {
   }
 }
 
-/** The same request, which also tells when it is put in line. */
-function onceQueued(request: LockRequest, tell: () => void): LockRequest {
+/** The same request, which also reports when it is put in line. */
+function onceQueued(request: LockRequest, onQueued: () => void): LockRequest {
   const { key, waitTime, leaseTime, maxQueue, label, signal } = request;
   return {
     key,
@@ -120,7 +120,7 @@ function onceQueued(request: LockRequest, tell: () => void): LockRequest {
     ...(leaseTime !== undefined && { leaseTime }),
     ...(signal && { signal }),
     onQueued: (ahead) => {
-      tell();
+      onQueued();
       request.onQueued?.(ahead);
     },
   };

@@ -13,7 +13,7 @@ export class FakeLocks implements LockSource {
   overview: LockOverview = { locks: [], processes: [], cycles: [], silent: [], problems: [] };
   /** Thrown by every question while it is set. */
   failure: Error | undefined;
-  /** How many times the processes were asked. */
+  /** How many queries there were. */
   queries = 0;
   readonly forced: { key: string; token: number }[] = [];
   private readonly snapshots = new Map<string, LockSnapshot>();
@@ -37,8 +37,8 @@ export class FakeLocks implements LockSource {
     return true;
   }
 
-  /** What Redis says of `key`, where that is more than what the processes say. */
-  redisSays(snapshot: LockSnapshot): void {
+  /** What Redis has of `key`, where that is more than what the processes report. */
+  redisHas(snapshot: LockSnapshot): void {
     this.snapshots.set(snapshot.key, snapshot);
   }
 

@@ -96,7 +96,7 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
     stream.close();
   });
 
-  test('asks for the locks only while a page is open', async () => {
+  test('looks at the locks only while a page is open', async () => {
     board = await boardApp({ platform });
     const { locks, url } = board;
     const one = open(`${url}/locks/events`);
@@ -121,7 +121,7 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
     await within(stream.closed, SOON, 'the stream to end');
   });
 
-  test('tells a page what went wrong while Redis is away', async () => {
+  test('shows a page what went wrong while Redis is away', async () => {
     board = await boardApp({ platform });
     board.locks.failure = new Error('Redis did not answer.');
     const stream = open(`${board.url}/locks/events`);
@@ -150,7 +150,7 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       expect(locks.forced).toEqual([{ key: 'order:1', token: 2 }]);
     });
 
-    test('not while it is read-only, which it is unless told otherwise', async () => {
+    test('not while it is read-only, which is the default', async () => {
       const locks = await start();
       expect(await force({ key: 'order:1', token: 2 })).toBe(403);
       expect(locks.forced).toEqual([]);
@@ -199,34 +199,34 @@ class Wrapper implements NestInterceptor {
   }
 }
 
-interface Ask {
+interface Sent {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
 }
 
-async function get(url: string, { method = 'GET', headers, body }: Ask = {}) {
-  const asked = request(url, { method, headers, agent: false }).end(body);
+async function get(url: string, { method = 'GET', headers, body }: Sent = {}) {
+  const sent = request(url, { method, headers, agent: false }).end(body);
   const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) =>
-    asked.on('response', resolve).on('error', reject),
+    sent.on('response', resolve).on('error', reject),
   );
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
-async function statusOf(url: string, how?: Ask): Promise<number | undefined> {
+async function statusOf(url: string, how?: Sent): Promise<number | undefined> {
   return (await get(url, how)).status;
 }
 
 /** A stream of events, as far as it was read. */
 function open(url: string) {
-  const asked = request(url, { agent: false }).end();
+  const sent = request(url, { agent: false }).end();
   const stream = {
     text: '',
-    closed: new Promise<void>((resolve) => asked.on('close', () => resolve())),
-    close: () => void asked.destroy(),
+    closed: new Promise<void>((resolve) => sent.on('close', () => resolve())),
+    close: () => void sent.destroy(),
   };
-  asked.on('error', () => undefined);
-  asked.on('response', (response) => {
+  sent.on('error', () => undefined);
+  sent.on('response', (response) => {
     response.on('error', () => undefined);
     response.setEncoding('utf8').on('data', (chunk: string) => (stream.text += chunk));
   });

@@ -37,7 +37,7 @@ interface Opening {
   readonly configure?: (app: INestApplication) => void | Promise<void>;
 }
 
-/** A page that shows the shop, or what `overview` says, and has heard of it. */
+/** A page that shows the shop, or `overview`, and has received it. */
 async function openBoard({
   at = '#/',
   overview = shopLocks(),
@@ -85,16 +85,16 @@ test('shows one lock as its line: the lease of the holder, then the waiters in t
   expect(waiters[1]).toMatch(/^2\s+web-5:4005\s+AccountsService\.close\s+holds stock:lamp\s+2\.1 s/);
 });
 
-test('shows waiters whose process is not heard from, and the holder that only Redis knows', async () => {
+test('shows waiters whose process gives no sign of life, and the holder that only Redis knows', async () => {
   await openBoard();
-  board.locks.redisSays({
+  board.locks.redisHas({
     key: 'dead',
     holder: { who: 'web-9/77/Job.run', token: 3, heldFor: 9_000, leaseLeft: 4_000 },
     waiters: [{ who: 'web-8/78', waitingFor: 8_000, live: false }],
     queueLength: 4_000,
   });
   await page.goto(`${board.url}/locks#/lock/dead`);
-  await page.getByText('not heard from, passed over').waitFor();
+  await page.getByText('no sign of life, passed over').waitFor();
   expect(await page.locator('.card.holder').innerText()).toMatch(/web-9:77\s+Job\.run/);
   expect(await page.locator('.line').innerText()).toContain('and 3,999 more behind them');
 });
@@ -192,7 +192,7 @@ describe('taking a lock from its holder', () => {
     expect(board.locks.forced).toEqual([{ key: 'order:4711', token: 91 }]);
   });
 
-  test('says so if another has the lock by now', async () => {
+  test('shows that another has the lock by now', async () => {
     await openBoard({ at, options });
     await page.getByRole('button', { name: 'Force release …' }).click();
     board.locks.overview.locks[0]!.holder!.token = 92;
@@ -214,7 +214,7 @@ test('connects again by itself when the server was restarted', async () => {
   await page.getByText('The connection is lost.').waitFor({ state: 'detached' });
 });
 
-test('says that the user is signed out when the guards no longer let it in', async () => {
+test('shows that the user is signed out when the guards no longer let it in', async () => {
   let user = 'admin';
   class Session extends CookieGuard {
     override canActivate(): boolean {

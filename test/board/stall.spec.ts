@@ -34,7 +34,7 @@ test(`shows 1,000 locks with 10,000 waiters, and never stalls for ${STALL} ms`, 
 async function showMany(): Promise<void> {
   board = await boardApp();
   board.locks.overview = manyLocks(1_000, 10_000);
-  board.locks.redisSays(longLine('order:0', 10_000));
+  board.locks.redisHas(longLine('order:0', 10_000));
   page = await browser.newPage();
   await page.goto(`${board.url}/locks`);
   await page.locator('.rows li').nth(999).waitFor({ state: 'attached' });
@@ -49,7 +49,7 @@ async function showMany(): Promise<void> {
   await overviews(2);
 }
 
-/** Resolves when the processes were asked so many times more. */
+/** Resolves when the page was sent so many overviews more. */
 async function overviews(more: number): Promise<void> {
   const enough = board.locks.queries + more;
   await eventually(() => board.locks.queries >= enough, 10_000, 'an overview');

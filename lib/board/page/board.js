@@ -33,7 +33,7 @@ const actions = {
   forceRelease: (holder) => confirmForceRelease(base, state.key, holder),
 };
 
-const open = connect(base, hear);
+const open = connect(base, onEvent);
 addEventListener('hashchange', () => {
   route();
   main.focus({ preventScroll: true });
@@ -67,7 +67,7 @@ function decode(text) {
   }
 }
 
-function hear(event, data) {
+function onEvent(event, data) {
   if (event === 'overview') {
     state.overview = data;
     state.trouble = undefined;
@@ -116,7 +116,7 @@ function draw() {
   const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
   const content = overview
     ? views[view](state, actions)
-    : h('p', { class: 'empty' }, 'Asking the processes …');
+    : h('p', { class: 'empty' }, 'Waiting for the answers of the processes …');
   render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
 }
 
@@ -148,8 +148,7 @@ function alerts() {
     { key: 'alerts', role: 'alert' },
     connection === 'refused' &&
       alert('bad', 'The server no longer lets this page in. Reload it to sign in again.'),
-    connection === 'lost' &&
-      alert('warn', 'The connection is lost. What you see is the last that was heard.'),
+    connection === 'lost' && alert('warn', 'The connection is lost. What you see is the last that arrived.'),
     trouble !== undefined && alert('bad', trouble),
     overview?.cycles.length > 0 &&
       view !== 'graph' &&

@@ -4,10 +4,10 @@ const RETRY = 1_000;
 
 /**
  * @param base what leads from the page to its files
- * @param hear called with the name of an event and its data; `open`, `lost` and `refused` are of the connection
+ * @param onEvent called with the name of an event and its data; `open`, `lost` and `refused` are of the connection
  * @returns a function that opens the stream for one key, or for none
  */
-export function connect(base, hear) {
+export function connect(base, onEvent) {
   let source;
   let timer;
   let refused = false;
@@ -21,26 +21,26 @@ export function connect(base, hear) {
     source = mine;
     mine.onopen = () => {
       refused = false;
-      hear('open');
+      onEvent('open');
     };
     for (const event of ['history', 'overview', 'line', 'trouble'])
-      mine.addEventListener(event, ({ data }) => mine === source && hear(event, JSON.parse(data)));
+      mine.addEventListener(event, ({ data }) => mine === source && onEvent(event, JSON.parse(data)));
     mine.onerror = () => {
       if (mine !== source) return;
-      if (!refused) hear('lost');
+      if (!refused) onEvent('lost');
       // It tries again by itself after a broken connection, but not after an answer that is no stream.
       if (mine.readyState === EventSource.CLOSED) timer = setTimeout(() => again(key), RETRY);
     };
   }
 
-  /** An EventSource does not tell why it was refused. */
+  /** An EventSource does not give the reason of a refusal. */
   async function again(key) {
     const status = await fetch(`${base}board.css`, { cache: 'no-store' }).then(
       (response) => response.status,
       () => undefined,
     );
     refused = status === 401 || status === 403;
-    if (refused) hear('refused');
+    if (refused) onEvent('refused');
     open(key);
   }
 

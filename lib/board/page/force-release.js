@@ -22,7 +22,7 @@ export function confirmForceRelease(base, key, holder) {
         h(
           'p',
           null,
-          'The holder is told that the lock is lost, but may go on for a moment. The next in line is served at once: two sections may run at the same time, and only the fencing token keeps late writes out.',
+          'The holder gets the news that the lock is lost, but may go on for a moment. The next in line is served at once: two sections may run at the same time, and only the fencing token keeps late writes out.',
         ),
         h('label', { for: 'token' }, `Type the fencing token ${token} to confirm`),
         h('input', { id: 'token', inputmode: 'numeric', autocomplete: 'off', required: true }),

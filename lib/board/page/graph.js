@@ -1,6 +1,6 @@
-/** Which sections wait while they hold: an arrow from the lock that is held to the lock that is waited for. */
+/** The sections that wait while they hold: an arrow from the lock that is held to the lock that is waited for. */
 import { h } from './dom.js';
-import { count, duration, lockLink, person, processName } from './text.js';
+import { count, duration, lockLink, clientName, processName } from './text.js';
 
 const WIDTH = 190;
 const HEIGHT = 54;
@@ -14,7 +14,7 @@ export function graphView({ overview: { edges, cycles, locks } }) {
     cycles.flatMap(({ steps }) => steps.map(({ holds, waitsFor }) => pair(holds, waitsFor))),
   );
   return [
-    h('div', { class: 'tools' }, h('h1', null, 'Who waits for whom')),
+    h('div', { class: 'tools' }, h('h1', null, 'Sections that hold and wait')),
     edges.length === 0
       ? h('p', { class: 'empty' }, 'No section that holds a lock waits for another one.')
       : [
@@ -50,7 +50,7 @@ function cycleText({ steps }) {
         h(
           'li',
           null,
-          person(step),
+          clientName(step),
           ' holds ',
           lockLink(step.holds, { class: 'chip' }),
           ' and waits for ',

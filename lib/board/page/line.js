@@ -1,13 +1,13 @@
 /** One lock as a picture of its line: the holder and what is left of its lease, then the waiters in their order. */
 import { h } from './dom.js';
 import { badge } from './locks.js';
-import { count, dot, duration, lockLink, number, person, processName } from './text.js';
+import { count, dot, duration, lockLink, number, clientName, processName } from './text.js';
 
 const SPAN = 5 * 60_000;
 /** The holders that this page has seen, of one lock. */
 let seen = { key: undefined, holds: [], longestLease: 0 };
 
-/** Notes who held the lock, for its time line. */
+/** Notes the holder of the lock, for its time line. */
 export function rememberHolder({ key, holder }) {
   if (seen.key !== key) seen = { key, holds: [], longestLease: 0 };
   if (!holder) return;
@@ -24,7 +24,9 @@ export function lineView({ key, line, readOnly, overview }, actions) {
   return [
     h('p', { class: 'back' }, h('a', { href: '#/' }, '← All locks')),
     h('h1', { class: 'key' }, key),
-    line ? picture(line, overview, readOnly, actions) : h('p', { class: 'empty' }, 'Asking Redis …'),
+    line
+      ? picture(line, overview, readOnly, actions)
+      : h('p', { class: 'empty' }, 'Waiting for the answer of Redis …'),
   ];
 }
 
@@ -58,9 +60,9 @@ function holderCard(holder, readOnly, actions) {
     { class: `card holder ${state}` },
     h(
       'div',
-      { class: 'who' },
+      { class: 'about' },
       h('h2', null, 'Holder'),
-      h('p', null, person(holder), badge(state)),
+      h('p', null, clientName(holder), badge(state)),
       h(
         'dl',
         null,
@@ -102,9 +104,9 @@ function place(waiter, index, longest) {
     h('span', { class: 'number', 'aria-hidden': 'true' }, index + 1),
     h(
       'span',
-      { class: 'who' },
-      person(waiter),
-      !live && h('span', { class: 'badge warn' }, 'not heard from, passed over'),
+      { class: 'about' },
+      clientName(waiter),
+      !live && h('span', { class: 'badge warn' }, 'no sign of life, passed over'),
       inside.length > 0 &&
         h(
           'span',
@@ -121,7 +123,7 @@ function place(waiter, index, longest) {
   );
 }
 
-/** Who held the lock during the last minutes, as far as this page was open or the holders tell. */
+/** The holders of the last minutes, as far as this page was open or a hold that it shows lasted. */
 function timeLine() {
   const now = Date.now();
   const holds = seen.holds.filter(({ end }) => end > now - SPAN);

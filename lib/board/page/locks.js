@@ -1,6 +1,6 @@
 /** All locks, the longest wait first. */
 import { h } from './dom.js';
-import { count, duration, lockLink, number, person, processName } from './text.js';
+import { count, duration, lockLink, number, clientName, processName } from './text.js';
 
 const MOST_PIPS = 10;
 /** Rows that are drawn whole before the browser reports which are near. */
@@ -81,7 +81,7 @@ function row({ key, holder, waiting, longestWait, orphan }, longest) {
       h(
         'span',
         { class: 'holder' },
-        holder && [person(holder), badge(orphan ? 'gone' : holder.answers ? holder.state : 'silent')],
+        holder && [clientName(holder), badge(orphan ? 'gone' : holder.answers ? holder.state : 'silent')],
       ),
       h('span', { class: 'time held' }, holder ? duration(holder.heldFor) : ''),
       h(

@@ -41,11 +41,11 @@ export function dot(process) {
   return h('span', { class: `dot hue${((hash ^ (hash >>> 15)) >>> 3) & (HUES - 1)}`, 'aria-hidden': 'true' });
 }
 
-/** Who it is: dot, process, label. */
-export function person(process) {
+/** A process and what it does there: dot, name, label. */
+export function clientName(process) {
   return h(
     'span',
-    { class: 'person' },
+    { class: 'client' },
     dot(process),
     h('span', { class: 'process' }, processName(process)),
     process.label && h('span', { class: 'label' }, process.label),

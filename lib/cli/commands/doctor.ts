@@ -5,21 +5,26 @@ import { EXIT } from '../exit-status.js';
 import { count } from '../text.js';
 import { remarks } from './ls.js';
 
-export const doctor: Command = async ({ locks, args, say }) => {
+export const doctor: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.store === 'redis');
   const found = [...locks.warnings, ...orphans(overview), ...remarks(overview)];
   const { processes } = overview;
-  if (args.json) say(JSON.stringify({ processes: processes.length, found }));
+  if (args.json) print(JSON.stringify({ processes: processes.length, found }));
   else {
-    say(
-      `Redis answers, and so ${processes.length === 1 ? 'does' : 'do'} ${count(processes.length, 'process', 'processes')}.`,
-    );
-    say(
+    print(processesText(overview));
+    print(
       found.length === 0 ? 'Nothing wrong was found.' : found.map((one) => `- ${printable(one)}`).join('\n'),
     );
   }
   return found.length === 0 ? EXIT.done : EXIT.trouble;
 };
+
+function processesText({ processes: { length }, silent }: LockOverview): string {
+  if (length + silent.length === 0)
+    return 'Redis answers. No process uses these locks now; --prefix and --store choose which locks.';
+  const verb = length === 1 ? 'does' : 'do';
+  return `Redis answers, and so ${verb} ${count(length, 'process', 'processes')}.`;
+}
 
 function orphans({ locks }: LockOverview): string[] {
   return locks

@@ -3,10 +3,10 @@ import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
 import { clientText, count, table, time } from '../text.js';
 
-export const graph: Command = async ({ locks, args, say }) => {
+export const graph: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args);
   const { cycles } = overview;
-  say(args.json ? JSON.stringify({ waits: nestedWaits(overview), cycles }) : graphText(overview));
+  print(args.json ? JSON.stringify({ waits: nestedWaits(overview), cycles }) : graphText(overview));
   return cycles.length > 0 ? EXIT.trouble : EXIT.done;
 };
 

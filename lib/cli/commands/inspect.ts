@@ -5,15 +5,15 @@ import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
 import { clientText, table, time } from '../text.js';
 
-export const inspect: Command = async ({ locks, args: { key, json }, say }) => {
+export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);
   const free = !snapshot.holder && snapshot.queueLength === 0;
-  if (json) say(JSON.stringify(snapshot));
+  if (json) print(JSON.stringify(snapshot));
   else if (free)
-    say(
+    print(
       `The lock ${quote(key)} is free: it is not held, and no call waits for it. Is the key right? ls lists all.`,
     );
-  else say(snapshotText(snapshot));
+  else print(snapshotText(snapshot));
   return free ? EXIT.notHeld : EXIT.done;
 };
 
@@ -22,7 +22,7 @@ function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): stri
     String(index + 1),
     clientText(parseClientName(who)),
     time(waitingFor),
-    live ? '' : 'not heard from, passed over',
+    live ? '' : 'no sign of life, passed over',
   ]);
   const more = queueLength - waiters.length;
   return [

@@ -3,9 +3,9 @@ import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
 import { clientText, count, table, time } from '../text.js';
 
-export const ls: Command = async ({ locks, args, say }) => {
+export const ls: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.orphans);
-  say(args.json ? JSON.stringify(overview) : overviewText(overview));
+  print(args.json ? JSON.stringify(overview) : overviewText(overview));
   return EXIT.done;
 };
 

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../core/text.js';
-import { type Command, type Stage } from '../command.js';
+import { type Command, type CommandContext } from '../command.js';
 import { EXIT } from '../exit-status.js';
 import { overviewText } from './ls.js';
 
 const CLEAR = '\x1b[H\x1b[J';
 
-export const watch: Command = async (stage) => {
-  const { args, signal, say } = stage;
+export const watch: Command = async (context) => {
+  const { args, signal, print } = context;
   for (let look = 1; !signal.aborted; look++) {
-    const text = await lookOnce(stage);
+    const text = await lookOnce(context);
     if (signal.aborted) break;
-    say(process.stdout.isTTY && !args.json ? CLEAR + text : text);
+    print(process.stdout.isTTY && !args.json ? CLEAR + text : text);
     if (look >= args.count) break;
     await sleep(args.interval, undefined, { signal }).catch(() => undefined);
   }
@@ -19,7 +19,7 @@ export const watch: Command = async (stage) => {
 };
 
 /** A Redis that goes away is shown and waited for: it is what one watches for. */
-async function lookOnce({ locks, args }: Stage): Promise<string> {
+async function lookOnce({ locks, args }: CommandContext): Promise<string> {
   try {
     const overview = await locks.query(args, args.orphans);
     if (args.json) return JSON.stringify(overview);

@@ -149,7 +149,7 @@ export function describeProbe(timers: FakeTimers): void {
     it('fails where the call does not ask for the lock, and leaves nothing behind', async () => {
       const busy = new LockTimeoutError('order:42', 0);
       await expect(locks.failNext('order:42', busy, () => orders.look('42'))).rejects.toThrow(
-        'The call ended without asking for the lock "order:42"',
+        'The call ended without requesting the lock "order:42"',
       );
       await expect(locks.failNext('order:42', busy, () => careless.pay('42'))).rejects.toThrow(
         'without asking',
