@@ -140,6 +140,11 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return this.send('time', []);
   }
 
+  /** CLIENT, which ioredis sends before a connection is ready, too. Any answer will do for those that ask. */
+  client(): Promise<unknown> {
+    return new Promise((resolve) => this.link?.command('time', [], resolve));
+  }
+
   async subscribe(...channels: string[]): Promise<unknown> {
     const reply = await this.send('subscribe', channels);
     for (const channel of channels) this.channels.add(channel);
