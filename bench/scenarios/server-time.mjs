@@ -29,7 +29,7 @@ export default {
   name: 'server-time',
   title: 'Server time of a cycle on a free lock',
   how:
-    'usec: CONFIG RESETSTAT, cycles one at a time on one key, then INFO commandstats: the time of the commands that the ' +
+    'usec: INFO commandstats before and after cycles one at a time on one key: the time of the commands that the ' +
     'client sends, by cycle (what scripts call is inside). cpuUs: used_cpu_user + used_cpu_sys of the server (parsing and ' +
     `sockets included) while ${CPU_ASKERS} askers lock and release a new name each time for 3 × ${LONGEST_TTL} ms, and until all that is left ` +
     'behind has expired, less what an idle server uses in that time.',

@@ -2,17 +2,29 @@ import { Redis } from 'ioredis';
 
 /** What our scripts are called with, and what they answer. */
 const KEYS = (key) => [`barelock:{${key}}`, `barelock:{${key}}:queue`, `barelock:{${key}}:clients`];
-const ME = '0123456789abcdef0123456789abcdef:123456';
-const TERMS = '10000 70000 0123456789abcdef0123456789abcdef01234567 123456 bench/12345 10000 250 64 2000';
-const ACQUIRE = [ME, '1795296005965', '30000 bench/12345', '90000', `1795296005965160 - 0 wait -1 ${TERMS}`];
-const RELEASE = [ME, '1795296005965160', '2000', `- idle ${TERMS}`];
-const ANSWERS = ["return 'GRANTED 1795296005965160'", "return 'RELEASED 1795296005965160 -1'"];
+const CLIENT = '0123456789abcdef0123456789abcdef';
+const INFO = [
+  CLIENT,
+  '0123456789abcdef0123456789abcdef01234567',
+  123456,
+  'bench/12345',
+  10000,
+  30000,
+  2000,
+  '',
+];
+const ACQUIRE = [...INFO, 1795296005965, 123456, '', 'bench/12345/label', 1795296005965160];
+const RELEASE = [...INFO, 1795296005965160, 123456];
+const ANSWERS = [
+  "return 'GRANTED 1795296005965160 30000 123456 1795296005965160 30000'",
+  "return 'RELEASED 1795296005965160'",
+];
 
 /** The time, which makes the token; what is there; what shall be there; and that it ends. */
 const FOUR_CALLS = `
 redis.call('TIME')
-redis.call('HGET', KEYS[1], 'grant')
-redis.call('HSET', KEYS[1], 'grant', ARGV[1] .. ARGV[2] .. ARGV[3])
+redis.call('HGET', KEYS[1], 'state')
+redis.call('HSET', KEYS[1], 'state', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], '2000')
 `;
 
