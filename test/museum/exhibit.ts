@@ -50,7 +50,6 @@ export const inLine = (from: string, to: string): Mutation => inInclude('line', 
 export const inLiveness = (from: string, to: string): Mutation => inInclude('liveness', from, to);
 export const inClients = (from: string, to: string): Mutation => inInclude('clients', from, to);
 export const inChanges = (from: string, to: string): Mutation => inInclude('changes', from, to);
-export const inHandoff = (from: string, to: string): Mutation => inInclude('handoff', from, to);
 
 export const simulation = (...only: FaultKind[]): BySimulation => ({
   by: 'simulation',

@@ -94,7 +94,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'delayed release frees the lock of another client (Redisson 4871; Kleppmann)',
     what: 'a release names its client instead of its grant',
-    mutations: [inScript('release', 'holder == client and token == ARGV[9] and', 'holder == client and')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[9]\n', 'holder == client\n')],
     proof: simulation('duplicate', 'cut'),
   },
   {
@@ -210,7 +210,11 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a lease is over only when an answer says so',
     // Both the holder's look at its lease and that of its line.
     mutations: [
-      { file: 'core/lease.ts', from: 'if (this.remaining() <= 0) {', to: 'if (false) {' },
+      {
+        file: 'core/lease.ts',
+        from: 'if (this.active && this.remaining() <= 0) this',
+        to: 'if (false) this',
+      },
       inStore('line/grant.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
     ],
     proof: test('integration/watchdog.spec.ts', 'lets a lease run out that cannot be renewed'),
@@ -235,6 +239,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inChanges('token = lastToken < micros and stamp or', 'token ='),
       inScript('acquire', "if (state == 'free' or not state) and", 'if false and'),
+      inScript('release', "if mine and back == '' and", 'if false and'),
     ],
     proof: simulation('flush'),
   },

@@ -1,7 +1,6 @@
 import {
   inChanges,
   inClients,
-  inHandoff,
   inLine,
   inLiveness,
   inScript,
@@ -18,7 +17,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R1 each script tells the time of Redis',
     what: 'it does not',
-    mutations: [inChanges("return { status, micros, '', 0, 0,", "return { status, 0, '', 0, 0,")],
+    mutations: [inChanges("return { status, micros, wake, '', 0, 0,", "return { status, 0, wake, '', 0, 0,")],
     proof: simulation(),
   },
   {
@@ -48,7 +47,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R4 a time to live next to the write',
     what: 'a grant has none',
-    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, lease + RETENTION)\n", '')],
+    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, tostring(lease + RETENTION))\n", '')],
     proof: simulation(),
   },
   {
@@ -100,7 +99,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'half a window is enough',
     mutations: [
       inLiveness('if deadline < now and (deadline == 0', 'if deadline - WINDOW / 2 < now and (deadline == 0'),
-      inHandoff('deadline >= now and', 'deadline - WINDOW / 2 >= now and'),
+      inScript('release', 'deadline >= now and', 'deadline - ARGV[5] / 2 >= now and'),
     ],
     proof: simulation('mute', 'delay'),
   },
@@ -207,15 +206,13 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R14 a run is of one client',
     what: 'neighbours of another client are taken along',
-    mutations: [inHandoff('if owner ~= name then', 'if not owner then')],
+    mutations: [inLine('if owner ~= name then', 'if not owner then')],
     proof: simulation(),
   },
   {
     of: 'M1 the lease left counts from the sending',
     what: 'a repeated acquire is told the whole lease',
-    mutations: [
-      inChanges('tonumber(token), leaseEnd - now, wake', 'tonumber(token), leaseEnd - since, wake'),
-    ],
+    mutations: [inChanges('tonumber(token), leaseEnd - now, ask', 'tonumber(token), leaseEnd - since, ask')],
     proof: test(
       RULES_SPEC,
       'a repeated acquire gets the same grant, with the lease still left at that instant (M1)',
@@ -239,7 +236,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
-    mutations: [inScript('release', 'holder == client and token == ARGV[9] and', 'holder == client and')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[9]\n', 'holder == client\n')],
     proof: test(RULES_SPEC, 'a release names the grant by its token; an older one touches nothing (M3)'),
   },
   {
@@ -369,14 +366,17 @@ export const RULES: readonly Exhibit[] = [
     what: 'they do not',
     mutations: [
       inScript('acquire', "\n  and redis.call('ZCARD', queue) == 0 then", ' then'),
-      inScript('release', "and redis.call('ZCARD', queue) == 0 then", 'then'),
+      inScript('release', 'if not head then', 'if true then'),
     ],
     proof: simulation('force-release'),
   },
   {
     of: 'a handoff to the head of the line asks whether its channel has a listener',
     what: 'it does not',
-    mutations: [inHandoff('(listeners(name) or 0) > 0', 'true')],
+    mutations: [
+      inScript('release', "(redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0", 'true'),
+      inLiveness('if count ~= 0 or', 'if true or'),
+    ],
     proof: test(
       RULES_SPEC,
       'a client whose channel has no listener is passed over at once by one that was in line before',

@@ -5,19 +5,65 @@ local client = ARGV[1]
 local FORMAT = '1'
 local RETENTION = 60000
 local LONGEST = 2 ^ 53 - 1
+local CENTURY = 3155760000000
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local micros = tonumber(stamp)
-local now = math.floor(micros / 1000)
-local format, state, holder, token, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
-'format', 'state', 'holder', 'token', 'last-token', 'released-request'))
+local now = math.floor(micros / 1000)`;
+
+const grantPart2 = `local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local function whole(text)
+local number = tonumber(text)
+return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
+end
+local function protocolError(what)
+return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
+end
+local format, state, holder, token, lastToken, requests, since, leaseEnd, label, releasedToken, releasedRequest, record =
+unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease-end', 'label',
+'released-token', 'released-request', 'client:' .. client))
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
+end
+if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
+return protocolError('arguments of the command')
+end
+since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
+local readable = format == FORMAT or not format and not state
+if state then
+readable = readable and lastToken and (state == 'free'
+or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
+end
+if not readable then
+if ARGV[9] ~= 'unreadable' then
+return protocolError('hash ' .. hash)
+end
+state, lastToken = false, 0
+end
+local held = state == 'held'
+lastToken = lastToken or 0
+local function memberOf(sequence, fixedLease)
+return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
+end
+local function isRun()
+return held and string.find(requests, ',', 1, true) ~= nil
+end
+local function unserved()
+if not isRun() then
+return 0, 0
+end
+local _, others = string.gsub(requests, ',', '')
+local served = math.min(whole(redis.call('HGET', hash, 'served')) or 0, others)
+return others - served, served
+end
+local function contains(list, sequence)
+return string.find(',' .. list .. ',', ',' .. sequence .. ',', 1, true) ~= nil
+end
+local function holds(sequence)
+return held and holder == client and leaseEnd > now and contains(requests, sequence)
 end`;
 
-const changesPart2 = `local held, requests, since, leaseEnd, label, releasedToken, record = state == 'held'
-local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local PREFIX = string.match(hash, '^[^{]*')
+const changesPart2 = `local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
 local function int(number)
 return string.format('%.0f', number)
@@ -65,56 +111,9 @@ wake = math.max(0, leaseEnd - now)
 end
 local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
 if held and holder == client and leaseEnd > now then
-return { status, micros, requests, tonumber(token), leaseEnd - now, wake, askAgainAt and 1 or 0, generation, ... }
+return { status, micros, wake, requests, tonumber(token), leaseEnd - now, askAgainAt and 1 or 0, generation, ... }
 end
-return { status, micros, '', 0, 0, wake, askAgainAt and 1 or 0, generation, ... }
-end`;
-
-const grantPart2 = `local function whole(text)
-local number = tonumber(text)
-return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
-end
-local function protocolError(what)
-return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
-end
-if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
-return protocolError('arguments of the command')
-end
-requests, since, leaseEnd, label, releasedToken, record = unpack(redis.call('HMGET', hash,
-'requests', 'since', 'lease-end', 'label', 'released-token', 'client:' .. client))
-since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
-local readable = format == FORMAT or not format and not state
-if state then
-readable = readable and lastToken and (state == 'free'
-or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
-end
-if not readable then
-if ARGV[9] ~= 'unreadable' then
-return protocolError('hash ' .. hash)
-end
-state, lastToken = false, 0
-end
-held = state == 'held'
-lastToken = lastToken or 0
-local function memberOf(sequence, fixedLease)
-return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
-end
-local function isRun()
-return held and string.find(requests, ',', 1, true) ~= nil
-end
-local function unserved()
-if not isRun() then
-return 0, 0
-end
-local _, others = string.gsub(requests, ',', '')
-local served = math.min(whole(redis.call('HGET', hash, 'served')) or 0, others)
-return others - served, served
-end
-local function contains(list, sequence)
-return string.find(',' .. list .. ',', ',' .. sequence .. ',', 1, true) ~= nil
-end
-local function holds(sequence)
-return held and holder == client and leaseEnd > now and contains(requests, sequence)
+return { status, micros, wake, '', 0, 0, askAgainAt and 1 or 0, generation, ... }
 end`;
 
 const primaryPart1 = `local MARKER_LIFE = 3600000
@@ -152,7 +151,7 @@ grantableAt = since + lease
 return now >= grantableAt
 end`;
 
-const handoffPart2 = `local function recordOf(name)
+const clientsPart2 = `local function recordOf(name)
 if name == client and record ~= nil then
 return record
 end
@@ -168,56 +167,7 @@ end
 local function nameOf(member)
 return string.match(member, '^([^:]+):%d+:?%d*$') or ''
 end
-local MAX_RUN = 64
-local function leaveToExpire()
-if redis.call('ZCARD', queue) == 0 then
-redis.call('PEXPIRE', clients, REST)
-end
-end
-local function give(name, rank, head, behind, text)
-local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
-local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
-local count, tickets = 1, nil
-if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
-local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
-tickets = members[2]
-for i = 3, #members, 2 do
-local owner, sequence = string.match(members[i], '^([^:]+):(%d+)$')
-if owner ~= name then
-break
-end
-count = count + 1
-sequences = sequences .. ',' .. sequence
-tickets = tickets .. ',' .. members[i + 1]
-end
-end
-redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
-grant(name, sequences, count, lease, valueOf(text, 'where') or '')
-if tickets then
-set('tickets', tickets, 'served', 0)
-end
-if not behind or tickets then
-leaveToExpire()
-end
-if name ~= client then
-local channel = CHANNEL .. name
-outbox[#outbox + 1] = { channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. token .. ' ' .. sequences .. ' ' .. hash }
-end
-end
-local function passToHead()
-local head, behind = unpack(redis.call('ZRANGE', queue, 0, 1))
-local name = head and nameOf(head)
-local text = name and recordOf(name)
-local server, suspect = string.match(text or '', 'server=(%S+) subscribed=%d+ suspect=(%d+)')
-local deadline = suspect == '0' and tonumber(redis.call('ZSCORE', clients, name) or nil)
-local live = deadline and deadline >= now and (server == '-' or (listeners(name) or 0) > 0)
-if live then
-give(name, 0, head, behind, text)
-end
-return live
-end`;
-
-const clientsPart3 = `local STALE = 16
+local STALE = 16
 local ORPHANS = 64
 local FIELDS = 9
 local FRESH = 0.9
@@ -231,6 +181,11 @@ redis.call('PEXPIRE', clients, ttl)
 end
 local function lastTicket()
 return tonumber(redis.call('HGET', hash, 'last-ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
+end
+local function leaveToExpire()
+if redis.call('ZCARD', queue) == 0 then
+redis.call('PEXPIRE', clients, REST)
+end
 end
 local function writeRecord(name, text)
 set('client:' .. name, text)
@@ -406,6 +361,37 @@ end`;
 const linePart3 = `redis.call('ZCARD', clients)
 local SWEEP = 1000
 local STEP = 100
+local MAX_RUN = 64
+local function give(name, rank, head, behind, text)
+local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
+local count, tickets = 1, nil
+if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
+local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+tickets = members[2]
+for i = 3, #members, 2 do
+local owner, sequence = string.match(members[i], '^([^:]+):(%d+)$')
+if owner ~= name then
+break
+end
+count = count + 1
+sequences = sequences .. ',' .. sequence
+tickets = tickets .. ',' .. members[i + 1]
+end
+end
+redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+grant(name, sequences, count, lease, valueOf(text, 'where') or '')
+if tickets then
+set('tickets', tickets, 'served', 0)
+end
+if not behind or tickets then
+leaveToExpire()
+end
+if name ~= client then
+local channel = CHANNEL .. name
+outbox[#outbox + 1] = { channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. token .. ' ' .. sequences .. ' ' .. hash }
+end
+end
 local function mayPass(member, subscribed, suspectSince, markedAt)
 return subscribed and tonumber(redis.call('ZSCORE', queue, member)) < suspectSince
 and (subscribed < markedAt or now - subscribed >= GRACE)
@@ -413,9 +399,6 @@ end
 local function pass()
 if not mayGrant() then
 askAgainAt = math.min(grantableAt, now + WINDOW)
-return
-end
-if passToHead() then
 return
 end
 local rank, looked = 0, 0
@@ -494,19 +477,21 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '05345c98dd71b394e06b7efe3a407da6950ee369',
+  sha1: '71217f2a60c40fe2e871d5681ec4135db811e0f3',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
+local format, state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
+'format', 'state', 'last-token', 'released-request'))
 local lease = tonumber(fixed == '' and ARGV[6] or fixed)
 if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
-and lease and lease >= 0 and lease <= LONGEST - micros and lease % 1 == 0 and (format == FORMAT or not (format or state))
-and math.max(tonumber(lastToken) or state and LONGEST or 0, tonumber(ARGV[13]) or LONGEST) < micros
+and lease and lease >= 0 and lease <= CENTURY and lease % 1 == 0 and (format == FORMAT or not (format or state))
+and (tonumber(lastToken) or state and LONGEST or 0) < micros and (tonumber(ARGV[13]) or LONGEST) < micros
 and redis.call('ZCARD', queue) == 0 then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', now + lease, 'label', text)
-redis.call('PEXPIRE', hash, lease + RETENTION)
-return { 'GRANTED', micros, sequence, micros, lease }
-end`, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', text)
+redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
+end`, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
 if holds(sequence) then
@@ -531,7 +516,7 @@ if held then
 redis.call('HDEL', hash, 'client:' .. holder)
 end
 return take()
-end`, handoffPart2, clientsPart3, livenessPart2, linePart3, `if free then
+end`, clientsPart2, livenessPart2, linePart3, `if free then
 keepHash()
 end
 if ARGV[16] == 'try' then
@@ -572,8 +557,8 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'df3dbf649cfc79f700bf3e77b12eae83667d09b9',
-  lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+  sha1: '930f4e3c28d4744fe5be7cdc8deb8b4a27ad5c41',
+  lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
@@ -594,14 +579,14 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'bd33397cb877736820f6397e185b734fb9d8dc5a',
-  lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+  sha1: '2936c6e86be34cf311ffcf13627c9af0f610b23c',
+  lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
 local lease = ARGV[11] == '' and LEASE or whole(ARGV[11])
 if not lease then
 return protocolError('arguments of the command')
-end`, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `keepHash(WINDOW + RETENTION)
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `keepHash(WINDOW + RETENTION)
 local oldest = memberOf(ARGV[15], ARGV[16])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
 grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[4])
@@ -630,8 +615,8 @@ return reply(status, listeners(client) or -1)`].join('\n'),
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '541c5904de14f87d2018a49684bf60b968fb600b',
-  lua: [lockPart1, changesPart2, grantPart2, `local waiters, known = {}, {}
+  sha1: '21527f24744cb98caee6d8cd6174e5519b1950a4',
+  lua: [lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
 known[name] = known[name]
@@ -670,14 +655,14 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'ca40b89cfe25fb3be33df1761a3b5a7f3a1796bc',
-  lua: [lockPart1, changesPart2, grantPart2, `if now > tonumber(ARGV[9]) then
+  sha1: '2d3c4bb1abd3d5bad37c19f918acbdab83e96752',
+  lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
 local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
 if not (sequence and count and seen) then
 return protocolError('arguments of the command')
-end`, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
 local before = waiting + unserved()
 local free = not held or leaseEnd <= now
 if free and waiting > 0 then
@@ -703,8 +688,8 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'b6201163eb620a74716fbe683c2fb642459d856a',
-  lua: [lockPart1, changesPart2, grantPart2, handoffPart2, clientsPart3, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
+  sha1: 'be236557f48f3422ce25f400cc55ddd304408af9',
+  lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[11] == 'waiting' then
@@ -735,23 +720,42 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'a90bd8afe7311bb5fe437cfc913c5c9026176b5a',
+  sha1: '8bfc2607a02e0a203c8d9a4017a02ba678a2837e',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
-local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
-if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then
+local format, state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token'))
+local mine = state == 'held' and holder == client and token == ARGV[9]
+if mine and back == '' and not waiting and format == FORMAT and (tonumber(lastToken) or LONGEST) < micros then
+local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+if not head then
 redis.call('PEXPIRE', hash, ARGV[7])
 redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
-return { 'RELEASED', micros }
-end`, changesPart2, handoffPart2, `ended = { 'released-token', token, 'released-request', me }
-local usual = mine and back == '' and not waiting and not strict and (tonumber(lastToken) or LONGEST) < micros
-if usual then
-lastToken = tonumber(lastToken)
-if passToHead() then
-return reply('RELEASED')
+return 'RELEASED ' .. stamp
 end
-end`, grantPart2, `if not mine then
+local name, sequence = string.match(head, '^([^:]+):(%d+)$')
+local lease = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
+if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
+and ARGV[8] == '' and lease > 0 and lease <= CENTURY and lease % 1 == 0 then
+local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
+'^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
+local deadline = server and server ~= '-' and tonumber(redis.call('ZSCORE', clients, name) or nil)
+local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
+if deadline and deadline >= now and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
+'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', where,
+'released-token', token, 'released-request', me)
+redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+if not behind then
+redis.call('PEXPIRE', clients, ARGV[7])
+end
+redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+return 'RELEASED ' .. stamp .. ' ' .. lease
+end
+end
+end`, grantPart2, changesPart2, `if not mine then
 return reply(releasedToken == ARGV[9] and 'RELEASED' or 'LOST')
-end`, clientsPart3, livenessPart2, primaryPart1, linePart3, `keepHash()
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `ended = { 'released-token', token, 'released-request', me }
+keepHash()
 if back ~= '' then
 requeue(back)
 end

@@ -81,41 +81,44 @@ export interface RawReply extends LockReply {
   readonly details: readonly unknown[];
 }
 
-/** The shape of every reply (scripts/includes/changes.lua). It may end early: then no request waits. */
+/**
+ * The shape of every reply (scripts/includes/changes.lua). A short cut gives the first values as a text with spaces between them: then no
+ * request waits, or the lock was passed on, and there is nothing else to tell.
+ */
 type Answer = [
   status: string,
   micros: number,
-  run?: string,
-  first?: number,
-  left?: number,
-  wake?: number,
-  mustRetry?: 0 | 1,
-  generation?: number,
+  wake: number,
+  run: string,
+  first: number,
+  left: number,
+  mustRetry: 0 | 1,
+  generation: number,
   ...details: unknown[],
 ];
 
 /** Reads what a script answered to the command of that order. */
 export function readReply(answer: unknown, order: number, sentAt: Instant): RawReply {
-  const [
-    status,
-    micros,
-    run = '',
-    first = 0,
-    left = 0,
-    wake = left || -1,
-    mustRetry = 0,
-    generation = -1,
-    ...details
-  ] = answer as Answer;
+  const values = typeof answer === 'string' ? answer.split(' ') : (answer as Answer);
+  const [status, micros, wake = -1, run = '', first, left, mustRetry = 0, generation = -1, ...details] =
+    values;
   return {
-    status,
+    status: String(status),
     order,
     sentAt,
-    serverTime: micros / 1_000,
-    generation,
-    wake,
+    serverTime: Number(micros) / 1_000,
+    generation: Number(generation),
+    wake: Number(wake),
     mustRetry: mustRetry === 1,
-    grant: run === '' ? undefined : { run: run.split(',').map(Number), first, left, since: sentAt },
+    grant:
+      run === ''
+        ? undefined
+        : {
+            run: String(run).split(',').map(Number),
+            first: Number(first),
+            left: Number(left),
+            since: sentAt,
+          },
     details,
   };
 }

@@ -18,18 +18,20 @@ local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 
 -- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
+local format, state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
+  'format', 'state', 'last-token', 'released-request'))
 local lease = tonumber(fixed == '' and ARGV[6] or fixed)
 if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
-  and lease and lease >= 0 and lease <= LONGEST - micros and lease % 1 == 0 and (format == FORMAT or not (format or state))
-  and math.max(tonumber(lastToken) or state and LONGEST or 0, tonumber(ARGV[13]) or LONGEST) < micros
+  and lease and lease >= 0 and lease <= CENTURY and lease % 1 == 0 and (format == FORMAT or not (format or state))
+  and (tonumber(lastToken) or state and LONGEST or 0) < micros and (tonumber(ARGV[13]) or LONGEST) < micros
   and redis.call('ZCARD', queue) == 0 then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-    'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', now + lease, 'label', text)
-  redis.call('PEXPIRE', hash, lease + RETENTION)
-  return { 'GRANTED', micros, sequence, micros, lease }
+    'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', text)
+  redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+  return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end
 
---- include: grant
+--- include: changes
 if now > tonumber(ARGV[9]) then
   return reply('EXPIRED')
 end

@@ -5,7 +5,6 @@
 --       [9] first token of the grant, or 'unreadable': only a grant that no script can read is cleared away
 -- Returns reply(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
 -- Errors PROTOCOL or NEWER before any write.
---- include: grant
 --- include: line
 local status = 'FREE'
 if not readable then

@@ -11,7 +11,7 @@
 --       RENEWED  the grant [10] is still the present one
 --       GONE     it is not, or none was named
 -- Errors PROTOCOL or NEWER before any write.
---- include: grant
+--- include: changes
 if now > tonumber(ARGV[9]) then
   return reply('EXPIRED')
 end

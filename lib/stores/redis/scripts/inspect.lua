@@ -6,7 +6,7 @@
 --         of its lease, first token of the grant, how many wait, those of the present grant that had no turn included, and
 --         { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order
 -- Errors PROTOCOL or NEWER.
---- include: grant
+--- include: changes
 local waiters, known = {}, {}
 
 local function show(member, ticket, deadline)

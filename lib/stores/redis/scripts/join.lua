@@ -9,7 +9,7 @@
 --       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
 --       KNOWN    some were in line or granted before (the command was repeated): each has to acquire for itself
 -- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
---- include: grant
+--- include: changes
 if now > tonumber(ARGV[9]) then
   return reply('EXPIRED')
 end

@@ -6,7 +6,6 @@
 -- Returns reply('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in
 --       line)
 -- Errors PROTOCOL or NEWER before any write.
---- include: grant
 --- include: line
 local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()

@@ -11,31 +11,50 @@
 -- Errors PROTOCOL or NEWER before any write.
 --- include: lock
 local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
-local mine = state == 'held' and holder == client and token == ARGV[9] and format == FORMAT
 
--- A short cut for a lock that nothing waits for, where the clock is ahead of every token: the same as below.
-if mine and back == '' and not waiting and (tonumber(lastToken) or LONGEST) < micros and redis.call('ZCARD', queue) == 0 then
-  -- R3: a first write that is allowed when memory is full.
-  redis.call('PEXPIRE', hash, ARGV[7])
-  redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
-  return { 'RELEASED', micros }
-end
+-- Two short cuts where the clock is ahead of every token and there is nothing else to do: the same as below.
+local format, state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token'))
+local mine = state == 'held' and holder == client and token == ARGV[9]
+if mine and back == '' and not waiting and format == FORMAT and (tonumber(lastToken) or LONGEST) < micros then
+  local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+  if not head then
+    -- R3: a first write that is allowed when memory is full.
+    redis.call('PEXPIRE', hash, ARGV[7])
+    redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
+    return 'RELEASED ' .. stamp
+  end
 
---- include: handoff
-ended = { 'released-token', token, 'released-request', me }
-local usual = mine and back == '' and not waiting and not strict and (tonumber(lastToken) or LONGEST) < micros
-if usual then
-  lastToken = tonumber(lastToken)
-  if passToHead() then
-    return reply('RELEASED')
+  -- The head of the line is a single request, of another client that is live and not suspect.
+  local name, sequence = string.match(head, '^([^:]+):(%d+)$')
+  local lease = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
+  if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
+    and ARGV[8] == '' and lease > 0 and lease <= CENTURY and lease % 1 == 0 then
+    local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
+      '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
+    local deadline = server and server ~= '-' and tonumber(redis.call('ZSCORE', clients, name) or nil)
+    local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
+    if deadline and deadline >= now and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+      -- R3: as above.
+      redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+      redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
+        'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', where,
+        'released-token', token, 'released-request', me)
+      redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+      if not behind then
+        redis.call('PEXPIRE', clients, ARGV[7])
+      end
+      redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+      return 'RELEASED ' .. stamp .. ' ' .. lease
+    end
   end
 end
 
---- include: grant
+--- include: changes
 if not mine then
   return reply(releasedToken == ARGV[9] and 'RELEASED' or 'LOST')
 end
 --- include: line
+ended = { 'released-token', token, 'released-request', me }
 keepHash()
 if back ~= '' then
   requeue(back)

@@ -1,9 +1,5 @@
 -- How the present grant changes, and the reply.
---- include: lock
--- What includes/grant.lua reads; `record` is the caller's own.
-local held, requests, since, leaseEnd, label, releasedToken, record = state == 'held'
-local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-
+--- include: grant
 -- Names of channels and of the marker of strict mode begin with this: a prefix has no braces.
 local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
@@ -63,10 +59,10 @@ local outbox = {}
 -- When asking again makes sense although the lock is free and requests wait: a time in ms, or nil.
 local askAgainAt
 
--- The reply of every script: status, time in µs; the caller's own present grant: its requests ('' if it has none), first token, ms
--- left of its lease (M1); ms until asking again makes sense (-1: never by itself), 1 if the lock is free and the caller has to ask
--- then (else 0); generation of the caller (0: it has none, -1: not read). Then the details that the script's header names. A reply may
--- end early: then no request waits, and there is nothing else to say.
+-- The reply of every script: status; time in µs; ms until asking again makes sense (-1: never by itself); of the caller's own present
+-- grant its requests ('' if it has none), first token, and ms left of its lease (M1); 1 if the lock is free and the caller has to ask
+-- then (else 0); generation of the caller (0: it has none, -1: not read). Then the details that the script's header names. A short cut
+-- gives the first of these as one text with spaces, which costs the server less; where it ends, there is nothing else to say.
 local function reply(status, ...)
   for _, message in ipairs(outbox) do
     redis.pcall('PUBLISH', message[1], message[2])
@@ -79,7 +75,7 @@ local function reply(status, ...)
   end
   local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
   if held and holder == client and leaseEnd > now then
-    return { status, micros, requests, tonumber(token), leaseEnd - now, wake, askAgainAt and 1 or 0, generation, ... }
+    return { status, micros, wake, requests, tonumber(token), leaseEnd - now, askAgainAt and 1 or 0, generation, ... }
   end
-  return { status, micros, '', 0, 0, wake, askAgainAt and 1 or 0, generation, ... }
+  return { status, micros, wake, '', 0, 0, askAgainAt and 1 or 0, generation, ... }
 end

@@ -1,6 +1,31 @@
 -- The waiting clients: what is kept of each, and how the caller is marked alive (R5, R7).
---- include: grant
---- include: handoff
+--- include: changes
+
+-- A client's record is one field, since its removal is what makes a new generation (M5). It reads
+--   generation=<µs> server=<run id> subscribed=<ms> suspect=<µs> window=<ms> reads=<format> where=<host/pid>
+-- server: where its subscription is, '-' if unknown; subscribed: since when; suspect: since when nothing listens to its channel,
+-- 0 if it is not suspect; reads: the newest format that it reads.
+local function recordOf(name)
+  if name == client and record ~= nil then
+    return record
+  end
+  return redis.call('HGET', hash, 'client:' .. name)
+end
+
+local function valueOf(text, name)
+  return text and string.match(text, name .. '=(%S*)')
+end
+
+-- How many connections listen to a client's channel; nil where that cannot be asked.
+local function listeners(name)
+  local answer = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
+  return type(answer) == 'table' and not answer.err and tonumber(answer[2]) or nil
+end
+
+-- Which client an entry of the queue belongs to; '' if it cannot be read, so that it counts as dead.
+local function nameOf(member)
+  return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+end
 
 -- Records removed when a new one is made, so that they do not pile up on a lock that is never at rest: at most so many of clients
 -- silent for long, and about so many of those that the set no longer has because it has expired.
@@ -27,6 +52,13 @@ end
 -- The last ticket given (µs). Should the hash have been lost, the queue still knows.
 local function lastTicket()
   return tonumber(redis.call('HGET', hash, 'last-ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
+end
+
+-- What is known of the clients of an empty line is not kept for long.
+local function leaveToExpire()
+  if redis.call('ZCARD', queue) == 0 then
+    redis.call('PEXPIRE', clients, REST)
+  end
 end
 
 local function writeRecord(name, text)

@@ -1,5 +1,6 @@
--- The whole of the present grant, as it is kept.
---- include: changes
+-- What is kept of a lock. Where `state` is 'free' the grant is the last one; it is false where nothing is kept.
+--- include: lock
+local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- A whole number of milliseconds or microseconds; nil if the text is none.
 local function whole(text)
@@ -12,12 +13,17 @@ local function protocolError(what)
   return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
 end
 
+-- `record` is the caller's own.
+local format, state, holder, token, lastToken, requests, since, leaseEnd, label, releasedToken, releasedRequest, record =
+  unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease-end', 'label',
+    'released-token', 'released-request', 'client:' .. client))
+if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
+  return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
+end
 if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
   return protocolError('arguments of the command')
 end
 
-requests, since, leaseEnd, label, releasedToken, record = unpack(redis.call('HMGET', hash,
-  'requests', 'since', 'lease-end', 'label', 'released-token', 'client:' .. client))
 since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
@@ -31,7 +37,7 @@ if not readable then
   end
   state, lastToken = false, 0
 end
-held = state == 'held'
+local held = state == 'held'
 lastToken = lastToken or 0
 
 local function memberOf(sequence, fixedLease)
@@ -63,4 +69,3 @@ end
 local function holds(sequence)
   return held and holder == client and leaseEnd > now and contains(requests, sequence)
 end
-

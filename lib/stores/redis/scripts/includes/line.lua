@@ -9,6 +9,43 @@ redis.call('ZCARD', clients)
 local SWEEP = 1000
 local STEP = 100
 
+-- At most so many requests of one client, next to each other in line, are granted together.
+local MAX_RUN = 64
+
+-- Grants the free lock to the request `head` at `rank` of the queue, and to those behind it of the same client. `behind` is the
+-- entry behind it, `text` the client's record.
+local function give(name, rank, head, behind, text)
+  local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+  -- The first lease is short: a waiter that died just now blocks for a window at most; its first renewal makes the lease whole.
+  local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
+  local count, tickets = 1, nil
+  if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
+    local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
+    tickets = members[2]
+    for i = 3, #members, 2 do
+      local owner, sequence = string.match(members[i], '^([^:]+):(%d+)$')
+      if owner ~= name then
+        break
+      end
+      count = count + 1
+      sequences = sequences .. ',' .. sequence
+      tickets = tickets .. ',' .. members[i + 1]
+    end
+  end
+  redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
+  grant(name, sequences, count, lease, valueOf(text, 'where') or '')
+  if tickets then
+    set('tickets', tickets, 'served', 0)
+  end
+  if not behind or tickets then
+    leaveToExpire()
+  end
+  if name ~= client then
+    local channel = CHANNEL .. name
+    outbox[#outbox + 1] = { channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. token .. ' ' .. sequences .. ' ' .. hash }
+  end
+end
+
 -- Whether a request may pass those ahead of it that are suspect since `suspectSince` and were marked alive at `markedAt`: only if
 -- it was in line before, and if the subscription of its client has been up since before then, or for longer than the grace.
 -- Otherwise all subscriptions may just be coming back, and order is kept.
@@ -21,9 +58,6 @@ end
 local function pass()
   if not mayGrant() then
     askAgainAt = math.min(grantableAt, now + WINDOW)
-    return
-  end
-  if passToHead() then
     return
   end
   local rank, looked = 0, 0

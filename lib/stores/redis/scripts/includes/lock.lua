@@ -1,4 +1,4 @@
--- What every script begins with: its caller, the time, and what tells whether the lock is free (docs/protocol.md).
+-- What every script begins with: its caller and the time (docs/protocol.md).
 --
 -- KEYS[1] the hash: present grant, last token, last ticket, a record of each waiting client
 -- KEYS[2] the queue: ticket -> member; a member is client:sequence, or client:sequence:lease for a fixed lease
@@ -20,16 +20,11 @@ local FORMAT = '1'
 local RETENTION = 60000
 -- The largest whole number that Redis and Lua both keep exact.
 local LONGEST = 2 ^ 53 - 1
+-- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
+local CENTURY = 3155760000000
 
 -- R1: the time is taken once, in µs, as a text, too: conversions of large numbers are expensive.
 local time = redis.call('TIME')
 local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
-
--- `state` is 'held', 'free', or false where nothing is kept. Where it is free the grant is the last one.
-local format, state, holder, token, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
-  'format', 'state', 'holder', 'token', 'last-token', 'released-request'))
-if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
-  return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
-end

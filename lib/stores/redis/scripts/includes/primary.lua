@@ -1,6 +1,6 @@
 -- Strict mode (docs/replication.md): whether this very server may grant and pass on yet.
 --
--- Where a script does not begin with the include `lock` it sets before: now; strict, the longest lease of strict clients in ms, nil
+-- Where a script does not begin with the include `changes` it sets before: now; strict, the longest lease of strict clients in ms, nil
 -- if the caller is not strict; marker, the key of the marker. The marker is a hash: id (run id of the server that may grant), since
 -- (its ms), lease (the largest `strict` of all).
 
