@@ -12,7 +12,7 @@ const CONNECTIONS = 50;
  * Requests a second, latency, and CPU of the application a request, by subject.
  *
  * @param {import('../environment/lab.mjs').Lab} lab
- * @param {Record<string, string>} locks subject → how its route locks
+ * @param {Record<string, string | object>} locks subject → how its route locks, or all that its application is told
  * @param {number} keys how many different ones
  * @param {readonly { suffix: string, execPath: string }[]} nodes
  */
@@ -33,7 +33,8 @@ async function onNode(lab, locks, keys, execPath) {
   const apps = new Map();
   try {
     for (const [subject, lock] of Object.entries(locks)) {
-      const app = await start(APP, [JSON.stringify({ lock, url: lab.url })], execPath);
+      const told = typeof lock === 'string' ? { lock } : lock;
+      const app = await start(APP, [JSON.stringify({ ...told, url: lab.url })], execPath);
       apps.set(subject, app);
       // Until what runs for each request is compiled; by time, since a client that polls for a hot key serves few.
       await run(load, app, keys, { ms: lab.quick ? 700 : 5_000 });

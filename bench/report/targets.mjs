@@ -34,6 +34,9 @@ const againstPeers =
 
 /** One subject by another, round by round. */
 const between = (own, other, name) => (subjects) => paired(subjects[own], subjects[other], name);
+/** How much more one subject takes than another, round by round. */
+const more = (own, other, name) => (subjects) =>
+  paired(subjects[own], subjects[other], name, (value, of) => value - of);
 const ratio = (value, of) => value && of && value.median / of.median;
 
 /** How the server's time by handoff grows from one size of the line to another, round by round. */
@@ -92,6 +95,24 @@ export const TARGETS = [
       atMost: 3,
     },
   ]),
+  {
+    scenario: 'observability',
+    text: 'a locked route, nothing subscribed: CPU a request by that without diagnostics',
+    value: between('nothing subscribed', 'no diagnostics', 'cpuUs'),
+    atMost: 1.01,
+  },
+  {
+    scenario: 'observability',
+    text: 'a locked route: what the metrics of prom-client cost a request, CPU µs',
+    value: more('metrics', 'nothing subscribed', 'cpuUs'),
+    atMost: 3,
+  },
+  {
+    scenario: 'observability',
+    text: 'a locked route: what the spans of OpenTelemetry cost a request, CPU µs',
+    value: more('spans', 'nothing subscribed', 'cpuUs'),
+    atMost: 15,
+  },
   {
     scenario: 'cold-start',
     text: 'the first 200 calls of a process by raw',

@@ -52,4 +52,17 @@ export default [
     1,
     { slow: true },
   ),
+  scenario(
+    'observability',
+    'A locked route that is watched',
+    'By @FairLocked on 1,000 free keys, with what watches the locks: nothing, the metrics of prom-client, the spans of OpenTelemetry (with its SDK, ' +
+      'without an exporter). Beside it the library with its diagnostics left out.',
+    () => ({
+      'no diagnostics': { lock: 'fair-lock', watch: 'none' },
+      'nothing subscribed': { lock: 'fair-lock' },
+      metrics: { lock: 'fair-lock', watch: 'metrics' },
+      spans: { lock: 'fair-lock', watch: 'spans' },
+    }),
+    1_000,
+  ),
 ];

@@ -4,8 +4,13 @@
  * - `module`, `module-unscoped`: with it (`requestScope: false`), but the route locks nothing
  * - `fair-lock`: by @FairLocked
  * - the name of another subject: by its client
+ *
+ * and describes its locks to what `watch` says:
+ * - `metrics`: nestjs-fair-lock/prometheus
+ * - `spans`: those of nestjs-fair-lock/otel, with the SDK and without an exporter behind it
+ * - `none`: nothing could: the library has no diagnostics at all
  */
-import { createRequire } from 'node:module';
+import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as pause } from 'node:timers/promises';
 import { subjectNamed } from '../subjects/index.mjs';
@@ -18,12 +23,14 @@ await load('reflect-metadata');
 const { Controller, Get, Param } = await load('@nestjs/common');
 const { NestFactory } = await load('@nestjs/core');
 const { FastifyAdapter } = await load('@nestjs/platform-fastify');
-const { FairLocked, FairLockModule } = await import(new URL('dist/esm/index.js', ROOT).href);
+const { lock, watch, url } = JSON.parse(process.argv[2]);
+if (watch === 'none') register(new URL('without-diagnostics.mjs', import.meta.url));
+const ofDist = (path) => import(new URL(`dist/esm/${path}`, ROOT).href);
+const { FairLocked, FairLockModule } = await ofDist('index.js');
+await { metrics: countLocks, spans: traceLocks }[watch]?.();
 
 /** Pause before a client that cannot wait tries again, ms. */
 const POLL = 10;
-
-const { lock, url } = JSON.parse(process.argv[2]);
 
 class Route {
   async get(key) {
@@ -64,6 +71,20 @@ process.on('message', () => {
   process.send({ user, system });
 });
 process.send({ port: app.getHttpServer().address().port });
+
+async function countLocks() {
+  const { collectPrometheusMetrics } = await ofDist('prometheus/index.js');
+  collectPrometheusMetrics();
+}
+
+async function traceLocks() {
+  const { context } = await load('@opentelemetry/api');
+  const { AsyncLocalStorageContextManager } = await load('@opentelemetry/context-async-hooks');
+  const { BasicTracerProvider } = await load('@opentelemetry/sdk-trace-base');
+  const { instrumentFairLock } = await ofDist('otel/index.js');
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  instrumentFairLock({ metrics: false, tracerProvider: new BasicTracerProvider() });
+}
 
 function decorate(decorator) {
   const descriptor = Object.getOwnPropertyDescriptor(Route.prototype, 'get');
