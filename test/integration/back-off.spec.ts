@@ -14,7 +14,9 @@ test('while Redis is away, the locks that are held try their heartbeats no more 
   const clients = new InProcessClients(uniquePrefix(), times);
   const spies: { mock: { calls: unknown[] } }[] = [];
   const client = await clients.start(() => {
-    const redis = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true });
+    // ioredis keeps a timer for as long as `disconnectTimeout` (2 s) after a disconnect, which would outlast the test.
+    const more = { enableOfflineQueue: false, lazyConnect: true, disconnectTimeout: 100 };
+    const redis = new Redis(server.url, more);
     spies.push(jest.spyOn(redis, 'evalsha'), jest.spyOn(redis, 'eval'));
     return redis;
   });

@@ -1,0 +1,147 @@
+import { LockLostError } from '../../lib/core/errors.js';
+import { type Grant } from '../../lib/core/lock-store.js';
+import { TestRequest, SOON } from '../contract/store-under-test.js';
+import { readLock } from '../support/redisson.js';
+import { eventually, pause } from '../support/waiting.js';
+import { LOOK, SLACK, releasing, ask, inLine, RedissonScene } from './redisson-scene.js';
+
+describe('the line of the redisson store, when things go wrong', () => {
+  const scene = new RedissonScene();
+
+  describe('the place in line', () => {
+    test('a live waiter whose deadline passes enters again at the end of the line, says so, and is served', async () => {
+      const holder = await ask(await scene.client({ lockWatchdogTimeout: 600 })).granted();
+      const patient = await inLine(
+        await scene.client({ lockWatchdogTimeout: 600, fairLockWaitTimeout: 300 }),
+        {
+          waitTime: Infinity,
+          label: 'OrdersService.pay',
+        },
+      );
+      const [before] = (await readLock(scene.redis, 'lock')).queue;
+      const younger = await inLine(await scene.client());
+      await eventually(() => scene.warnings.length > 0, SOON, 'the warning');
+      expect(scene.warnings[0]).toContain('lost its place');
+      expect(scene.warnings[0]).toContain('OrdersService.pay');
+      expect(scene.warnings[0]).toContain('raise it here and in Java'); // fairLockWaitTimeout
+      expect((await readLock(scene.redis, 'lock')).queue.indexOf(before ?? '')).toBe(1);
+
+      await holder.release();
+      await (await younger.granted()).release();
+      await (await patient.granted()).release();
+    });
+
+    test('the warning of a request with a wait time neither names a deadline that it never had nor an option without effect', async () => {
+      await ask(await scene.client()).granted();
+      const patient = await inLine(await scene.client(), { waitTime: 60_000 });
+      await scene.redis.del('redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}');
+      await eventually(() => scene.warnings.length > 0, SOON, 'the warning');
+      expect(scene.warnings[0]).toMatch(/lost its place after \d+ ms/);
+      expect(scene.warnings[0]).toContain('or Redis lost the line');
+      expect(scene.warnings[0]).not.toMatch(/60000|fairLockWaitTimeout/);
+      patient.abort();
+      await patient.refused();
+    });
+
+    test('when all data are lost, the holder learns it, and the waiters enter again and are served in their order', async () => {
+      const store = await scene.client();
+      const holder = await ask(store).granted();
+      const waiters: TestRequest[] = [];
+      for (let i = 0; i < 5; i += 1) waiters.push(await inLine(store));
+      await scene.redis.flushall();
+      const at = performance.now();
+      const served: number[] = [];
+      await Promise.all(
+        waiters.map(async (waiter, i) => {
+          const grant = await waiter.granted();
+          served.push(i);
+          await grant.release();
+        }),
+      );
+      expect(served).toEqual([0, 1, 2, 3, 4]);
+      await eventually(() => holder.lease.state === 'lost', SOON, 'the holder to learn it');
+      expect(performance.now() - at).toBeLessThan(LOOK + SLACK);
+      expect(holder.lease.signal.reason).toBeInstanceOf(LockLostError);
+    });
+
+    test('a queue entry without a deadline does not wedge the lock', async () => {
+      const store = await scene.client();
+      await scene.redis.rpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
+      await (await ask(store).granted()).release();
+      const holder = await ask(store).granted();
+      const waiter = await inLine(store);
+      await scene.redis.lpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
+      await holder.release();
+      await (await waiter.granted()).release();
+      expect(await scene.isFree()).toBe(true);
+    });
+
+    test.each(['lock', 'redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}'])(
+      'the loss of %s alone is noticed, and the line goes on',
+      async (key) => {
+        const [one, other] = [await scene.client(), await scene.client()];
+        const holder = await ask(one).granted();
+        const waiters = [await inLine(one), await inLine(other), await inLine(one)];
+        await scene.redis.del(key);
+        if (key !== 'lock') await pause(LOOK + SLACK); // each client has looked
+        await holder.release();
+        const all = waiters.map(async (waiter) => (await waiter.granted()).release());
+        await Promise.all(all);
+        expect(await scene.isFree()).toBe(true);
+      },
+    );
+
+    test('nothing is left at rest: no key, no channel', async () => {
+      const store = await scene.client();
+      const holder = await ask(store).granted();
+      const [served, aborted] = [await inLine(store), await inLine(store)];
+      await scene.listeners(2);
+      aborted.abort();
+      await aborted.refused();
+      await holder.release();
+      await (await served.granted()).release();
+      expect(await scene.isFree()).toBe(true);
+      await scene.listeners(0);
+    });
+  });
+
+  describe('force release by the client that holds', () => {
+    /** What the client believes of its grants must be what Redis says of them. */
+    const agrees = async (grants: readonly Grant[]): Promise<void> => {
+      const held = grants.filter(({ lease }) => lease.state === 'held').length;
+      expect([held, (await scene.redis.hkeys('lock')).length]).toEqual([held, held]);
+    };
+
+    test.each([undefined, 60_000])(
+      'a grant on its way is not entered after it was taken (lease: %p)',
+      async (leaseTime) => {
+        const store = await scene.client({ redis: scene.server.url });
+        const options = leaseTime === undefined ? {} : { leaseTime };
+        await (await ask(store, options).granted()).release(); // Redis knows the scripts
+        await store.forceRelease('lock');
+        for (let i = 0; i < 20; i += 1) {
+          const asked = ask(store, options);
+          await store.forceRelease('lock');
+          const grant = await asked.granted();
+          await agrees([grant]);
+          await grant.release();
+        }
+      },
+    );
+
+    test('a repeated command whose first answer was lost takes only one grant, and its holder learns it', async () => {
+      const store = await scene.client();
+      const holder = await ask(store, { leaseTime: 60_000 }).granted();
+      const waiter = await inLine(store, { leaseTime: 60_000 });
+      const other = await inLine(await scene.client({ redis: scene.server.url }));
+      const rule = scene.proxy.rule({ match: releasing, reply: 'cut' });
+      await store.forceRelease('lock');
+      expect(rule.hits).toHaveLength(1);
+      const next = await waiter.granted();
+      expect(holder.lease.state).toBe('lost');
+      await agrees([holder, next]);
+      await next.release();
+      await (await other.granted()).release();
+    });
+  });
+});
