@@ -174,11 +174,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a lease counts from the receipt of the answer',
     mutations: [
-      inStore(
-        'commands/lock-commands.ts',
-        'readReply(answer, order, sentAt)',
-        'readReply(answer, order, now())',
-      ),
+      inStore('commands/lock-commands.ts', 'readReply(answer, order, at)', 'readReply(answer, order, now())'),
     ],
     proof: test(
       'integration/watchdog.spec.ts',
