@@ -5,7 +5,7 @@ export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
 export const DISCONNECT_TIMEOUT = 200;
 /** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
-const LOOK_UP_TIMEOUT = 1_000;
+export const LOOK_UP_TIMEOUT = 1_000;
 /** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
 const MAX_REDIRECTIONS = 5;
 /** Pause before ioredis repeats a command whose keys are on the way from one node to another, ms. */

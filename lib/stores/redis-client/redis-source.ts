@@ -3,7 +3,7 @@ import { AnyNode } from './any-node.js';
 import { watchFailovers } from './failover-watch.js';
 import { limitHandshake } from './handshake-limit.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
-import { SentinelLink } from './sentinel-link.js';
+import { PrimaryConnector } from './primary-connector.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
@@ -64,7 +64,7 @@ function ownOptions({
   Connector,
 }: RedisOptions): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
   if (!sentinels) return OWN_OPTIONS;
-  return { ...OWN_OPTIONS, Connector: Connector ?? SentinelLink };
+  return { ...OWN_OPTIONS, Connector: Connector ?? PrimaryConnector };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

@@ -1,0 +1,95 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, type RedisOptions, type SentinelAddress } from 'ioredis';
+import { DISCONNECT_TIMEOUT, reconnectDelay } from './own-options.js';
+import { askSentinels, watchSentinels, type Address } from './sentinels.js';
+
+/** Of how many sentinels are known, the part that is asked: those of the options, and others that these name. */
+const MOST_SENTINELS = 10;
+
+/**
+ * Connects a client of ioredis to the primary that the sentinels name, and cuts the connection when a sentinel announces another
+ * primary: a frozen one does not close its connections, and would serve the client again when it wakes up.
+ *
+ * At each connect it asks all sentinels and believes the answer after the latest failover. ioredis asks one after the other and
+ * believes the first, which may not have heard of the failover (docs/decisions/0009-own-sentinel-connector.md).
+ */
+export class PrimaryConnector extends AbstractConnector {
+  private readonly options: RedisOptions;
+  private sentinels: readonly Partial<SentinelAddress>[];
+  private search = new AbortController();
+
+  constructor(options: unknown) {
+    super(DISCONNECT_TIMEOUT);
+    this.options = options as RedisOptions;
+    this.sentinels = this.options.sentinels ?? [];
+  }
+
+  /** By the server's INFO when the connection is ready: false makes the client connect anew. */
+  override check({ role }: { role?: string }): boolean {
+    return role === undefined || role === 'master';
+  }
+
+  async connect(emit: (event: string, error: Error) => void): Promise<Socket> {
+    const search = new AbortController();
+    this.search = search;
+    const primary = await this.find(emit, search.signal);
+    const { natMap, enableTLSForSentinelMode, tls } = this.options;
+    const address = translate(primary, natMap);
+    const secure = enableTLSForSentinelMode === true && tls !== undefined;
+    const stream = secure ? connectTls({ ...address, ...tls }) : connect(address);
+    this.stream = stream;
+    stream.once('error', (error: Error) => (this.firstError = error));
+    // Before it is ready: a frozen server accepts connections, too, and may wake up while the client waits for its reply.
+    stream.once('connect', () => this.watch(stream, primary));
+    return stream;
+  }
+
+  override disconnect(): void {
+    this.search.abort(new Error('Connection is closed.'));
+    super.disconnect();
+  }
+
+  private async find(emit: (event: string, error: Error) => void, signal: AbortSignal): Promise<Address> {
+    for (let attempt = 1; ; attempt += 1) {
+      const [found, why] = await askSentinels(this.sentinels, this.options, signal).then(
+        (answer) => [answer, 'none of them knows it'] as const,
+        (error: unknown) => [undefined, error instanceof Error ? error.message : String(error)] as const,
+      );
+      signal.throwIfAborted();
+      if (found) {
+        this.learn(found.others);
+        return found.primary;
+      }
+      emit('error', new Error(`No sentinel names the primary "${this.options.name}": ${why}`));
+      await delay(reconnectDelay(attempt), undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  private learn(others: readonly Address[]): void {
+    if (this.options.updateSentinels === false) return;
+    const known = new Map(this.sentinels.map((sentinel) => [`${sentinel.host}:${sentinel.port}`, sentinel]));
+    for (const other of others) {
+      const address = translate(other, this.options.natMap);
+      const name = `${address.host}:${address.port}`;
+      if (known.size < MOST_SENTINELS && !known.has(name)) known.set(name, address);
+    }
+    this.sentinels = [...known.values()];
+  }
+
+  private watch(stream: Socket, primary: Address): void {
+    const stop = watchSentinels(this.sentinels, this.options, ({ host, port }) => {
+      if (host === primary.host && port === primary.port) return;
+      stop();
+      this.disconnect();
+    });
+    stream.once('close', stop);
+  }
+}
+
+/** Where the network translates addresses, as the user's `natMap` says. */
+function translate(address: Address, natMap: RedisOptions['natMap']): Address {
+  const name = `${address.host}:${address.port}`;
+  return (typeof natMap === 'function' ? natMap(name) : natMap?.[name]) ?? address;
+}

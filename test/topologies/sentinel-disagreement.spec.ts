@@ -1,0 +1,78 @@
+import type { Redis } from 'ioredis';
+import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
+import { startRedisServer, type RedisServer } from '../support/redis.js';
+
+const HOST = '127.0.0.1';
+const NAME = 'lock-primary';
+/** A sentinel that does not answer is not waited for: 200 ms after the first answer; the rest is a busy machine. */
+const FOUND = 5_000;
+
+interface Sentinel {
+  readonly host: string;
+  readonly port: number;
+}
+
+describe('two sentinels that name two primaries, the second after a later failover', () => {
+  let former: RedisServer;
+  let present: RedisServer;
+  let servers: RedisServer[] = [];
+  let stale: Sentinel;
+  let informed: Sentinel;
+  let client: Redis | undefined;
+
+  beforeAll(async () => {
+    [former, present] = await Promise.all([startRedisServer(), startRedisServer()]);
+    const sentinels = await Promise.all([startSentinel(former.port, 3), startSentinel(present.port, 7)]);
+    servers = [...sentinels, former, present];
+    [stale, informed] = sentinels.map(({ port }) => ({ host: HOST, port })) as [Sentinel, Sentinel];
+  }, 30_000);
+  afterAll(() => Promise.all(servers.map((server) => server.stop())));
+  afterEach(() => client?.disconnect());
+
+  test('the client connects to the primary of the later failover, whichever sentinel is named first', async () => {
+    expect(await portBy([stale, informed])).toBe(present.port);
+    client?.disconnect();
+    expect(await portBy([informed, stale])).toBe(present.port);
+  });
+
+  test(
+    'where one of them is frozen, the answer of the other counts',
+    async () => {
+      const [, frozen] = servers;
+      await frozen!.kill('SIGSTOP');
+      try {
+        expect(await portBy([informed, stale])).toBe(former.port);
+      } finally {
+        await frozen!.kill('SIGCONT');
+      }
+    },
+    FOUND,
+  );
+
+  test('the natMap of the user translates the address that a sentinel names', async () => {
+    const natMap = { [`${HOST}:${present.port}`]: { host: HOST, port: former.port } };
+    expect(await portBy([informed], { natMap })).toBe(former.port);
+  });
+
+  test('a client that is closed while no sentinel answers ends at once', async () => {
+    const { client: lost } = openConnection({ name: 'unknown', sentinels: [stale] }, 'commands');
+    const connected = lost.connect();
+    lost.disconnect();
+    await expect(connected).rejects.toThrow('Connection is closed.');
+    expect(lost.status).toBe('end');
+  });
+
+  async function portBy(sentinels: Sentinel[], more: object = {}): Promise<number> {
+    client = openConnection({ name: NAME, sentinels, ...more }, 'commands').client as Redis;
+    await client.connect();
+    const [, port] = (await client.config('GET', 'port')) as [string, string];
+    return Number(port);
+  }
+});
+
+function startSentinel(port: number, epoch: number): Promise<RedisServer> {
+  return startRedisServer({
+    args: ['--sentinel'],
+    config: { sentinel: [`monitor ${NAME} ${HOST} ${port} 1`, `config-epoch ${NAME} ${epoch}`] },
+  });
+}
