@@ -71,6 +71,7 @@ export default defineConfig({
           page('Checklist', '/production-checklist'),
           page('Operations', '/operations'),
           page('Observability', '/observability'),
+          page('Command line', '/cli'),
           page('Replicas and strict mode', '/replication'),
           page('One line with Java', '/redisson'),
         ],
