@@ -152,7 +152,7 @@ export function describeProbe(timers: FakeTimers): void {
         'The call ended without requesting the lock "order:42"',
       );
       await expect(locks.failNext('order:42', busy, () => careless.pay('42'))).rejects.toThrow(
-        'without asking',
+        'without requesting',
       );
       expect(await orders.pay('42')).toBe('paid 42');
     });
