@@ -8,7 +8,9 @@ import { USUAL_TIMES } from '../../support/history/lab.js';
 
 const [redis = '', keyPrefix = '', ...steps] = process.argv.slice(2);
 const onWarning = (): void => undefined;
-const store = new RedisLockStore({ redis, keyPrefix, ...USUAL_TIMES, onWarning });
+// A lease that outlasts the test: a stopped peer keeps its locks, however busy the machine is.
+const lease = 60_000;
+const store = new RedisLockStore({ redis, keyPrefix, ...USUAL_TIMES, lease, onWarning });
 const engine = new LockEngine(store, {
   waitTime: 60_000,
   maxQueue: Infinity,

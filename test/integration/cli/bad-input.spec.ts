@@ -1,0 +1,144 @@
+import { Redis } from 'ioredis';
+import { type LockOverview } from 'nestjs-fair-lock';
+import { freePort, redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
+import { HOST, Peers, runCli } from './cli-process.js';
+
+const PASSWORD = 'correct-horse-battery';
+
+test.each([
+  [['lst'], /no command "lst".*ls, inspect/],
+  [['inspect'], /inspect needs the key/],
+  [['inspect', ''], /inspect needs the key/],
+  [['inspect', 'a', 'b'], /"b" is one argument too many/],
+  [['ls', '--nope'], /Unknown option '--nope'/],
+  [['ls', '--timeout', 'soon'], /--timeout must be a whole number/],
+  [['ls', '--store', 'memory'], /--store must be redis or redisson/],
+  [['ls', '--redis', `nonsense:${PASSWORD}`], /option redis/],
+  [['ls', '--prefix', 'a{b'], /keyPrefix.*braces/],
+  [['ls', '--cluster', '--redis', '/run/redis.sock'], /--cluster needs the redis:\/\/ or rediss:\/\/ URL/],
+  [
+    ['force-release', 'a', '--token', '9007199254740993'],
+    /--token must be a whole number from 1 to 9007199254740991/,
+  ],
+  [['force-release', 'a', '--token', '1', '--store', 'redisson'], /no fencing token that names the holder/],
+])('%j is refused with a sentence and the status 2', async (args, sentence) => {
+  const { status, out, err } = await runCli(redisUrl(), ...args);
+  expect({ status, out }).toEqual({ status: 2, out: '' });
+  expect(err).toMatch(sentence);
+  expect(err).not.toMatch(/\bat .*:\d+|correct-horse/);
+});
+
+test('without a command it shows the help, and --version the version', async () => {
+  const help = await runCli(redisUrl());
+  expect(help).toEqual({ status: 0, out: expect.stringContaining('EXIT STATUS') as string, err: '' });
+  expect((await runCli(redisUrl(), '--version')).out).toMatch(/^\d+\.\d+\.\d+/);
+});
+
+test.each(['ls', 'graph', 'doctor'])(
+  '%s says that Redis cannot be reached, with the status 4',
+  async (command) => {
+    const away = `redis://user:${PASSWORD}@127.0.0.1:${await freePort()}`;
+    const { status, out, err } = await runCli(away, command);
+    expect({ status, out }).toEqual({ status: 4, out: '' });
+    expect(err).toMatch(/Redis/);
+    expect(err).not.toContain(PASSWORD);
+  },
+);
+
+test('a password that Redis refuses is not printed', async () => {
+  const server = await startRedisServer();
+  try {
+    await server.cli('config', 'set', 'requirepass', 'another');
+    const { status, out, err } = await runCli(server.url.replace('://', `://:${PASSWORD}@`), 'ls');
+    expect(status).toBe(4);
+    expect(err).toMatch(/credentials|WRONGPASS|NOAUTH/);
+    expect(out + err).not.toContain(PASSWORD);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a node that is in no Cluster is named as a reason, with --cluster', async () => {
+  const { status, err } = await runCli(redisUrl(), 'ls', '--cluster');
+  expect(status).toBe(4);
+  expect(err).toMatch(
+    /Check --redis \(or REDIS_URL\), and that it is a node of a Redis Cluster \(--cluster\)\.$/m,
+  );
+});
+
+test('doctor points to --prefix and --store where no process uses the locks', async () => {
+  const { status, out } = await runCli(redisUrl(), 'doctor', '--prefix', uniquePrefix());
+  expect(status).toBe(0);
+  expect(out).toMatch(
+    /^Redis answers\. No process uses these locks now; --prefix and --store choose which locks\.$/m,
+  );
+});
+
+describe('a process that does not answer as this version does', () => {
+  let prefix: string;
+  let peers: Peers;
+  let stranger: Redis;
+  let sender: Redis;
+  beforeEach(() => {
+    prefix = uniquePrefix();
+    peers = new Peers(prefix);
+    stranger = new Redis(redisUrl());
+    sender = new Redis(redisUrl());
+  });
+  afterEach(async () => {
+    await peers.kill();
+    await Promise.all([stranger.quit(), sender.quit()]);
+  });
+
+  /** A client that gives this text as its report, `delay` ms after it was requested. */
+  async function strangerReports(report: string, delay = 0): Promise<void> {
+    const channel = (client: string) => `${prefix}:client:${client}`;
+    stranger.on('message', (_: string, message: string) => {
+      const [kind, nonce, requester = ''] = message.split(' ');
+      if (kind !== 'Q') return;
+      const answer = `A ${nonce} stranger 0 1 ${report}`;
+      // A late report may come when the test is over.
+      setTimeout(() => void sender.publish(channel(requester), answer).catch(() => undefined), delay);
+    });
+    await stranger.subscribe(channel('stranger'));
+  }
+
+  test('a report that cannot be read is a problem of its own, and the rest is shown', async () => {
+    await peers.start('order:1');
+    await strangerReports('{"clientId":"stranger","locks":7}');
+    const { status, out } = await runCli(redisUrl(), 'ls', '--prefix', prefix);
+    expect(status).toBe(0);
+    expect(out).toMatch(new RegExp(`^order:1 +${HOST}:`, 'm'));
+    expect(out).toMatch(
+      /^problem: The client stranger .*its version of nestjs-fair-lock may be another one/m,
+    );
+    const doctor = await runCli(redisUrl(), 'doctor', '--prefix', prefix);
+    expect(doctor.status).toBe(1);
+    expect(doctor.out).toContain('- problem: The client stranger');
+  });
+
+  test('what a newer version reports in addition is left out', async () => {
+    const hold = { key: 'order:1', heldFor: 5, token: 3, state: 'paused', mood: 'calm' };
+    const process = { clientId: 'stranger', host: 'web-9', pid: 9, version: '9.0.0', waits: [], shape: {} };
+    await strangerReports(JSON.stringify({ ...process, holds: [hold] }));
+    const { status, out } = await runCli(redisUrl(), 'ls', '--json', '--prefix', prefix);
+    expect(status).toBe(0);
+    const { locks, problems } = JSON.parse(out) as LockOverview;
+    expect(problems).toEqual([]);
+    expect(locks[0]?.holder).toEqual({
+      clientId: 'stranger',
+      host: 'web-9',
+      pid: 9,
+      heldFor: 5,
+      token: 3,
+      state: 'held',
+    });
+  });
+
+  test('a report that comes too late leaves the process silent', async () => {
+    await strangerReports('{}', 1_000);
+    const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', '100', '--prefix', prefix);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^silent: client stranger did not answer/m);
+  });
+});

@@ -1,0 +1,58 @@
+/** The command line as a process, and processes that it can see. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { redisUrl } from '../../support/redis.js';
+
+const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+const MAIN = '../../../lib/cli/main.ts';
+export const HOST = hostname();
+
+export interface Answer {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Starts the command line; its output is read by the test. */
+export function spawnCli(...args: string[]): ReturnType<typeof spawnRun> {
+  return spawnRun([MAIN, ...args], process.env);
+}
+
+export async function runCli(redis: string, ...args: string[]): Promise<Answer> {
+  const child = spawnRun([MAIN, ...args], { ...process.env, REDIS_URL: redis });
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { status: child.exitCode, out, err };
+}
+
+function spawnRun(args: readonly string[], env: NodeJS.ProcessEnv) {
+  return spawn(process.execPath, [RUN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** The processes of one test. */
+export class Peers {
+  private readonly started: ChildProcess[] = [];
+
+  constructor(private readonly prefix: string) {}
+
+  /** A process that holds and waits as `steps` say (see peer.ts), once it does. */
+  async start(...steps: string[]): Promise<ChildProcess> {
+    const child = spawn(process.execPath, [RUN, './peer.ts', redisUrl(), this.prefix, ...steps], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.started.push(child);
+    await once(child.stdout, 'data');
+    return child;
+  }
+
+  /** Ends all that still run. */
+  async kill(): Promise<void> {
+    for (const child of this.started.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+  }
+}
