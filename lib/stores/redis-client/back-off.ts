@@ -11,12 +11,8 @@ const SHARE = 1 / 4;
  * process busy, and do not all send to a server that comes back ten times a second.
  */
 export class BackOff {
-  private since: number | undefined;
-
-  /** A command was answered. */
-  end(): void {
-    this.since = undefined;
-  }
+  /** Since when nothing was answered (monotonic ms); to be cleared by an answer. */
+  since: number | undefined;
 
   /** Adds the pause to a failure. Without a connection nothing is repeated: every lock sends its request when there is one again. */
   after(failure: CommandFailure, connected: boolean): CommandFailure {

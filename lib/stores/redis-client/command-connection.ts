@@ -154,7 +154,7 @@ export class CommandConnection {
         replied: (reply) => {
           this.lastReply = performance.now();
           if (this.failing) this.recovered();
-          this.backOff.end();
+          this.backOff.since = undefined;
           this.deadlines.met(deadline);
           resolve(reply);
         },
