@@ -144,11 +144,11 @@ export const RULES: readonly Exhibit[] = [
         from: 'if (stepped || age >',
         to: 'if (!stepped && age >',
       },
-      { file: 'stores/redis-client/server-clocks.ts', from: '        made.reset();\n', to: '' },
+      { file: 'stores/redis-client/server-clock.ts', from: '        made.reset();\n', to: '' },
     ],
     // Not by simulation: the next narrower sample would hide it.
     proof: test(
-      'unit/redis-client/server-clocks.spec.ts',
+      'unit/redis-client/server-clock.spec.ts',
       'know nothing any more of a server that was replaced, or whose clock was set',
     ),
   },
@@ -163,7 +163,7 @@ export const RULES: readonly Exhibit[] = [
       },
     ],
     proof: test(
-      'unit/redis-client/server-clocks.spec.ts',
+      'unit/redis-client/server-clock.spec.ts',
       'cannot tell the age of what comes from the future',
     ),
   },

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
 import { Retry } from '../../lib/stores/redis-client/retry.js';
-import { ServerClocks } from '../../lib/stores/redis-client/server-clocks.js';
+import { ServerClocks } from '../../lib/stores/redis-client/server-clock.js';
 import { LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
 import type { AcquireReply, LeaveReply, ReleaseReply } from '../../lib/stores/redisson/commands/reply.js';
 import { type LineKeys, lineKeys } from '../../lib/stores/redisson/line-keys.js';

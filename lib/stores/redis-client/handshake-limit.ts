@@ -12,9 +12,9 @@ export function limitHandshake(client: Redis, limit: number): void {
     met();
     timer = setTimeout(() => client.disconnect(true), limit);
     timer.unref();
-    // Any answer will do, an error too: the server is up, though it may still be loading its data. Redis carries out
-    // CLIENT before and after authentication and while it loads, so ioredis sends it before the connection is ready.
-    client.client('ID').then(met, (error: unknown) => {
+    // Any answer will do, an error too: the server is up, though it may still be loading its data. HELLO without arguments changes
+    // nothing, needs no right, and ioredis sends it before the connection is ready.
+    client.call('HELLO').then(met, (error: unknown) => {
       if (error instanceof ReplyError) met();
     });
   });

@@ -94,7 +94,7 @@ export class ScriptSender {
 
   private commandOf(call: ScriptCall, address: string | undefined): Command {
     let known = this.sent.get(address);
-    if (!known) this.sent.set(address, (known = new Map()));
+    if (!known) this.sent.set(address, (known = new Map<string, number>()));
     const { sha1 } = call.script;
     const sending = known.get(sha1);
     if (sending === undefined) known.set(sha1, (this.sendings += 1));

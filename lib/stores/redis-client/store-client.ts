@@ -7,7 +7,7 @@ import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
 import { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
-import { ServerClocks } from './server-clocks.js';
+import { ServerClocks } from './server-clock.js';
 import { reportOnServer, type RequiredCommands } from './start-up-check.js';
 import { storeHealth } from './store-health.js';
 import { Subscriber, type SubscriberClient } from './subscriber.js';

@@ -1,6 +1,6 @@
 import { type CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
 import { Retry } from '../../../lib/stores/redis-client/retry.js';
-import { ServerClocks } from '../../../lib/stores/redis-client/server-clocks.js';
+import { ServerClocks } from '../../../lib/stores/redis-client/server-clock.js';
 import { LockCommands } from '../../../lib/stores/redisson/commands/lock-commands.js';
 import { lineKeys } from '../../../lib/stores/redisson/line-keys.js';
 import { timing } from '../../../lib/stores/redisson/timing.js';

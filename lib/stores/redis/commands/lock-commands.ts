@@ -4,7 +4,7 @@ import type { Retry } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script.js';
 import { commandTimeout } from '../../redis-client/server-failure.js';
 import type { ServerClock } from '../../redis-client/server-clock.js';
-import type { ServerClocks } from '../../redis-client/server-clocks.js';
+import type { ServerClocks } from '../../redis-client/server-clock.js';
 import type { ScriptRunner } from '../replication.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from '../scripts.generated.js';
 import type { Timing } from '../timing.js';

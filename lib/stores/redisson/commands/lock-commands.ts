@@ -4,7 +4,7 @@ import type { Retry } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script.js';
 import { CommandFailure, commandTimeout, toCommandFailure } from '../../redis-client/server-failure.js';
 import type { ServerClock } from '../../redis-client/server-clock.js';
-import type { ServerClocks } from '../../redis-client/server-clocks.js';
+import type { ServerClocks } from '../../redis-client/server-clock.js';
 import type { LineKeys } from '../line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from '../scripts.generated.js';
 import type { Timing } from '../timing.js';

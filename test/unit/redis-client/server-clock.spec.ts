@@ -1,4 +1,4 @@
-import { ServerClocks } from '../../../lib/stores/redis-client/server-clocks.js';
+import { ServerClocks } from '../../../lib/stores/redis-client/server-clock.js';
 
 describe('the clocks of several servers', () => {
   const HOUR = 3_600_000;
