@@ -4,7 +4,7 @@ import { count, duration, lockLink, clientName, processName } from './text.js';
 
 const WIDTH = 190;
 const HEIGHT = 54;
-const GAP_X = 110;
+const GAP_X = 90;
 const GAP_Y = 22;
 const MARGIN = 10;
 const MOST_LETTERS = 22;
