@@ -140,8 +140,8 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return this.send('time', []);
   }
 
-  /** CLIENT, which ioredis sends before a connection is ready, too. Any answer will do for those that ask. */
-  client(): Promise<unknown> {
+  /** HELLO, which ioredis sends before a connection is ready, too. Any answer will do for those that ask. */
+  call(): Promise<unknown> {
     return new Promise((resolve) => this.link?.command('time', [], resolve));
   }
 
