@@ -21,6 +21,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { LockConfigurationError } from '../core/errors.js';
 import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
 import { BoardFeed } from './board-feed.js';
 import { EventStream } from './event-stream.js';
@@ -101,7 +102,7 @@ export class FairLockBoardController {
         'The body must be { key, token } as JSON, with the fencing token of the hold that is to end.',
       );
     }
-    const released = await this.feed.locks.forceRelease(key, { token });
+    const released = await this.feed.locks.forceRelease(key, { token }).catch(asBadRequest);
     if (!released)
       throw new ConflictException('The lock was released or passed on meanwhile; nothing was done.');
     this.send(response, 'application/json; charset=utf-8', JSON.stringify({ released }));
@@ -142,6 +143,11 @@ function baseOf({ originalUrl, url }: PlatformRequest): string {
   const [path = ''] = (originalUrl ?? url).split(/[?#]/);
   const segment = path.slice(path.lastIndexOf('/') + 1);
   return segment === '' ? '' : `${segment}/`;
+}
+
+/** A token that is none, or a store without tokens, is no fault of the server. */
+function asBadRequest(error: unknown): never {
+  throw error instanceof LockConfigurationError ? new BadRequestException(error.details) : error;
 }
 
 function escapeHtml(text: string): string {
