@@ -80,11 +80,14 @@ export function requestAllAgain(line: Line): void {
   for (const waiter of line.waiting.values()) if (waiter.ticket > 0) requestAgain(line, waiter);
 }
 
-/** Whether an acknowledgement is missing, of another generation, or from before the need arose (M5, M6). */
+/**
+ * Whether an acknowledgement is missing, of another generation, or from before the need arose (M5, M6). A member of the
+ * present grant needs none: it is served, or asks again when the grant ends without it (M7).
+ */
 export function mustRequest(line: Line, waiter: PlaceRequest): boolean {
-  if (waiter.state !== 'waiting' || waiter.requesting) return false;
+  if (waiter.state !== 'waiting' || waiter.requesting || isGranted(line, waiter)) return false;
   if (waiter.confirmAfter !== NO_NEED) return true;
-  return waiter.ticket > 0 && waiter.generation !== line.generation && !isGranted(line, waiter);
+  return waiter.ticket > 0 && waiter.generation !== line.generation;
 }
 
 /** Redis dropped one of this client's requests, or may have: each asks whether it is the one (M5). */

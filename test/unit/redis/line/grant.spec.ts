@@ -130,6 +130,15 @@ describe('a run', () => {
     expect(line.refused).toEqual({});
   });
 
+  test('M7: members that asked again and were granted together do not ask a second time', () => {
+    line.happens({ type: 'revoked', first: 500 });
+    const again = line.of('acquire');
+    line.reply(line.last('release'), { status: 'released', grant: [600, 2, 3] });
+    for (const sent of again) line.reply(sent, { status: 'granted', grant: [600, 2, 3] });
+    expect(line.granted).toEqual([500, 600]);
+    expect(line.of('acquire')).toEqual(again);
+  });
+
   test('a lease that is not renewed any more is not handed on', () => {
     line.happens({ type: 'renewing stopped', grant: 500 });
     line.release(500);
