@@ -77,6 +77,27 @@ describe('what dead waiters cost the others', () => {
     expect((await live.acquire()).status).toBe('GRANTED');
   });
 
+  describe('a client that was silent for longer than its window, and calls again for a lock that is free', () => {
+    let back: ScriptClient;
+    beforeEach(async () => {
+      back = client();
+      await client().acquire({ fixed: 20 });
+      const { sequence } = await back.acquire();
+      expect(sequence).toBe(1);
+      await redis.zadd(back.keys[2], 1, back.id);
+      await pause(30);
+    });
+
+    test('keeps its place when a limited request of its own finds the line full (R5)', async () => {
+      expect((await back.acquire({ maxQueue: 1 })).status).toBe('FULL');
+      expect((await back.heartbeat()).run).toBe('1');
+    });
+
+    test('is not overtaken by a try of its own (R5)', async () => {
+      expect(await back.acquire({ tries: true })).toMatchObject({ status: 'BUSY', run: '1' });
+    });
+  });
+
   test('records of clients that expired are swept while the lock is in use', async () => {
     const { keys } = client();
     for (let round = 0; round < 12; round += 1) {

@@ -144,7 +144,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a waiter without a deadline is compared with nil',
     mutations: [
       inLiveness(
-        '  if not deadline then\n    -- Where its record',
+        '  if not deadline and another then\n    -- Where its record',
         '  if false then\n    -- Where its record',
       ),
     ],

@@ -59,7 +59,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R5 the caller is alive',
     what: 'a caller is judged like all other clients',
-    mutations: [inLiveness('if callerMarked and name == client then', 'if false then')],
+    mutations: [inLiveness('if not another then', 'if false then')],
     proof: test(RULES_SPEC, 'a client that calls is alive, though its channel has no listener (R5)'),
   },
   {
@@ -98,7 +98,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'R8 the silent are dropped only when their window is over',
     what: 'half a window is enough',
     mutations: [
-      inLiveness('if deadline < now and (deadline == 0', 'if deadline - WINDOW / 2 < now and (deadline == 0'),
+      inLiveness(
+        'and deadline < now and (deadline == 0',
+        'and deadline - WINDOW / 2 < now and (deadline == 0',
+      ),
       inScript('release', 'deadline >= now and', 'deadline - ARGV[5] / 2 >= now and'),
     ],
     proof: simulation('mute', 'delay'),

@@ -172,7 +172,7 @@ local ORPHANS = 64
 local FIELDS = 9
 local FRESH = 0.9
 local GRACE = 250
-local callerMarked, callerWasInTouch = false, false
+local callerWasInTouch = false
 local function keepLine()
 local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
 local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
@@ -241,7 +241,6 @@ end
 end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-callerMarked = true
 callerWasInTouch = deadline and deadline >= now
 if deadline and not callerWasInTouch then
 inGrace()
@@ -289,7 +288,8 @@ end
 local function look(name)
 local text = recordOf(name)
 local deadline = tonumber(redis.call('ZSCORE', clients, name) or nil)
-if not deadline then
+local another = name ~= client
+if not deadline and another then
 if not text then
 return { verdict = DEAD }
 end
@@ -298,7 +298,7 @@ redis.call('ZADD', clients, deadline, name)
 keepLine()
 text = change(name, text, 'generation', micros)
 end
-if deadline < now and (deadline == 0 or not inGrace()) then
+if another and deadline < now and (deadline == 0 or not inGrace()) then
 return { verdict = DEAD }
 end
 local server, suspect = valueOf(text, 'server'), tonumber(valueOf(text, 'suspect'))
@@ -312,7 +312,7 @@ text = change(name, text, 'suspect', 0)
 end
 return { verdict = LIVE, record = text, subscribed = tonumber(valueOf(text, 'subscribed')) }
 end
-if callerMarked and name == client then
+if not another then
 return { verdict = LIVE, record = text }
 end
 if suspect == 0 then
@@ -477,7 +477,7 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '71217f2a60c40fe2e871d5681ec4135db811e0f3',
+  sha1: '8b74a9e67bbc645800640f4bf6c6871c518ba871',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local format, state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
@@ -557,7 +557,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '930f4e3c28d4744fe5be7cdc8deb8b4a27ad5c41',
+  sha1: 'c65cff9b00d6b1d61ead3811adb528765d799b0a',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -579,7 +579,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: '2936c6e86be34cf311ffcf13627c9af0f610b23c',
+  sha1: 'dc272d98c01d0116a3f506b4aff7c69b48caf620',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -655,7 +655,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: '2d3c4bb1abd3d5bad37c19f918acbdab83e96752',
+  sha1: 'c9934c284ee532b66e81a9e79551a5e69c6feeec',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -688,7 +688,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'be236557f48f3422ce25f400cc55ddd304408af9',
+  sha1: 'e4dd2cda05b3b5eb375679b908cb4c7140804e5e',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -720,7 +720,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: '8bfc2607a02e0a203c8d9a4017a02ba678a2837e',
+  sha1: 'ecfb2a2bfc69f79fba95cd716c58f33765f047d8',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local format, state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token'))
 local mine = state == 'held' and holder == client and token == ARGV[9]

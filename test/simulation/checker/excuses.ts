@@ -125,8 +125,12 @@ export class Excuses {
     );
     if (silenced) return true;
     return this.breaks.some(
-      ({ kind, at, lock }) =>
-        (kind === 'data-lost' || kind === 'line-lost' || kind === 'taken-away') &&
+      ({ kind, at, lock, by }) =>
+        // A step by more than that for which they are kept expires the keys of a line.
+        (kind === 'data-lost' ||
+          kind === 'line-lost' ||
+          kind === 'taken-away' ||
+          (kind === 'clock-forward' && by > RETENTION)) &&
         (lock === undefined || lock === waiting.lock) &&
         at >= (waiting.ackedAt ?? 0) - recovery &&
         // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones. A copy of an old

@@ -39,7 +39,7 @@ local FRESH = 0.9
 -- How long a subscription that broke may take to come back, ms; the same as in timing.ts.
 local GRACE = 250
 
-local callerMarked, callerWasInTouch = false, false
+local callerWasInTouch = false
 
 -- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
 local function keepLine()
@@ -127,7 +127,6 @@ end
 -- R5: marks the caller alive. `wholly`: for a whole window from now, where a fresh deadline would do.
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-  callerMarked = true
   callerWasInTouch = deadline and deadline >= now
   if deadline and not callerWasInTouch then
     inGrace()

@@ -13,11 +13,12 @@ local function isThisServer(id)
 end
 
 -- What is known of a waiting client: its verdict and its record; where its subscription is known, since when it is up (ms); of a
--- suspect since when it is that (µs) and when it was last marked alive (ms).
+-- suspect since when it is that (µs) and when it was last marked alive (ms). The caller lives (R5), also before it is marked alive.
 local function look(name)
   local text = recordOf(name)
   local deadline = tonumber(redis.call('ZSCORE', clients, name) or nil)
-  if not deadline then
+  local another = name ~= client
+  if not deadline and another then
     -- Where its record is gone, too, it was silent for so long that both were swept.
     if not text then
       return { verdict = DEAD }
@@ -28,7 +29,7 @@ local function look(name)
     keepLine()
     text = change(name, text, 'generation', micros)
   end
-  if deadline < now and (deadline == 0 or not inGrace()) then
+  if another and deadline < now and (deadline == 0 or not inGrace()) then
     return { verdict = DEAD }
   end
   local server, suspect = valueOf(text, 'server'), tonumber(valueOf(text, 'suspect'))
@@ -43,8 +44,8 @@ local function look(name)
     end
     return { verdict = LIVE, record = text, subscribed = tonumber(valueOf(text, 'subscribed')) }
   end
-  if callerMarked and name == client then
-    -- The caller lives (R5); the reply to a heartbeat says that nothing listens to its channel.
+  if not another then
+    -- The reply to a heartbeat says that nothing listens to its channel.
     return { verdict = LIVE, record = text }
   end
   if suspect == 0 then
