@@ -86,6 +86,21 @@ describe('the history checker accepts', () => {
     expect(history.check().excused).toBe(1);
   });
 
+  test('that a waiter is passed over whose process got no turn for as long as makes it silent, but for no less', () => {
+    const history = (ms: number) =>
+      script()
+        .inLine(0, 1, 'a')
+        .inLine(2, 3, 'b')
+        .sent(0, 'z')
+        .section(0.1, 9, 'z', 1)
+        .worker(5 + ms, 'w-a', 'stall', { ms })
+        .section(10, 11, 'b', 2)
+        .section(2_010, 2_020, 'a', 3);
+    const silent = TERMS.window - TERMS.renewal;
+    expect(broken(history(silent + 1))).not.toContain(3);
+    expect(broken(history(silent - 1))).toContain(3);
+  });
+
   test('that the next is granted a lease after a holder was killed', () => {
     const history = script()
       .sent(0, 'a')
