@@ -102,7 +102,7 @@ export class LockEngine implements ObservableEngine {
    * Runs `section` while it holds the keys, and gives them back when it has ended. Its result and its error pass
    * through; only `onLost: 'reject'` puts the LockLostError in place of a result.
    *
-   * @throws what `acquire` throws
+   * @throws what `acquire` throws, and LockLostError when the lock was lost before the section could begin
    */
   async withLock<T>(
     keys: string | readonly string[],
@@ -116,6 +116,7 @@ export class LockEngine implements ObservableEngine {
     const lock = new LockHandle(call.scope, await this.take(keys, call));
     let result: T;
     try {
+      lock.assertHeld();
       result = await lock.run(() => section(lock));
     } finally {
       await lock.release();

@@ -40,7 +40,8 @@ export class FairLockService {
    * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
    * through untouched, and so does its result: giving the lock back never replaces them.
    *
-   * @throws LockLostError only with `onLost: 'reject'`, if the lock was lost meanwhile
+   * @throws LockLostError if the lock was lost before the section could begin, as when the process stood still; and with
+   * `onLost: 'reject'`, if it was lost meanwhile
    */
   withLock<T>(
     keys: string | readonly string[],

@@ -196,6 +196,20 @@ describe('withLock', () => {
     expect(await rejection(result)).toBeInstanceOf(LockLostError);
   });
 
+  it('does not begin a section whose lease ran out while the process stood still', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire(request);
+      block(20);
+      return grant;
+    };
+    let begun = false;
+    const result = b.engine.withLock('k', () => (begun = true), { leaseTime: 10 });
+    expect(await rejection(result)).toBeInstanceOf(LockLostError);
+    expect(begun).toBe(false);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
   it('survives a logger that throws', async () => {
     b = bench({
       onWarning: () => {
