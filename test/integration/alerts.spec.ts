@@ -38,7 +38,7 @@ async function scrape(): Promise<Map<string, Set<string>>> {
   for (const [, name = '', kind] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
     const names =
       kind === 'histogram' ? ['_bucket', '_count', '_sum'].map((suffix) => name + suffix) : [name];
-    for (const each of names) series.set(each, new Set(kind === 'histogram' ? ['le'] : []));
+    for (const each of names) series.set(each, new Set());
   }
   for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)\{(.*)\} /gm)) {
     for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) series.get(name)?.add(label);
@@ -67,6 +67,22 @@ describe('the alert rules and the dashboard in observability/', () => {
       // Nothing has failed here, so this counter has no series yet that would show its label.
       if (metric === 'fairlock_store_failures_total') continue;
       for (const label of labels) expect([...series.get(metric)!]).toContain(label);
+    }
+  });
+
+  test('the series on which promtool tries the rules are those of a scrape', async () => {
+    const scraped = await scrape();
+    const tried = parse(readFileSync(new URL('alerts.promtool.yml', import.meta.url), 'utf8')) as {
+      tests: { input_series: { series: string }[] }[];
+    };
+    for (const { series } of tried.tests.flatMap(({ input_series }) => input_series)) {
+      const name = series.slice(0, series.indexOf('{'));
+      // Prometheus itself adds the instance.
+      const labels = [...series.matchAll(/(\w+)="/g)]
+        .map(([, label = '']) => label)
+        .filter((label) => label !== 'instance');
+      expect([...scraped.keys()]).toContain(name);
+      if (name !== 'fairlock_store_failures_total') expect(new Set(labels)).toEqual(scraped.get(name));
     }
   });
 
