@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Controller, Get, Module } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
@@ -28,7 +29,7 @@ class HealthModule {}
 describe('the health indicator of nestjs-fair-lock/terminus', () => {
   test('is up, degraded while no message arrives, and down while Redis is away', async () => {
     const proxy = await TcpProxy.start(redisUrl());
-    const lock = { redis: proxy.url, keyPrefix: uniquePrefix(), commandTimeout: 300 };
+    const lock = { redis: proxy.url, keyPrefix: uniquePrefix(), commandTimeout: 1_000 };
     const testing = await Test.createTestingModule({
       imports: [FairLockModule.forRoot(lock), HealthModule],
     }).compile();
@@ -39,22 +40,24 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
       const { info, error, details } = response.body as Record<string, Record<string, { status: string }>>;
       return [response.status, (details?.['locks'] ?? info?.['locks'] ?? error?.['locks'])?.status];
     };
-    expect(await ask()).toEqual([200, 'up']);
+    // Asked until it is so: on a busy machine one answer may take longer than a command's limit, and 'down' is right then.
+    const says = (status: number, state: string): Promise<void> =>
+      eventually(async () => isDeepStrictEqual(await ask(), [status, state]), 10_000, `${status} ${state}`);
+    await says(200, 'up');
 
     const heal = proxy.blackHole({ role: 'subscriber' });
     proxy.cut('subscriber');
-    await eventually(async () => !(await app.get(FairLockService).health()).listening, 5_000, 'the break');
-    expect(await ask()).toEqual([200, 'degraded']);
+    await eventually(async () => !(await app.get(FairLockService).health()).listening, 10_000, 'the break');
+    await says(200, 'degraded');
     heal();
 
     const away = proxy.acceptAndClose();
     proxy.cut();
-    await eventually(async () => !(await app.get(FairLockService).health()).reachable, 5_000, 'the break');
-    const [status, state] = await ask();
-    expect([status, state]).toEqual([503, 'down']);
+    await eventually(async () => !(await app.get(FairLockService).health()).reachable, 10_000, 'the break');
+    await says(503, 'down');
     away();
-    await eventually(async () => (await app.get(FairLockService).health()).listening, 5_000, 'the way back');
+    await eventually(async () => (await app.get(FairLockService).health()).listening, 10_000, 'the way back');
     await app.close();
     await proxy.close();
-  });
+  }, 60_000);
 });
