@@ -1,9 +1,10 @@
 /**
- * npm run bench [-- --quick] [--json] [--rounds 0.4] [--only drain,idle [--keep]]
+ * npm run bench [-- --quick] [--json] [--rounds 0.4] [--only drain,idle [--keep]] [--beside FOLDER,FOLDER]
  *
  * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json, the plots and the
  * figures of docs/performance.md. --keep: so does this one, for the scenarios that it ran; the others stay, and each says
- * when it was measured. --rounds: so much of the rounds, at least three each.
+ * when it was measured. --rounds: so much of the rounds, at least three each. --beside: other checkouts of this package, built
+ * there, are measured in the same rounds, beside raw and nothing else.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -21,8 +22,11 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     keep: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '1' },
+    beside: { type: 'string' },
   },
 });
+// Before the subjects are imported, here and in the workers.
+if (options.beside !== undefined) process.env.BENCH_BESIDE = options.beside;
 const progress = new Progress(process.stderr);
 const say = (text) => progress.say(text);
 
@@ -86,8 +90,9 @@ const report = results(scenarios, ran, {
 });
 if (options.json) console.log(JSON.stringify(report));
 else console.log(show(scenarios, report));
-if (!options.quick && options.only === undefined) await keep(report);
-else if (!options.quick && options.keep) await keep(putInto(await latest(), report));
+const whole = !options.quick && options.beside === undefined;
+if (whole && options.only === undefined) await keep(report);
+else if (whole && options.keep) await keep(putInto(await latest(), report));
 if (Object.values(ran).some(({ failed }) => failed)) process.exitCode = 1;
 
 async function keep(report) {

@@ -4,6 +4,7 @@ import { startRedisServer } from '../../tools/redis-finder.mjs';
 import { ServerGauge } from '../measure/server.mjs';
 import { Worker } from '../measure/worker.mjs';
 import { SUBJECTS } from '../subjects/index.mjs';
+import { otherBuilds } from '../subjects/other-builds.mjs';
 import { buildJavaWorker } from './java.mjs';
 
 /** A median of fewer says nothing. */
@@ -11,6 +12,9 @@ const FEWEST_ROUNDS = 3;
 
 /** Enough for every target. */
 const QUICK_SUBJECTS = new Set(['fair-lock', 'fair-lock-memory', 'raw', 'redisson', 'redis-semaphore']);
+
+/** Beside other builds of this package. */
+const COMPARED = new Set(['fair-lock', 'raw']);
 
 /** @typedef {Lab} Lab */
 export class Lab {
@@ -44,6 +48,7 @@ export class Lab {
     const java = await buildJavaWorker();
     this.#classPath = java.classPath;
     for (const subject of SUBJECTS) {
+      if (otherBuilds.length > 0 && !COMPARED.has(subject.name) && !otherBuilds.includes(subject)) continue;
       const missing = subject.java ? java.missing : subject.missing?.();
       if (missing) this.skipped[subject.name] = missing;
       else if (this.quick && !QUICK_SUBJECTS.has(subject.name))

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { interleaved, summary } from '../measure/rounds.mjs';
+import { otherBuilds } from '../subjects/other-builds.mjs';
 
 const SUBJECTS = [
   'fair-lock',
   'fair-lock-redisson',
+  ...otherBuilds.map(({ name }) => name),
   'raw',
   'empty-scripts',
   'four-calls',

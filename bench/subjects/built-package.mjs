@@ -1,7 +1,7 @@
 /** The package as it is built, as an application would load it. */
 const DIST = new URL('../../dist/esm/', import.meta.url);
 
-export const built = (path) => import(new URL(path, DIST).href);
+export const built = (path, dist = DIST) => import(new URL(path, dist).href);
 
 /** What its stores on Redis have in common as subjects. */
 export const ON_REDIS = {
@@ -27,8 +27,8 @@ const ENGINE_DEFAULTS = {
 };
 
 /** A client as `FairLockService` is one: an engine on a store of its own. */
-export async function openEngine(store) {
-  const { LockEngine } = await built('core/lock-engine.js');
+export async function openEngine(store, dist = DIST) {
+  const { LockEngine } = await built('core/lock-engine.js', dist);
   const engine = new LockEngine(store, ENGINE_DEFAULTS);
   await store.start();
   return {

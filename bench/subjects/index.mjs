@@ -4,6 +4,7 @@ import fairLockMemory from './fair-lock-memory.mjs';
 import fairLockRedis from './fair-lock-redis.mjs';
 import fairLockRedisson from './fair-lock-redisson.mjs';
 import murlock from './murlock.mjs';
+import { otherBuilds } from './other-builds.mjs';
 import raw from './raw.mjs';
 import redisSemaphore from './redis-semaphore.mjs';
 import redisson from './redisson.mjs';
@@ -38,6 +39,7 @@ export const SUBJECTS = [
   fairLockRedis,
   fairLockRedisson,
   fairLockMemory,
+  ...otherBuilds,
   raw,
   emptyScripts,
   fourCalls,
