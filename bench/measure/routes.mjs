@@ -69,13 +69,13 @@ async function start(file, args, execPath) {
     throw new Error(`${file} ended.`);
   });
   exited.catch(() => undefined);
-  const heard = async () => (await Promise.race([once(child, 'message'), exited]))[0];
-  const { port } = await heard();
+  const received = async () => (await Promise.race([once(child, 'message'), exited]))[0];
+  const { port } = await received();
   return {
     port,
     async ask(message) {
       child.send(message);
-      return heard();
+      return received();
     },
     async end() {
       child.kill('SIGKILL');

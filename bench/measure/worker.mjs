@@ -51,7 +51,7 @@ export class Worker {
 
   #node(argument) {
     const child = fork(NODE_WORKER, [argument], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-    child.on('message', ({ id, result, error }) => this.#heard(id, result, error));
+    child.on('message', ({ id, result, error }) => this.#received(id, result, error));
     this.tell = (id, verb, args) => child.send({ id, verb, args });
     return child;
   }
@@ -64,7 +64,7 @@ export class Worker {
       const [, id, text] = /^(\d+) (\{.*\})$/.exec(line) ?? [];
       if (id === undefined) return;
       const { error, ...result } = JSON.parse(text);
-      this.#heard(Number(id), result, error);
+      this.#received(Number(id), result, error);
     });
     this.tell = (id, verb, named) => {
       const words = Object.entries(named).map(([name, value]) => `${name}=${value}`);
@@ -83,7 +83,7 @@ export class Worker {
     });
   }
 
-  #heard(id, result, error) {
+  #received(id, result, error) {
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
     this.#waiting.delete(id);

@@ -1,5 +1,5 @@
 import { describeModel } from './model.contract.js';
 import { capabilities, redissonLine } from './redisson.line.js';
 
-// Messages know no databases: what one registration publishes, the others hear.
+// Messages know no databases: what one registration publishes, the others receive.
 describeModel('redisson', [redissonLine(2), redissonLine(14), redissonLine(15)], capabilities, 30);

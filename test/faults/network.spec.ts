@@ -32,7 +32,7 @@ describe('a network in trouble', () => {
     {
       what: 'a black hole to the client',
       begin: () => scene.proxy.blackHole({ direction: 'toClient' }),
-      // The server hears one more renewal, whose reply is lost.
+      // The server receives one more renewal, whose reply is lost.
       renewed: HEARTBEAT,
     },
     { what: 'a latency of 2 s', begin: () => scene.proxy.disturb({ delay: 2_000 }) },

@@ -45,7 +45,7 @@ describeHere(
       const heal = await step(LEASE / 1_000 + 1);
       const next = line[0]!;
       await scene.expectWithin(stepped, await next.granted(PATIENCE), HEARTBEAT);
-      // The loser hears it at its next renewal, at the latest.
+      // The reply to its next renewal tells the loser, at the latest.
       await scene.expectWithin(stepped, await first.event('lost', PATIENCE), HEARTBEAT);
       expect(next.find('granted')?.token).toBeGreaterThan(first.find('granted')?.token ?? NaN);
       heal();

@@ -60,7 +60,7 @@ describe('requests that are made in the same moment', () => {
     expect(order.join('')).toBe('abcdef');
   });
 
-  test('hear their places, one behind the other, and may leave from any of them', async () => {
+  test('get to know their places, one behind the other, and may leave from any of them', async () => {
     const { engine } = await clients.start(redisUrl());
     const { engine: other } = await clients.start(redisUrl());
     const holder = await other.acquire('k');

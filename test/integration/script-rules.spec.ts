@@ -74,7 +74,7 @@ describe('the scripts of the native protocol', () => {
       expect(await members(holder)).toEqual([`${one.id}:1`, `${two.id}:1`]);
     });
 
-    test('a request whose lost place a late copy took anew comes back to the place of its own ticket', async () => {
+    test('a request whose lost place a duplicate command took anew comes back to the place of its own ticket', async () => {
       const [holder, one, two] = [client(), client(), client()];
       await holder.acquire();
       const queued = await one.acquire();
@@ -86,7 +86,7 @@ describe('the scripts of the native protocol', () => {
       expect(await members(holder)).toEqual([`${one.id}:1`, `${two.id}:1`]);
     });
 
-    test('a late copy of the acquire of a released grant is told DONE and takes nothing (M9)', async () => {
+    test('a duplicate acquire of a released grant is answered DONE and takes nothing (M9)', async () => {
       const holder = client();
       const grant = await holder.acquire();
       await holder.release(grant.first, grant.sequence);

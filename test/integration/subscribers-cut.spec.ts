@@ -54,7 +54,7 @@ describe('when all subscriber connections are cut at once', () => {
     expect(report).toMatchObject({ grants: 12 * DELAYS.length, excused: 0, lost: 0, errors: 0 });
   });
 
-  test('a client that says itself that it hears nothing does not overtake one that cannot be heard just now', async () => {
+  test('a client that reports no subscription does not overtake one whose subscription is down just now', async () => {
     const redis = new Redis(server.url);
     try {
       const times = { window: 2_000, lease: 3_000, grace: 250 };

@@ -81,14 +81,14 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'double hold after a re-sent command (Redisson 7367)',
-    what: 'a late copy of the acquire of a released grant takes the lock for no caller',
+    what: 'a duplicate acquire of a released grant takes the lock for no caller',
     mutations: [
       inScript('acquire', 'releasedRequest ~= me and', ''),
       inScript('acquire', 'if releasedRequest == me then', 'if false then'),
     ],
     proof: test(
       'integration/script-rules.spec.ts',
-      'a late copy of the acquire of a released grant is told DONE and takes nothing (M9)',
+      'a duplicate acquire of a released grant is answered DONE and takes nothing (M9)',
     ),
   },
   {

@@ -196,7 +196,7 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'R13 a told ticket counts',
-    what: 'the younger ticket of a late copy is kept',
+    what: 'the younger ticket of a duplicate command is kept',
     mutations: [
       inScript(
         'acquire',
@@ -204,7 +204,7 @@ export const RULES: readonly Exhibit[] = [
         'if not ticket then',
       ),
     ],
-    proof: test(RULES_SPEC, 'a request whose lost place a late copy took anew comes back'),
+    proof: test(RULES_SPEC, 'a request whose lost place a duplicate command took anew comes back'),
   },
   {
     of: 'R14 a run is of one client',
@@ -306,7 +306,7 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
   {
-    of: 'M7 an unheard grant that ran out is given again',
+    of: 'M7 an unsubscribed grant that ran out is given again',
     what: 'it goes to the next',
     mutations: [
       inScript(

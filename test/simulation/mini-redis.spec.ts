@@ -94,8 +94,8 @@ describe('the Redis of the simulation answers as a real one', () => {
     (random) => ['EXISTS', key(random), key(random)],
     (random) => ['PEXPIRE', key(random), random.pick(['100000', '-1', '0', '1.5', 'x', '3600000'])],
     () => ['PTTL', `${prefix}:none`],
-    () => ['PUBSUB', 'NUMSUB', `${prefix}:unheard`],
-    (random) => ['PUBLISH', `${prefix}:unheard`, value(random)],
+    () => ['PUBSUB', 'NUMSUB', `${prefix}:unsubscribed`],
+    (random) => ['PUBLISH', `${prefix}:unsubscribed`, value(random)],
     (random) => [random.pick(['HGET', 'ZADD', 'PEXPIRE', 'ZRANGE']), key(random)],
   ];
 

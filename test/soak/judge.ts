@@ -28,9 +28,11 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
   const usual = usualTerms(lease, livenessWindow);
   // Who releases, the server and who waits may stand still one after the other.
   // A process that is killed may have been granted a free lock, for a whole lease, before it could say so.
-  const unheard = lease - livenessWindow;
+  const unsubscribed = lease - livenessWindow;
   const wakeUp = (gap: Gap): number =>
-    usual.wakeUp(gap) + 2 * gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unheard : 0);
+    usual.wakeUp(gap) +
+    2 * gap.stalled +
+    (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0);
   const report = checkWithLog(events, readFileSync(log, 'utf8'), { ...usual, wakeUp, highestTokens });
   highestTokens = report.highestTokens;
   const lives = [...livesOf(events, new Faults(events)).values()];

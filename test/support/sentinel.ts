@@ -104,7 +104,7 @@ export class SentinelSetup {
     await eventually(isWhole, MEETING, 'the primary, its replicas and the sentinels to be in order');
   }
 
-  /** From now on no replica hears its primary; the result lets them. */
+  /** From now on no replica receives anything of its primary; the result lets them again. */
   async cutReplicas(): Promise<() => Promise<void>> {
     const roles = await Promise.all(this.instances.map(({ admin }) => admin.role()));
     const replicas = this.instances.filter((_, i) => roles[i]?.[0] === 'slave');

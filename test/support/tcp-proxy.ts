@@ -112,7 +112,7 @@ export class TcpProxy implements LinkOwner {
     for (const link of this.links) if (role === undefined || link.role === role) link.cut();
   }
 
-  /** One side of the connections that stand hears that the other has finished sending; the other direction works on. */
+  /** One side of the open connections sees that the other has finished sending; the other direction works on. */
   halfClose(side: 'client' | 'server', role?: Role): void {
     for (const link of this.links) if (role === undefined || link.role === role) link.halfClose(side);
   }

@@ -63,7 +63,7 @@ describe('a Cluster in trouble', () => {
     expect(await served).toEqual(line.map(({ name }) => name));
   }
 
-  test('a waiting client says that it does not know who hears it: its subscription may be on another node', async () => {
+  test('a waiting client reports its subscription as unknown: it may be on another node', async () => {
     const [holder, other] = workers;
     const [first, next] = await holderAndLine('k', holder, other);
     await pause(HEARTBEAT);

@@ -83,7 +83,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
       const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...loadOf(i) }, TIMEOUT));
       await cutSubscriptions();
       await loseReplica();
-      for (const change of [byOrder, killUnheard, freeze]) await replace(change);
+      for (const change of [byOrder, killUnreplicated, freeze]) await replace(change);
       for (const worker of workers) worker.endLoad();
       await Promise.all(loads);
       await lab.closeWorkers();
@@ -190,17 +190,17 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   const byOrder = (): Promise<void> => setup.failover();
   const freeze = (former: Instance): Promise<void> => former.server.kill('SIGSTOP');
 
-  /** What the primary grants last no replica learns of; its holder stands still until another request has that lock. */
-  async function killUnheard(former: Instance): Promise<() => Promise<void>> {
+  /** No replica receives what the primary grants last; its holder stands still until another request has that lock. */
+  async function killUnreplicated(former: Instance): Promise<() => Promise<void>> {
     const restore = await setup.cutReplicas();
-    const unheard = workers[4]!.ask('unheard');
-    await (demands.replicas ? unheard.event('error') : unheard.event('op'));
+    const unreplicated = workers[4]!.ask('unreplicated');
+    await (demands.replicas ? unreplicated.event('error') : unreplicated.event('op'));
     const { resume } = workers[4]!.stop();
     await former.server.kill();
     await restore();
     return async () => {
-      const next = await firstGranted('unheard');
-      const over = demands.replicas ? unheard.event('error') : unheard.release();
+      const next = await firstGranted('unreplicated');
+      const over = demands.replicas ? unreplicated.event('error') : unreplicated.release();
       resume();
       await over;
       await next.release();

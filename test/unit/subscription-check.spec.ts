@@ -53,7 +53,7 @@ describe('the check of a subscription', () => {
     expect(rebuilt).toBe(1);
   });
 
-  test('pings ever less often while not even new subscriptions hear anything, and again at once when one does', () => {
+  test('pings ever less often while not even new subscriptions receive anything, and again at once when one does', () => {
     const pings: number[] = [];
     for (let period = 0; period < 16; period += 1) {
       if (beat()) pings.push(period);

@@ -1,4 +1,4 @@
-/** Tells what the event log hears of orders, while it happens. */
+/** Prints the orders of the event log while they happen. */
 import { hostTime } from './event-log.mjs';
 import { seconds } from './screen.mjs';
 
@@ -6,7 +6,7 @@ import { seconds } from './screen.mjs';
 const GROUP = 10;
 /** How many of those next in line are named. */
 const NEXT = 3;
-/** Milliseconds for which a line is kept back: what two processes say within a moment may be heard the wrong way round. */
+/** Milliseconds for which a line is kept back: what two processes send within a moment may arrive the wrong way round. */
 const MOMENT = 30;
 
 export class Narrator {

@@ -13,7 +13,7 @@ const MOST_SENTINELS = 10;
  * primary: a frozen one does not close its connections, and would serve the client again when it wakes up.
  *
  * At each connect it asks all sentinels and believes the answer after the latest failover. ioredis asks one after the other and
- * believes the first, which may not have heard of the failover (docs/decisions/0009-own-sentinel-connector.md).
+ * believes the first, which may not know of the failover yet (docs/decisions/0009-own-sentinel-connector.md).
  */
 export class PrimaryConnector extends AbstractConnector {
   private readonly options: RedisOptions;

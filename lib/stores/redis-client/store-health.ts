@@ -2,7 +2,7 @@ import type { StoreHealth } from '../../core/lock-store.js';
 import type { CommandConnection } from './command-connection.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
 
-/** Whether the server answers within `limit` ms, and whether the subscriber hears it. Never rejects. */
+/** Whether the server answers within `limit` ms, and whether the subscriber receives messages. Never rejects. */
 export async function storeHealth(
   connection: CommandConnection,
   subscriber: { readonly up: boolean },

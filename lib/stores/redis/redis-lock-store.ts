@@ -126,7 +126,7 @@ export class RedisLockStore implements LockStore {
   async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
     const ended = await this.inspection.endByForce(key, token);
-    // The caller may be the holder itself: its line hears it here rather than by a message.
+    // The caller may be the holder itself: its line is notified here rather than by a message.
     this.lines.find(encodeName(key))?.happens({ type: 'look' });
     return ended;
   }

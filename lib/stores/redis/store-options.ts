@@ -19,7 +19,7 @@ export interface RedisLockStoreOptions {
    * passed. Undefined: off. All clients of a key prefix must agree.
    */
   readonly maxLease?: number | undefined;
-  /** Hears what an operator should know; never contains credentials. */
+  /** Called with what an operator should know; never contains credentials. */
   readonly onWarning: (message: string) => void;
 }
 

@@ -14,7 +14,7 @@ import { Turns } from './turns.js';
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
 
-/** Hears everything that callers live through and what the server does, and knows what must never happen. */
+/** Receives everything that happens to callers and at the server, and finds what must never happen. */
 export class Checker {
   readonly excuses: Excuses;
   readonly findings: Findings;
@@ -71,10 +71,11 @@ export class Checker {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.findings.violate('exactly-once', `${nameOf(record)} was granted after it aborted`);
     }
-    const { firstToken, lastToken, at, unheard, markedAlive } = lock.serverGrant;
+    const { firstToken, lastToken, at, unsubscribed, markedAlive } = lock.serverGrant;
     const isSeen = firstToken <= record.token && record.token <= lastToken;
     record.passedAt = isSeen ? at : now;
-    record.unheardBefore = (isSeen ? unheard.get(record.client) : undefined) ?? record.client.lastUnheard;
+    record.unsubscribedBefore =
+      (isSeen ? unsubscribed.get(record.client) : undefined) ?? record.client.lastUnsubscribed;
     if (isSeen) record.markedAlive = markedAlive;
     if (record.token <= lock.highestToken) {
       // Tokens of the server's own grants are compared in server-grants.ts, without this excuse.
@@ -138,7 +139,7 @@ export class Checker {
     if (!KNOWN_ERRORS.has(code) && !tooShort)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
     const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
-    if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyHeardDeaths()) {
+    if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {
       this.findings.violate(
         'busy',
         `${nameOf(record)} found ${record.lock} busy, which no living process uses`,

@@ -94,16 +94,16 @@ export class Excuses {
     return (planned.leaseTime ?? Infinity) <= Math.max(longest, ...SHORT_LEASES);
   }
 
-  /** `waiting` could not be heard when the lock passed on, or the server forgot the line. */
+  /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */
   mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
-    // While all subscriptions come back, the line waits for those that return within the grace; not for one that spoke when
-    // the other was heard already, and broke again.
-    const spokeAt = served.markedAlive?.get(waiting.client) ?? 0;
-    const steadySince = Math.max(passedAt - GRACE, waiting.ackedAt ?? 0, spokeAt);
-    const servedWasSteady = (served.unheardBefore ?? now) < steadySince;
+    // While all subscriptions come back, the line waits for those that return within the grace; not for one that was marked alive
+    // when the other was reachable already, and whose connection broke again.
+    const markedAliveAt = served.markedAlive?.get(waiting.client) ?? 0;
+    const steadySince = Math.max(passedAt - GRACE, waiting.ackedAt ?? 0, markedAliveAt);
+    const servedWasSteady = (served.unsubscribedBefore ?? now) < steadySince;
     if (waiting.client.lastUnreachable >= passedAt - recovery && servedWasSteady) return true;
     // While clients have different settings: without messages, a first lease that is shorter than the heartbeat of
     // the client that it is given to may be over before that asks.
@@ -181,7 +181,7 @@ export class Excuses {
   }
 
   /** Nothing fails but processes, which end in a way that the server learns at once. */
-  onlyHeardDeaths(): boolean {
+  onlyNoticedDeaths(): boolean {
     const { faults, denied } = this.plan;
     return denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
   }
@@ -192,7 +192,7 @@ export class Excuses {
     const scheduling = 30 + 5 * latency;
     // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
     const margin = Math.max(100, this.longestLease / 10) + 100;
-    if (this.kinds.size > 0 && this.onlyHeardDeaths()) {
+    if (this.kinds.size > 0 && this.onlyNoticedDeaths()) {
       // A dead waiter costs the grace; the process that looks after that may be the next one to end.
       return margin + scheduling + this.plan.faults.length * (GRACE + 60 + this.heartbeat);
     }

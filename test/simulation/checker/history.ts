@@ -21,7 +21,7 @@ export interface RequestRecord {
   /** When the server passed the lock to it, or to the run that it belongs to. */
   passedAt?: number;
   /** When, before that, the server last had no subscriber on its client's channel. */
-  unheardBefore?: number;
+  unsubscribedBefore?: number;
   /** When the server had last marked each waiting client alive, as it was then. */
   markedAlive?: ReadonlyMap<SimClient, number>;
   rejectedAt?: number;
@@ -67,7 +67,7 @@ export interface ServerGrant {
   readonly lastToken: number;
   readonly at: number;
   /** When the server last had no subscriber on each client's channel, as it was then. */
-  readonly unheard: ReadonlyMap<SimClient, number>;
+  readonly unsubscribed: ReadonlyMap<SimClient, number>;
   /** When the server had last marked each waiting client alive, as it was then. */
   readonly markedAlive: ReadonlyMap<SimClient, number>;
 }
@@ -76,7 +76,7 @@ export const NO_GRANT: ServerGrant = {
   firstToken: 0,
   lastToken: 0,
   at: 0,
-  unheard: new Map(),
+  unsubscribed: new Map(),
   markedAlive: new Map(),
 };
 

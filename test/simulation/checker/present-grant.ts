@@ -62,7 +62,10 @@ export function expiresTooEarly(redis: MiniRedis, key: string): string | undefin
   const deadline = Math.max(0, ...scores.map((score) => Number(score ?? 0) - time));
   if (deadline === 0) return undefined;
   const line = [`${key}:queue`, `${key}:clients`].find((of) => left(of) < deadline);
-  return line && `${line} expires in ${left(line)} ms, a client in line has ${deadline} ms to be heard again`;
+  return (
+    line &&
+    `${line} expires in ${left(line)} ms, a client in line has ${deadline} ms to be marked alive again`
+  );
 }
 
 /** The clients of which the lock's hash keeps a record. */

@@ -58,9 +58,15 @@ export class ServerGrants {
         );
       }
       if (grant.first !== before) {
-        const unheard = new Map(this.clients.map((client) => [client, client.lastUnheard]));
+        const unsubscribed = new Map(this.clients.map((client) => [client, client.lastUnsubscribed]));
         const markedAlive = this.markedAlive(lock);
-        lock.serverGrant = { firstToken: grant.first, lastToken: grant.last, at: now, unheard, markedAlive };
+        lock.serverGrant = {
+          firstToken: grant.first,
+          lastToken: grant.last,
+          at: now,
+          unsubscribed,
+          markedAlive,
+        };
       }
     }
     for (const record of lock.holds) {

@@ -15,7 +15,7 @@ export class Turns {
     private readonly locks: LockStates,
   ) {}
 
-  /** No request that was in line before it, and could be heard, was passed over. */
+  /** No request that was in line before it, and whose client was reachable, was passed over. */
   checkOrder(lock: LockState, record: RequestRecord): void {
     const { now } = this.world;
     for (const other of lock.waiting) {

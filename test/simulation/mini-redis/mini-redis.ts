@@ -11,7 +11,7 @@ const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory >
 const WRONG_NUMBER = new RedisError('ERR Wrong number of args calling Redis command from script');
 const NO_SCRIPT = new RedisError('NOSCRIPT No matching script. Please use EVAL.');
 
-/** What a user hears who may not run a command. */
+/** The reply to a user who may not run a command. */
 export function noRight(command: string): RedisError {
   return new RedisError(`NOPERM this user has no permissions to run the '${command.toLowerCase()}' command`);
 }

@@ -49,7 +49,7 @@ export interface Fault {
   readonly lock: number;
   readonly role: 'commands' | 'subscriber' | 'both';
   readonly direction: 'up' | 'down' | 'both';
-  /** cut: commands under way arrive late; kill: the machine is off, so that the server hears nothing. */
+  /** cut: commands under way arrive late; kill: the machine is off, so that the server receives nothing. */
   readonly flag: boolean;
   /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which. */
   readonly amount: number;

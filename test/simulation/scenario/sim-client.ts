@@ -55,7 +55,7 @@ export class SimClient {
     readonly terms: PlannedClient,
   ) {
     this.unreachableSince = world.now;
-    this.lastUnheard = world.now;
+    this.lastUnsubscribed = world.now;
     this.process = new SimProcess(world, `c${index}`, terms);
     const good = (): Weather => new Weather(plan.latency / 5, plan.latency);
     this.weather = {
@@ -90,7 +90,7 @@ export class SimClient {
     });
   }
 
-  /** The last time at which one of the two could not hear the other. */
+  /** The last time at which one of the two could not reach the other. */
   get lastUnreachable(): number {
     return this.wasReachable ? this.lastSeenUnreachable : this.world.now;
   }
@@ -103,16 +103,16 @@ export class SimClient {
   }
 
   /** The last time at which the server had no subscriber on its channel, as far as was seen. */
-  lastUnheard: number;
+  lastUnsubscribed: number;
 
   /** The last time at which its commands could not reach the server, or answers could not come back. */
   get lastMute(): number {
     return this.wasMute ? this.world.now : this.lastSeenMute;
   }
 
-  /** Takes note of whether the two can hear each other, after something happened. */
+  /** Takes note of whether the two can reach each other, after something happened. */
   observe(now: number): void {
-    if (!this.isHeard) this.lastUnheard = now;
+    if (!this.hasSubscription) this.lastUnsubscribed = now;
     const mute = this.isMute();
     const reachable = !mute && this.isSubscribed && !this.inBadWeather('subscriber');
     this.lastSeenLongUnreachable = this.lastLongUnreachable;
@@ -123,7 +123,7 @@ export class SimClient {
     this.wasMute = mute;
   }
 
-  private get isHeard(): boolean {
+  private get hasSubscription(): boolean {
     const link = this.redis.get('subscriber')?.connection;
     return link !== undefined && this.server.isSubscribed(link);
   }

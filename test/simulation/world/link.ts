@@ -145,7 +145,7 @@ export class Link {
     this.toClient(() => this.client.message(channel, message));
   }
 
-  /** The client says goodbye: the server closes when it hears it, and the client hears that. */
+  /** The client closes: the server closes when it receives that, and the client receives the server's close. */
   endByClient(): void {
     this.up.send(() => this.closeAtServer(), true);
   }
@@ -158,7 +158,7 @@ export class Link {
     this.breakAtClient();
   }
 
-  /** The server closes: the client hears it after everything that was sent before. */
+  /** The server closes: the client receives it after everything that was sent before. */
   closeAtServer(): void {
     this.endAtClient();
     this.dropAtServer();
@@ -172,7 +172,7 @@ export class Link {
     this.up.send(() => this.dropAtServer(), true, lateCommandsArrive ? this.random.between(0, 300) : 0);
   }
 
-  /** The process died: its kernel closes (the server hears it) or its machine is off (the server never does). */
+  /** The process died: its kernel closes the connection, which the server receives, or its machine is off, and the server receives nothing. */
   abandon(serverHears: boolean): void {
     this.clientOpen = false;
     if (serverHears) this.endAtServer();

@@ -110,7 +110,7 @@ export class SimProcess {
     }
   }
 
-  /** Never speaks again. */
+  /** Never sends anything again. */
   kill(): void {
     this.alive = false;
     this.diedAt = this.world.now;

@@ -196,7 +196,7 @@ export class SimServer implements ServerEnd {
     if (this.down || this.stalled || this.error !== undefined) return;
     const reply = this.redis.execute(name, args);
     this.world.trace(
-      () => `        server: LATE COPY ${link.name} ${describe(name, args)} -> ${show(reply)}`,
+      () => `        server: DUPLICATE ${link.name} ${describe(name, args)} -> ${show(reply)}`,
     );
   }
 

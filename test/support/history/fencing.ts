@@ -7,7 +7,7 @@ export type HighestTokens = ReadonlyMap<string, { readonly token: number; readon
 
 /**
  * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away from
- * one that hears late that it had it, the order of two grants is only known if it asked when the other had been granted.
+ * a client that learns late that it had it, the order of two grants is only known if it asked when the other had been granted.
  */
 export function tokenRegressions(
   lives: Iterable<Life>,

@@ -58,7 +58,7 @@ export class Lab {
   readonly prefix = uniquePrefix();
   private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-lab-'));
   private readonly workers: WorkerProcess[] = [];
-  /** Hears what `verify` found. */
+  /** Receives what `verify` found. */
   onVerdict: ((report: Report) => void) | undefined;
   private canary: ChildProcess | undefined;
 

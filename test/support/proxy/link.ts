@@ -74,7 +74,7 @@ export class Link {
     if (!this.muted) this.toClient.send(bytes);
   }
 
-  /** The client hears nothing any more on this connection. */
+  /** The client receives nothing any more on this connection. */
   mute(): void {
     this.muted = true;
   }

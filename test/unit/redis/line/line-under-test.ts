@@ -92,11 +92,11 @@ export class LineUnderTest {
   }
 
   /** Calls want the lock in one turn of the event loop. Returns the command that asks for them, or the last of several. */
-  request(...wishes: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
-    for (const wish of wishes.length > 0 ? wishes : [{}]) {
+  request(...all: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
+    for (const options of all.length > 0 ? all : [{}]) {
       this.sequence += 1;
       const usual = { leaseTime: undefined, tries: false, maxQueue: Infinity, label: `r${this.sequence}` };
-      this.happens({ type: 'requested', request: { sequence: this.sequence, ...usual, ...wish } });
+      this.happens({ type: 'requested', request: { sequence: this.sequence, ...usual, ...options } });
     }
     this.happens({ type: 'turn ended' });
     return this.last('acquire', 'join');
@@ -132,8 +132,8 @@ export class LineUnderTest {
   }
 
   /** New requests wait in line, acknowledged with tickets from `ticket` on. */
-  queue(ticket: number, ...wishes: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
-    const sent = this.request(...wishes);
+  queue(ticket: number, ...all: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
+    const sent = this.request(...all);
     this.reply(sent, { status: 'queued', ticket, ahead: 1, generation: 7, wake: LEASE });
     return sent;
   }

@@ -69,13 +69,13 @@ describe('releasing', () => {
     expect(line.granted).toEqual([500]);
   });
 
-  test('M9: a release names the first request of the run, for the server to know a late copy of its acquire', () => {
+  test('M9: a release names the first request of the run, for the server to recognize a duplicate of its acquire', () => {
     line.hold(500);
     line.release(500);
     expect(line.last('release').command.grant.head).toBe(1);
   });
 
-  test('M9: a late copy that is told DONE changes nothing', () => {
+  test('M9: a duplicate that is answered DONE changes nothing', () => {
     const effects = line.reply(line.request(), { status: 'done' });
     expect(effects.filter(({ type }) => type === 'grant' || type === 'refuse')).toEqual([]);
   });

@@ -34,7 +34,7 @@ describe('asking for the lock', () => {
     expect(line.of('leave')).toEqual([]);
   });
 
-  test('R6: a try asks again where only requests that cannot be heard are in the way, but not for ever', () => {
+  test('R6: a try asks again where only requests without a subscription are in the way, but not for ever', () => {
     const busy = { status: 'busy', blocker: {}, mustRetry: true, wake: 200 } as const;
     line.reply(line.request({ tries: true }), busy);
     line.passes(201);
