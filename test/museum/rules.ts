@@ -306,7 +306,7 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
   {
-    of: 'M7 an unsubscribed grant that ran out is given again',
+    of: 'M7 a grant that ran out unnoticed is given again',
     what: 'it goes to the next',
     mutations: [
       inScript(
