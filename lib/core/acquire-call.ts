@@ -1,12 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
-import { inspect } from 'node:util';
 import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
 import { LockConfigurationError } from './errors.js';
 import type { Hold } from './hold.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { currentClient, type RequestClient } from './request-scope.js';
-import { printable } from './text.js';
+import { printable, shown } from './text.js';
 
 /** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
 export class CheckedOptions {
@@ -120,6 +119,6 @@ function isAbortSignal(value: AbortSignal | null): boolean {
 
 function refuse(option: string, expected: string, got: unknown): never {
   throw new LockConfigurationError(
-    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
+    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${shown(got)}.`,
   );
 }

@@ -1,6 +1,6 @@
-import { inspect } from 'node:util';
 import { LockConfigurationError } from './errors.js';
 import type { LockStore } from './lock-store.js';
+import { shown } from './text.js';
 
 /** How a lock is taken away from its holder. */
 export interface ForceReleaseOptions {
@@ -28,7 +28,5 @@ export function namedToken(options: unknown, { fencing, kind }: LockStore): numb
 }
 
 function refuse(sentence: string, got: unknown): never {
-  throw new LockConfigurationError(
-    `${sentence}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
-  );
+  throw new LockConfigurationError(`${sentence}; it is ${shown(got)}.`);
 }

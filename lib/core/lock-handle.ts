@@ -1,11 +1,11 @@
-import { follow, unfollow } from './abort-relay.js';
+import { AsyncResource } from 'node:async_hooks';
+import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
-import { runInScope, type Inside, type LockInScope, type Scope } from './hold-scope.js';
+import { ownScope, runInScope, runInside, type Inside, type LockInScope, type Scope } from './hold-scope.js';
 import { endInReverse, Hold } from './hold.js';
 import type { LeaseState } from './lease.js';
-import { SignalOfHandle } from './signal-of-handle.js';
 
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
@@ -141,5 +141,29 @@ export class LockHandle implements ScopedLock, LockInScope {
   private unfollowAll(): void {
     if (!this.ownSignal) return;
     for (const { held } of this.holds) unfollow(held.lease.signal, this.ownSignal);
+  }
+}
+
+/**
+ * What `signal` of a handle gives out. Its listeners run in the async context of the flow that first asked for it, and
+ * in the holds that the handle's own code is in: not in those of the branch that asked, nor of whatever code finds the
+ * loss.
+ */
+class SignalOfHandle {
+  private readonly controller = controllerForMany();
+  private readonly caller = new AsyncResource('FairLock.signal');
+  private readonly scope: Scope | undefined;
+
+  /** @param outer the scope in which the lock was asked for */
+  constructor(inside: Inside, outer: Scope | undefined) {
+    this.scope = ownScope(inside) ?? outer;
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason));
   }
 }

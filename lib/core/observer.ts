@@ -1,13 +1,11 @@
-import { inspect } from 'node:util';
 import { LockConfigurationError, LockHolderChangedError } from './errors.js';
-import { reportedHold, withLabels } from './labelled-snapshot.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
-import { assemble } from './overview.js';
+import { addFromStore, assemble } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
 import { requireKey } from './several-keys.js';
-import { addFromStore } from './store-knowledge.js';
+import { shown } from './text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
@@ -93,6 +91,39 @@ export class Observer {
 
 const NO_REPORTS: PeerReports = { reports: [], silent: [], problems: [] };
 
+/** `snapshot` with `host/pid/label` wherever a process reports the label of a hold or a wait that the store knows by an id. */
+function withLabels(snapshot: LockSnapshot, reports: readonly ProcessReport[]): LockSnapshot {
+  const { holder, waiters } = snapshot;
+  const waits = new Map<string, string>();
+  for (const process of reports) {
+    for (const { id, label } of process.waits) {
+      if (id !== undefined) waits.set(id, who(process, label));
+    }
+  }
+  const known = reportedHold(snapshot, reports);
+  return {
+    ...snapshot,
+    holder: holder && { ...holder, who: known ? who(known.process, known.hold.label) : holder.who },
+    waiters: waiters.map((waiter) => ({ ...waiter, who: waits.get(waiter.id ?? '') ?? waiter.who })),
+  };
+}
+
+/** What the process of the holder reports of its hold. */
+function reportedHold(
+  { key, holder }: LockSnapshot,
+  reports: readonly ProcessReport[],
+): { readonly process: ProcessReport; readonly hold: HoldReport } | undefined {
+  const process = reports.find(({ clientId }) => clientId === holder?.client);
+  const hold = process?.holds.find(
+    (each) => each.key === key && (holder?.token === undefined || holder.token === each.token),
+  );
+  return process && hold && { process, hold };
+}
+
+function who({ host, pid }: ProcessReport, label = ''): string {
+  return `${host}/${pid}/${label}`;
+}
+
 function clientsOf({ holder, waiters }: LockSnapshot): string[] {
   const clients = new Set<string>();
   if (holder?.client !== undefined) clients.add(holder.client);
@@ -111,7 +142,7 @@ function checked(query: unknown): { request: ReportRequest; timeout: number; orp
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) {
     throw new LockConfigurationError(
-      `There is no option ${inspect(unknown)} of query. The options are: key, orphans, timeout.`,
+      `There is no option ${shown(unknown)} of query. The options are: key, orphans, timeout.`,
     );
   }
   if (typeof orphans !== 'boolean') refuse('orphans', 'true or false', orphans);
@@ -122,6 +153,6 @@ function checked(query: unknown): { request: ReportRequest; timeout: number; orp
 
 function refuse(option: string, expected: string, got: unknown): never {
   throw new LockConfigurationError(
-    `${option === 'query' ? 'What query is given' : `The option ${option} of query`} must be ${expected}; it is ${inspect(got, { depth: 0, breakLength: Infinity })}.`,
+    `${option === 'query' ? 'What query is given' : `The option ${option} of query`} must be ${expected}; it is ${shown(got)}.`,
   );
 }

@@ -1,5 +1,14 @@
+import { parseClientName } from './client-name.js';
+import { FairLockError } from './fair-lock-error.js';
 import type { ClientIdentity, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
+import type { LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
+import { quote } from './text.js';
+
+/** How many locks are looked up in the store for one query, and how many at a time. */
+const MOST_LOOKS = 1_000;
+const MOST_UNEXPLAINED = 50;
+const AT_ONCE = 50;
 
 type Assembled = Pick<LockOverview, 'locks' | 'processes' | 'silent' | 'problems'>;
 
@@ -24,8 +33,36 @@ export function assemble({ reports, silent, problems }: PeerReports): Assembled 
   };
 }
 
+/**
+ * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and, if
+ * requested, locks that are kept for processes that are gone.
+ */
+export async function addFromStore(
+  store: LockStore,
+  overview: LockOverview,
+  { key, orphans }: { key: string | undefined; orphans: boolean },
+): Promise<void> {
+  const unexplained = overview.locks.filter(({ holder }) => !holder).slice(0, MOST_UNEXPLAINED);
+  const inStore = orphans ? await keysInStore(store, key, overview) : [];
+  const known = new Set(overview.locks.filter(({ holder }) => holder).map((lock) => lock.key));
+  const looked = [...new Set([...unexplained.map((lock) => lock.key), ...inStore])].filter(
+    (each) => !known.has(each),
+  );
+  if (looked.length > MOST_LOOKS) {
+    overview.problems.push(
+      `Only ${MOST_LOOKS} of ${looked.length} locks that no process reports were looked up.`,
+    );
+    looked.length = MOST_LOOKS;
+  }
+  for (let i = 0; i < looked.length; i += AT_ONCE) {
+    const looks = looked.slice(i, i + AT_ONCE).map((each) => look(store, each, overview));
+    for (const snapshot of await Promise.all(looks)) if (snapshot) addSnapshot(snapshot, overview);
+  }
+  overview.locks.sort(byUrgency);
+}
+
 /** Longest wait first, then longest hold. */
-export function byUrgency(a: LockReport, b: LockReport): number {
+function byUrgency(a: LockReport, b: LockReport): number {
   const wait = (b.waiters[0]?.waitingFor ?? 0) - (a.waiters[0]?.waitingFor ?? 0);
   return wait || (b.holder?.heldFor ?? 0) - (a.holder?.heldFor ?? 0);
 }
@@ -48,4 +85,54 @@ function sortLine({ waiters }: LockReport): void {
   waiters.forEach((waiter, place) => {
     waiter.ahead = place;
   });
+}
+
+async function keysInStore(
+  store: LockStore,
+  key: string | undefined,
+  { problems }: LockOverview,
+): Promise<readonly string[]> {
+  if (key !== undefined) return [key];
+  if (store.keptKeys) return await store.keptKeys();
+  if (store.peers) {
+    problems.push(`Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`);
+  }
+  return [];
+}
+
+/** One lock that cannot be read, or a store that goes away meanwhile, must not cost the rest of the overview. */
+async function look(
+  store: LockStore,
+  key: string,
+  { problems }: LockOverview,
+): Promise<LockSnapshot | undefined> {
+  try {
+    return await store.inspect(key);
+  } catch (error) {
+    const why = error instanceof FairLockError ? error.details : String(error);
+    problems.push(`The lock ${quote(key)} could not be looked up: ${why}`);
+    return undefined;
+  }
+}
+
+function addSnapshot({ key, holder }: LockSnapshot, overview: LockOverview): void {
+  if (!holder) return;
+  const { client = '', who, token = 0, heldFor = 0 } = holder;
+  const { host = '', pid = 0, label } = parseClientName(who);
+  const known = overview.locks.find((lock) => lock.key === key);
+  const lock: LockReport = known ?? { key, waiters: [], orphan: false };
+  if (!known) overview.locks.push(lock);
+  lock.holder = {
+    clientId: client,
+    host,
+    pid,
+    ...(label !== undefined && { label }),
+    heldFor,
+    token,
+    state: 'held',
+  };
+  const silent = overview.silent.find(({ clientId }) => clientId === client);
+  if (silent && host !== '') Object.assign(silent, { host, pid });
+  const answered = overview.processes.some(({ clientId }) => clientId === client);
+  lock.orphan = client !== '' && !silent && !answered;
 }

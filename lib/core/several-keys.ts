@@ -1,5 +1,5 @@
-import { inspect } from 'node:util';
 import { LockKeyError } from './errors.js';
+import { shown } from './text.js';
 
 /** A key as asked for, and the store's name for it. */
 export interface Target {
@@ -28,8 +28,7 @@ export function lockOrder(keys: readonly string[], encode: (key: string) => stri
 /** @throws LockKeyError unless `key` is a string */
 export function requireKey(key: unknown): string {
   if (typeof key === 'string') return key;
-  const found = inspect(key, { depth: 0, breakLength: Infinity });
-  refuse('A lock key must be a string, or a list of strings.', ` It is ${found}.`);
+  refuse('A lock key must be a string, or a list of strings.', ` It is ${shown(key)}.`);
 }
 
 function refuse(message: string, found = ''): never {

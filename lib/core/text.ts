@@ -1,5 +1,7 @@
 /** How messages and logs show what callers named. */
 
+import { inspect } from 'node:util';
+
 /** Longest part of a key that a message repeats. */
 const QUOTED_KEY_LENGTH = 120;
 
@@ -24,4 +26,9 @@ export function quote(key: string): string {
 /** A time as messages show it. */
 export function duration(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+}
+
+/** What a caller gave in place of something else, as messages show it: on one line, without what is inside of it. */
+export function shown(value: unknown): string {
+  return inspect(value, { depth: 0, breakLength: Infinity });
 }

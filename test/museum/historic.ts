@@ -301,7 +301,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'abort listeners run in the context of the code that aborts the signal',
     mutations: [
       {
-        file: 'core/signal-of-handle.ts',
+        file: 'core/lock-handle.ts',
         from: 'this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason))',
         to: 'this.controller.abort(reason)',
       },
