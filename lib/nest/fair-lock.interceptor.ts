@@ -140,6 +140,7 @@ function holdUntilClosed(response: ServerResponse, { lock, onLost }: StreamHold)
     lock: {
       run: (code) => lock.run(code),
       signal: lock.signal,
+      assertHeld: () => lock.assertHeld(),
       release: () => closed.then(() => lock.release()),
     },
     onLost,

@@ -54,6 +54,8 @@ async function* iterate<T>(
   try {
     // The consumer may have left just before the grant arrived.
     if (leaving.aborted) return undefined;
+    // It may have been lost while the process stood still.
+    hold.lock.assertHeld();
     return yield* stepsInside(hold, source);
   } finally {
     await hold.lock.release();
@@ -78,7 +80,7 @@ function stepsInside<T>(
         if (!error) return;
         reject(error);
         // The source cleans up; its consumer has the error already.
-        lock.run(() => leave?.())?.catch(() => undefined);
+        lock.run(async () => await leave?.()).catch(() => undefined);
       };
       if (lock.signal.aborted && endingError(hold)) return onAbort();
       lock.signal.addEventListener('abort', onAbort);

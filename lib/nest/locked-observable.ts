@@ -41,7 +41,11 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   // In this order: the teardown of the source, the release, the notification of the subscriber. So the source cleans up
   // under the lock, and a subscriber that requests the lock again does not nest in this hold.
   const released = concat(
-    defer(source),
+    defer(() => {
+      // It may have been lost while the process stood still.
+      lock.assertHeld();
+      return source();
+    }),
     defer(() => {
       release();
       return EMPTY;

@@ -5,7 +5,7 @@ import { type FairLockService } from './fair-lock.service.js';
 
 /** A lock under which a stream or an iteration runs. */
 export interface StreamHold {
-  readonly lock: Pick<ScopedLock, 'run' | 'signal' | 'release'>;
+  readonly lock: Pick<ScopedLock, 'run' | 'signal' | 'assertHeld' | 'release'>;
   /** As in the options of the module; a stream with `reject` ends with the LockLostError. */
   readonly onLost: 'signal' | 'reject';
 }

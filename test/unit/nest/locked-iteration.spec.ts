@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
-import { deferred, eventually, within } from '../../support/waiting.js';
+import { block, deferred, eventually, within } from '../../support/waiting.js';
 import { free, Locked, nestWith, SOON, waiting } from './nest.js';
 
 @Injectable()
@@ -59,6 +59,25 @@ class Pages {
   bare(_id: string): AsyncIterable<number> {
     let count = 0;
     return { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: ++count, done: count > 2 }) }) };
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', leaseTime: 10 })
+  async *brief(_id: string): AsyncGenerator<string> {
+    this.log.push('began');
+    yield 'too late';
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', onLost: 'reject' })
+  handmade(_id: string): AsyncIterable<string> {
+    const leave = () => {
+      this.log.push('left');
+      return { value: undefined, done: true };
+    };
+    const next = async () => {
+      this.log.push('began');
+      return { value: await this.next.promise };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next, return: leave }) as unknown as AsyncIterator<string> };
   }
 
   @Locked('pages:<0>', { returns: 'iterable' })
@@ -239,6 +258,27 @@ describe('a locked async generator', () => {
     await locks.forceRelease('pages:1');
     await expect(steps.next()).rejects.toThrow(LockLostError);
     expect(pages.log).toEqual(['cleaned up']);
+  });
+
+  test('ends with the loss also a source whose return() gives no promise', async () => {
+    const failed = expect(all(pages.handmade('1'))).rejects.toThrow(LockLostError);
+    await eventually(() => pages.log.includes('began'), SOON, 'the first step');
+    await locks.forceRelease('pages:1');
+    await failed;
+    await eventually(() => pages.log.includes('left'), SOON, 'the source to clean up');
+    // What a listener of a signal throws reaches the process in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('does not begin when its lease ran out while the process stood still', async () => {
+    const lock = await locks.acquire('pages:1');
+    const ended = expect(pages.brief('1').next()).rejects.toThrow(LockLostError);
+    await waiting(locks, 'pages:1', 1);
+    void lock.release();
+    block(20);
+    await ended;
+    expect(pages.log).toEqual([]);
+    expect(await locks.isLocked('pages:1')).toBe(false);
   });
 
   test('goes on when the lock is lost otherwise', async () => {

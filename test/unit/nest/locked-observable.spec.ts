@@ -20,7 +20,7 @@ import {
   toArray,
 } from 'rxjs';
 import { lockObservable } from '../../../lib/nest/locked-observable.js';
-import { deferred, within } from '../../support/waiting.js';
+import { block, deferred, within } from '../../support/waiting.js';
 import { free, Locked, nestWith, SOON, waiting } from './nest.js';
 
 @Injectable()
@@ -85,6 +85,12 @@ class Feeds {
   @FairLocked('feed:<0>', { returns: 'observable', onLost: 'reject' })
   careful(_id: string): Observable<string> {
     return this.source.pipe(finalize(() => this.log.push('torn down')));
+  }
+
+  @FairLocked('feed:<0>', { returns: 'observable', leaseTime: 10 })
+  brief(_id: string): Observable<string> {
+    this.log.push('began');
+    return of('too late');
   }
 }
 
@@ -279,11 +285,23 @@ describe('a locked method that returns an Observable', () => {
     const lock = {
       run: <T>(code: () => T) => code(),
       signal: AbortSignal.abort(new LockShuttingDownError('feed:1')),
+      assertHeld: () => undefined,
       release: async () => void released++,
     };
     const open = () => Promise.resolve({ lock, onLost: 'signal' as const });
     const stream = lockObservable(open, () => feeds.source);
     await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
     expect([released, feeds.source.observed]).toEqual([1, false]);
+  });
+
+  test('does not begin when its lease ran out while the process stood still', async () => {
+    const lock = await locks.acquire('feed:1');
+    const ended = expect(lastValueFrom(feeds.brief('1'))).rejects.toThrow(LockLostError);
+    await waiting(locks, 'feed:1', 1);
+    void lock.release();
+    block(20);
+    await ended;
+    expect(feeds.log).toEqual([]);
+    expect(await locks.isLocked('feed:1')).toBe(false);
   });
 });
