@@ -66,6 +66,7 @@ async function perform() {
   narrator.heading();
   if (store.kind === 'redis') await killHolder({ ...stage, narrator });
   await Promise.all(answers);
+  await narrator.told;
 }
 
 /** The shop after the show: until the demo is ended. */

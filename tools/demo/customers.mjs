@@ -28,9 +28,18 @@ export async function stayOpen({ instances, store, env, log, screen, signal }) {
   screen.title('The shop stays open');
   for (const { name, url } of open) screen.say(`  ${screen.name(name)}  ${url}`);
   screen.say(`  Board: ${open[0].url}/locks`);
+  if (store.kind === 'redis') screen.say(`  Shell: ${commandLine(store.env)}`);
   screen.say('  Ctrl+C closes the shop.');
   for (const name of NAMES) await open[0].post(`/accounts/${name}/deposits`, { cents: 1_000_000 }, signal);
   await Promise.all(Array.from({ length: CUSTOMERS }, (_, number) => customer(`#${number}`, open, signal)));
+}
+
+/** What lists the locks of the shop in another terminal, in this folder. */
+function commandLine({ REDIS_URL, NAMESPACE }) {
+  const { username, password } = new URL(REDIS_URL);
+  // A password is not printed: the command reads it from REDIS_URL, too.
+  const redis = username === '' && password === '' ? ` --redis ${REDIS_URL}` : '';
+  return `npx nestjs-fair-lock ls${redis} --prefix ${NAMESPACE}:lock`;
 }
 
 async function customer(name, instances, signal) {

@@ -1,4 +1,5 @@
 /** Prints the orders of the event log while they happen. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hostTime } from './event-log.mjs';
 import { seconds } from './screen.mjs';
 
@@ -17,6 +18,7 @@ export class Narrator {
   #begunAt = new Map();
   #sold = 0;
   #pending = [];
+  #told = Promise.resolve();
 
   constructor(log, screen) {
     this.screen = screen;
@@ -51,7 +53,12 @@ export class Narrator {
   /** `order` is an entry of the journal at the end of its section, or at the beginning of a long one. */
   #row(order, what) {
     this.#pending.push({ order, what });
-    if (this.#pending.length === 1) setTimeout(() => this.#tell(), MOMENT);
+    if (this.#pending.length === 1) this.#told = sleep(MOMENT).then(() => this.#tell());
+  }
+
+  /** Resolves when everything that was heard so far is told. */
+  get told() {
+    return this.#told;
   }
 
   #tell() {

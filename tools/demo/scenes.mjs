@@ -65,7 +65,12 @@ export async function formLine({ instances, log, screen, signal }) {
     const order = { customer, instance: instance.name };
     log.add('order sent', order);
     answers.push(
-      answered(instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal), order, log),
+      answered(
+        instance.post('/orders', { productId: PRODUCT, quantity, customer }, signal),
+        order,
+        log,
+        signal,
+      ),
     );
     while ((await instance.get(LINE, signal)).queueLength < number) await sleep(2, undefined, { signal });
     log.add('order in line', order);
@@ -75,12 +80,14 @@ export async function formLine({ instances, log, screen, signal }) {
   return answers;
 }
 
-/** Resolves in any case; an order that got no answer from the shop is an `order lost` in the log. */
-async function answered(request, order, log) {
+/** Resolves when the log has the end of the order. One that got no answer from the shop is an `order lost` there. */
+async function answered(request, order, log, signal) {
   try {
     const status = await request;
     if (status !== CREATED && status !== SOLD_OUT)
       log.add('order lost', { ...order, why: `HTTP status ${status}` });
+    // The journal of an instance may be read later than its answer.
+    else await log.first('order ended', ({ customer }) => customer === order.customer, signal);
   } catch (error) {
     log.add('order lost', { ...order, why: error.cause?.message ?? error.message });
   }
