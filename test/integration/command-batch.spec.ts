@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import type { Script } from '../../lib/stores/redis-client/script.js';
+import type { Script } from '../../lib/stores/redis-client/script-sender.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 
 const COUNT = script(`return redis.call('INCR', KEYS[1])`);

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import type { Script } from '../../lib/stores/redis-client/script.js';
+import type { Script } from '../../lib/stores/redis-client/script-sender.js';
 import { CommandFailure } from '../../lib/stores/redis-client/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 

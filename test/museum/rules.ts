@@ -276,7 +276,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('line/line.ts', '  requestAllAgain(line);\n', '')],
+    mutations: [inStore('line/line.ts', '  requests.requestAllAgain(line);\n', '')],
     proof: test(
       'unit/redis/line/places.spec.ts',
       'M6: when another server answers, all requests in line ask again',

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import { limitHandshake } from './handshake-limit.js';
+import { limitHandshake } from './frozen-servers.js';
 import { CONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
 import type { SubscriberClient } from './subscriber.js';
 

@@ -7,8 +7,7 @@ import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
 import { Deadlines } from './deadlines.js';
 import { introduce } from './introduction.js';
-import type { Script } from './script.js';
-import { ScriptSender, UnknownScript, type ScriptCall } from './script-sender.js';
+import { ScriptSender, UnknownScript, type Script, type ScriptCall } from './script-sender.js';
 import {
   commandTimeout,
   refusedCredentials,

@@ -7,11 +7,16 @@ import type { CommonEffect, CommonEvent, LineTypes, Moment } from './line-machin
 import { PendingRequest } from './pending-request.js';
 import { toCommandFailure } from './server-failure.js';
 
+/** How much of a label is kept in Redis. */
+const LONGEST_LABEL = 128;
+
 /** What all lines of one client share. */
 export interface LineContext {
   /** Counts the commands that the client has sent. */
   readonly commands: { readonly lastOrder: number };
   readonly watchdog: Watchdog;
+  /** host/pid */
+  readonly where: string;
 }
 
 /** The state of a grant for its holder, until it is released. */
@@ -142,6 +147,11 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
         watchdog.cancel(this);
         this.closed?.();
     }
+  }
+
+  /** Who holds or waits, for people: `web-1/4711/OrdersService.pay`. */
+  protected labelOf({ label }: LockRequest): string {
+    return `${this.shared.where}/${label.slice(0, LONGEST_LABEL)}`;
   }
 
   /** The call of a request that still waits. */

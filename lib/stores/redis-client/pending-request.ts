@@ -1,6 +1,12 @@
-import { abortError, LockTimeoutError } from '../../core/errors.js';
+import {
+  abortError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockTimeoutError,
+} from '../../core/errors.js';
 import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
+import type { CommonRefusal } from './line-machine.js';
 
 /** One call of `acquire`, until it is granted or given up: settled exactly once. */
 export class PendingRequest<Name> implements Watched, AbortListener {
@@ -68,5 +74,23 @@ export class PendingRequest<Name> implements Watched, AbortListener {
   handleEvent(): void {
     const { key, signal } = this.request;
     this.line.giveUp(this, abortError(key, signal?.reason));
+  }
+}
+
+/** What a caller is rejected with that does not get the lock. */
+export function refusalError(refusal: CommonRefusal, call: PendingRequest<unknown>): unknown {
+  const { key, waitTime, maxQueue } = call.request;
+  switch (refusal.why) {
+    case 'wait time':
+    case 'busy':
+      return new LockTimeoutError(key, waitTime, refusal.blocker);
+    case 'full':
+      return new LockQueueFullError(key, maxQueue);
+    case 'abort':
+      return call.cancellation;
+    case 'error':
+      return refusal.error;
+    case 'closing':
+      return new LockShuttingDownError(key);
   }
 }

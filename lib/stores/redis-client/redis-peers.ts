@@ -11,8 +11,8 @@ import {
   readReport,
   type ReportMessage,
 } from './peer-messages.js';
-import type { Retry } from './retry.js';
-import { commandTimeout, toCommandFailure } from './server-failure.js';
+import { within, type Retry } from './retry.js';
+import { toCommandFailure } from './server-failure.js';
 
 /** Of how many clients host and process are remembered, to name one that has become silent. */
 const MOST_REMEMBERED = 1_000;
@@ -142,15 +142,6 @@ export class RedisPeers implements Peers {
     const [oldest] = this.remembered.keys();
     if (oldest !== undefined) this.remembered.delete(oldest);
   }
-}
-
-/** @throws CommandFailure after `limit` ms */
-function within<T>(command: Promise<T>, limit: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(commandTimeout(limit)), limit);
-    timer.unref();
-    command.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 /** One request to several clients, until all have answered or the time is over. */

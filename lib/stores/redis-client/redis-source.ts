@@ -1,7 +1,6 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { AnyNode } from './any-node.js';
-import { watchFailovers } from './failover-watch.js';
-import { limitHandshake } from './handshake-limit.js';
+import { limitHandshake, watchFailovers } from './frozen-servers.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
 import { PrimaryConnector } from './primary-connector.js';
 import type { SubscriberClient } from './subscriber.js';

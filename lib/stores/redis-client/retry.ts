@@ -1,5 +1,5 @@
 import type { CommandConnection } from './command-connection.js';
-import { toCommandFailure } from './server-failure.js';
+import { commandTimeout, toCommandFailure } from './server-failure.js';
 
 /** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
 const FIRST_PAUSE = 10;
@@ -67,4 +67,13 @@ export class Retry {
     this.closed = true;
     for (const done of this.delays) done();
   }
+}
+
+/** @throws CommandFailure after `limit` ms */
+export function within<T>(command: Promise<T>, limit: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(commandTimeout(limit)), limit);
+    timer.unref();
+    command.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

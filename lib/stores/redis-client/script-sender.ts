@@ -1,5 +1,4 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { Script } from './script.js';
 
 /** A pipeline of this size is sent before the turn ends, so that the server begins early. */
 const LARGEST = 100;
@@ -9,6 +8,13 @@ const LARGEST = 100;
  * again, it goes as text.
  */
 export class UnknownScript extends Error {}
+
+/** A Lua script as the embedding tool writes it. */
+export interface Script {
+  readonly lua: string;
+  readonly sha1: string;
+  readonly numberOfKeys: number;
+}
 
 /** A script to send, and what to do with its outcome. */
 export interface ScriptCall {

@@ -2,14 +2,12 @@ import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from './command-connection.js';
-import type { Lines } from './lines.js';
 import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
-import { Retry } from './retry.js';
+import { Retry, within } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
 import { ServerClocks } from './server-clock.js';
 import { reportOnServer, type RequiredCommands } from './start-up-check.js';
-import { storeHealth } from './store-health.js';
 import { Subscriber, type SubscriberClient } from './subscriber.js';
 
 interface StoreClientOptions {
@@ -107,9 +105,18 @@ export class StoreClient {
     }
   }
 
-  health(): Promise<StoreHealth> {
+  /** Whether the server answers in time, and whether messages are received. Never rejects. */
+  async health(): Promise<StoreHealth> {
     this.connect();
-    return storeHealth(this.connection, this.subscriber, this.options.commandTimeout);
+    const { connection, subscriber } = this;
+    const listening = subscriber.up;
+    try {
+      // A command that the ACL rule of the lock permits.
+      await within(connection.client.time(), this.options.commandTimeout);
+      return { reachable: true, listening };
+    } catch (error) {
+      return { reachable: false, listening, problem: toCommandFailure(error).error.message };
+    }
   }
 
   /** Gives back what the lines hold, and closes the connections. */
@@ -128,5 +135,35 @@ export class StoreClient {
       this.subscriber.close(commandTimeout),
       this.further?.close(commandTimeout),
     ]);
+  }
+}
+
+/** The lines that a client has something to do with, by the name of the lock. */
+export class Lines<L> {
+  private readonly lines = new Map<string, L>();
+
+  /** @param make the line of a name that has none; it is kept until it calls `forget` */
+  constructor(private readonly make: (name: string, forget: () => void) => L) {}
+
+  find(name: string): L | undefined {
+    return this.lines.get(name);
+  }
+
+  get(name: string): L {
+    const found = this.lines.get(name);
+    if (found) return found;
+    const made = this.make(name, () => {
+      if (this.lines.get(name) === made) this.lines.delete(name);
+    });
+    this.lines.set(name, made);
+    return made;
+  }
+
+  all(): L[] {
+    return [...this.lines.values()];
+  }
+
+  clear(): void {
+    this.lines.clear();
   }
 }

@@ -1,12 +1,10 @@
 import type { LockRequest } from '../../core/lock-store.js';
-import { holderLabel } from '../redis-client/holder-label.js';
-import { LineDriver } from '../redis-client/line-driver.js';
+import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
 import type { Moment } from '../redis-client/line-machine.js';
-import type { PendingRequest } from '../redis-client/pending-request.js';
-import { refusalError } from '../redis-client/refusal-error.js';
-import type { ClientContext } from './client-context.js';
+import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
+import type { Subscriber } from '../redis-client/subscriber.js';
 import type { HeartbeatArgs } from './commands/arguments.js';
-import type { LineKeys } from './commands/lock-commands.js';
+import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
 import type {
   Command,
@@ -22,6 +20,18 @@ import { handle } from './line/line.js';
 import { newLine, type Line } from './line/state.js';
 import type { Replication, ScriptRunner } from './replication.js';
 import { leaseTooShort } from './store-options.js';
+import type { SubscriptionCheck } from './subscription-check.js';
+import type { Timing } from './timing.js';
+
+/** What all lines of one client share. */
+export interface ClientContext extends LineContext {
+  readonly commands: LockCommands;
+  readonly subscriber: Subscriber;
+  readonly subscriptionCheck: SubscriptionCheck;
+  /** Where a grant counts only when replicas have it; undefined: at once. */
+  readonly replication: Replication | undefined;
+  readonly timing: Timing;
+}
 
 /** Drives the line of one lock (line/line.ts): sends its commands by their typed calls. */
 export class NativeLine extends LineDriver<NativeTypes> {
@@ -49,13 +59,13 @@ export class NativeLine extends LineDriver<NativeTypes> {
   }
 
   protected newRequest(request: LockRequest, sequence: number): NewRequest {
-    const { leaseTime, maxQueue, waitTime, label } = request;
+    const { leaseTime, maxQueue, waitTime } = request;
     return {
       sequence,
       leaseTime,
       tries: waitTime === 0,
       maxQueue,
-      label: holderLabel(this.context.where, label),
+      label: this.labelOf(request),
     };
   }
 

@@ -1,5 +1,6 @@
 import { LockKeyError } from '../../core/errors.js';
 import { quote } from '../../core/text.js';
+import { hashSlot } from '../redis-client/hash-slot.js';
 
 /** The keys of one lock, and where its waiters are woken. */
 export interface LineKeys {
@@ -32,7 +33,7 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
     refuse(name, 'Redisson keeps the waiters of another lock under that name');
   }
   const queue = derived(QUEUE, name);
-  if (onCluster && hashed(name) !== hashed(queue)) {
+  if (onCluster && hashSlot(name) !== hashSlot(queue)) {
     refuse(
       name,
       'its braces put the keys of the lock into different slots of the Cluster; ' +
@@ -45,11 +46,6 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
 /** A name with a brace is taken to bring its own hash tag. */
 function derived(prefix: string, name: string): string {
   return name.includes('{') ? `${prefix}:${name}` : `${prefix}:{${name}}`;
-}
-
-/** The part of a key that a Cluster hashes: what stands between the first brace and the next closing one, if anything. */
-function hashed(key: string): string {
-  return /^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key;
 }
 
 function refuse(name: string, why: string): never {

@@ -2,20 +2,28 @@ import { happened } from '../../core/diagnostics.js';
 import { LockStoreUnavailableError } from '../../core/errors.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import { quote } from '../../core/text.js';
-import { holderLabel } from '../redis-client/holder-label.js';
-import { LineDriver } from '../redis-client/line-driver.js';
+import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
 import type { Moment } from '../redis-client/line-machine.js';
-import type { PendingRequest } from '../redis-client/pending-request.js';
-import { refusalError } from '../redis-client/refusal-error.js';
-import type { ClientContext } from './client-context.js';
+import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
+import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
 import type { Command, Effect, LineEvent, NewRequest, RedissonTypes, Refusal, Reply } from './line/events.js';
 import { describe } from './line/leaving.js';
 import { handle } from './line/line.js';
 import { newLine, type Line } from './line/state.js';
+import type { Timing } from './timing.js';
+import type { WakeUps } from './wake-ups.js';
 
 /** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */
 const LONGEST = 2 ** 40;
+
+/** What all lines of one client share. */
+export interface ClientContext extends LineContext {
+  readonly commands: LockCommands;
+  readonly wakeUps: WakeUps;
+  readonly timing: Timing;
+  readonly onWarning: (message: string) => void;
+}
 
 /** Drives the line of one lock (line/line.ts): sends its commands by their typed calls and keeps its subscriptions. */
 export class RedissonLine extends LineDriver<RedissonTypes> {
@@ -68,7 +76,7 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
       renewed: leaseTime === undefined,
       tries,
       maxQueue,
-      who: holderLabel(this.context.where, request.label),
+      who: this.labelOf(request),
     };
   }
 

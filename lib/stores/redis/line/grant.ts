@@ -1,6 +1,6 @@
 import type { FinishedGrant } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
-import { heartbeatArgs, markAliveWithRelease } from './liveness.js';
+import { heartbeatArgs, markAliveWithRelease } from './heartbeat.js';
 import { requestAgain, missedGrant, served } from './requests.js';
 import {
   covers,

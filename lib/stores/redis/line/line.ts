@@ -2,9 +2,8 @@ import type { Moment } from '../../redis-client/line-machine.js';
 import type { Effect, LineEvent } from './events.js';
 import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } from './grant.js';
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
-import { cancel, leave, refuseWithLastWords } from './leaving.js';
 import { answered, failed, written } from './replies.js';
-import { admitNewcomers, requestPlace, requestAllAgain, refuseAll, request } from './requests.js';
+import * as requests from './requests.js';
 import type { Line, Reminder } from './state.js';
 
 /**
@@ -26,11 +25,11 @@ export function handle(line: Line, event: LineEvent, now: Moment): readonly Effe
 function apply(line: Line, event: LineEvent): void {
   switch (event.type) {
     case 'requested':
-      return request(line, event.request);
+      return requests.request(line, event.request);
     case 'turn ended':
-      return admitNewcomers(line);
+      return requests.admitNewcomers(line);
     case 'cancelled':
-      return cancel(line, event.request, event.why);
+      return requests.cancel(line, event.request, event.why);
     case 'section ended':
       return endSection(line, event.grant, event.kept);
     case 'lease lost':
@@ -68,7 +67,7 @@ function apply(line: Line, event: LineEvent): void {
     case 'due':
       return due(line);
     case 'refused':
-      return refuseAll(line, { why: 'error', error: event.error });
+      return requests.refuseAll(line, { why: 'error', error: event.error });
     case 'closing':
       return close(line);
   }
@@ -83,7 +82,7 @@ function keptBy(line: Line, server: string | undefined): void {
   if (server === undefined || server === line.server) return;
   line.server = server;
   line.markedAliveAt = -Infinity;
-  requestAllAgain(line);
+  requests.requestAllAgain(line);
   beatNow(line);
 }
 
@@ -97,11 +96,11 @@ function due(line: Line): void {
 function remembered(line: Line, reminder: Reminder): void {
   switch (reminder.what) {
     case 'request place':
-      return requestPlace(line, reminder.request);
+      return requests.requestPlace(line, reminder.request);
     case 'leave':
-      return leave(line, reminder.request);
+      return requests.leave(line, reminder.request);
     case 'last words':
-      return refuseWithLastWords(line, reminder.request);
+      return requests.refuseWithLastWords(line, reminder.request);
     case 'acknowledge':
       line.effects.push({ type: 'released', grant: reminder.token });
   }
@@ -110,9 +109,9 @@ function remembered(line: Line, reminder: Reminder): void {
 function close(line: Line): void {
   line.closing = true;
   for (const reminder of line.reminders) {
-    if (reminder.what === 'last words') refuseWithLastWords(line, reminder.request);
+    if (reminder.what === 'last words') requests.refuseWithLastWords(line, reminder.request);
   }
-  refuseAll(line, { why: 'closing' });
+  requests.refuseAll(line, { why: 'closing' });
   giveBack(line);
 }
 

@@ -2,10 +2,18 @@ import type { AcquireReply, HeartbeatReply, JoinReply, LeaveReply, LockReply } f
 import type { Blocker, Failure } from '../../redis-client/line-machine.js';
 import type { Replicated, ReplicatedReply, Reply } from './events.js';
 import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './grant.js';
-import { heartbeatFailed } from './heartbeat.js';
-import { leave, leaveAfterLateCommands, left } from './leaving.js';
-import { markedAlive, queuedBehind } from './liveness.js';
-import { acknowledge, applyGeneration, requestPlace, mustRequest, refuse, reportPlace } from './requests.js';
+import { heartbeatFailed, markedAlive, queuedBehind } from './heartbeat.js';
+import {
+  acknowledge,
+  applyGeneration,
+  leave,
+  leaveAfterLateCommands,
+  left,
+  mustRequest,
+  refuse,
+  reportPlace,
+  requestPlace,
+} from './requests.js';
 import { skipMember, renew } from './run.js';
 import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
 

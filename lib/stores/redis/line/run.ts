@@ -1,5 +1,5 @@
 import type { Instant } from '../../../core/clock.js';
-import { safetyMargin } from '../../redis-client/safety-margin.js';
+import { safetyMargin } from '../../../core/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
 import { elapsed, type Holder, type Line, type PlaceRequest, type Run } from './state.js';

@@ -99,7 +99,7 @@ export interface Line {
   /** What the event has led to so far. */
   effects: Effect[];
 
-  // ---- the requests (requests.ts, leaving.ts)
+  // ---- the requests (requests.ts)
   /** In the order of their sequences. */
   readonly waiting: Map<number, PlaceRequest>;
   /** Those of this turn of the event loop, which ask together at its end. */

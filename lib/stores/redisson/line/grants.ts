@@ -1,4 +1,4 @@
-import { safetyMargin } from '../../redis-client/safety-margin.js';
+import { safetyMargin } from '../../../core/lease.js';
 import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import {
   elapsed,
