@@ -1,58 +1,14 @@
 import { AsyncResource } from 'node:async_hooks';
-import { type AcquireOptions, type EngineDefaults } from './acquire-options.js';
-import { LockConfigurationError } from './errors.js';
+import { follow, unfollow } from './abort-relay.js';
+import type { CheckedOptions } from './acquire-options.js';
+import { detached } from './detached.js';
+import { happened, hasListeners, lockNameOf, type WaitDescription } from './diagnostics.js';
+import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import { currentScope, type Scope } from './hold-scope.js';
-import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
+import type { Linked } from './linked-list.js';
+import type { AbortListener, AbortSource, LockRequest } from './lock-store.js';
 import { currentClient, type RequestClient } from './request-scope.js';
-import { printable, shown } from './text.js';
-
-/** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
-export class CheckedOptions {
-  readonly waitTime: number;
-  readonly leaseTime: number | undefined;
-  readonly maxQueue: number;
-  readonly maxHold: number;
-  readonly onLost: 'signal' | 'reject';
-  readonly reentrant: boolean;
-  readonly requestScope: boolean;
-  readonly owner: string | undefined;
-  readonly label: string;
-  readonly group: string | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Never throws. */
-  readonly onQueued: ((position: number) => void) | undefined;
-
-  /** @throws LockConfigurationError for an option that cannot work */
-  constructor(options: AcquireOptions, defaults: EngineDefaults) {
-    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
-    const { leaseTime, requestScope = true, owner, label = '', group, signal, onQueued } = options;
-    this.waitTime = whole('waitTime', options.waitTime ?? defaults.waitTime);
-    this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
-    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
-    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
-    this.onLost = options.onLost ?? defaults.onLost;
-    if (this.onLost !== 'signal' && this.onLost !== 'reject') {
-      refuse('onLost', "'signal' or 'reject'", this.onLost);
-    }
-    this.reentrant = options.reentrant ?? defaults.reentrant;
-    if (typeof this.reentrant !== 'boolean') refuse('reentrant', 'true or false', this.reentrant);
-    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
-    this.requestScope = requestScope;
-    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
-      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
-    }
-    this.owner = owner;
-    if (typeof label !== 'string') refuse('label', 'a string', label);
-    this.label = printable(label);
-    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
-    this.group = group;
-    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
-    this.signal = signal;
-    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
-    this.onQueued = onQueued && guarded(onQueued, defaults);
-  }
-}
 
 /** One call of an engine: its options, its scope and its owner. */
 export class AcquireCall {
@@ -96,29 +52,88 @@ export class AcquireCall {
   }
 }
 
-/** @throws LockConfigurationError for what is outside the option's domain */
-function whole(option: NumberOption, value: unknown): number {
-  return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
+/** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
+export class Wait implements LockRequest, AbortSource, Linked<Wait> {
+  previous: Wait | undefined;
+  next: Wait | undefined;
+
+  /** The hold into which another request of its owner took it along: it need not wait any more. */
+  takenAlong: Hold | undefined;
+  /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
+  place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** What is published about it, while there are subscribers. */
+  description: WaitDescription | undefined;
+  /** Whether it was warned of because it takes long. */
+  warned = false;
+  aborted = false;
+  reason: unknown;
+  /** Of the line that it stands in, which is one at a time. */
+  private listener: AbortListener | undefined;
+  /** Aborts when the client of the request goes away. Listened to only while in line. */
+  private leaving: AbortSignal | undefined;
+
+  /** What is left of the call's, which may be for several keys. */
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly label: string;
+  readonly signal: AbortSource = this;
+
+  constructor(
+    readonly key: string,
+    readonly call: AcquireCall,
+    private readonly waits: { isInsideHold(call: AcquireCall): boolean },
+  ) {
+    const { leaseTime, maxQueue, label, signal } = call.options;
+    this.waitTime = call.remaining();
+    this.leaseTime = leaseTime;
+    this.maxQueue = maxQueue;
+    this.label = label;
+    if (signal) follow(signal, this);
+  }
+
+  /** It stands in line from now on, behind so many others. Inside a hold it waits on when its client goes away. */
+  onQueued(ahead: number, id?: string): void {
+    this.place = { ahead, id };
+    if (this.description) this.description.ahead = ahead;
+    if (hasListeners())
+      happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
+    this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
+    if (this.leaving) follow(this.leaving, this);
+    this.call.queued(ahead);
+  }
+
+  /** When it began, on the monotonic clock. */
+  get since(): number {
+    return this.call.askedAt;
+  }
+
+  /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const { listener } = this;
+    this.listener = undefined;
+    if (listener) detached(() => listener.handleEvent());
+  }
+
+  addEventListener(_type: 'abort', listener: AbortListener): void {
+    this.listener = listener;
+  }
+
+  removeEventListener(_type: 'abort', listener: AbortListener): void {
+    if (this.listener === listener) this.listener = undefined;
+  }
+
+  /** Out of the line for whatever reason: listens no more. */
+  end(): void {
+    const { signal } = this.call.options;
+    if (signal) unfollow(signal, this);
+    if (this.leaving) unfollow(this.leaving, this);
+  }
 }
 
-/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
-function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
-  return (position) => {
-    try {
-      onQueued(position);
-    } catch (error) {
-      defaults.onWarning('onQueued threw; the request stays in line.', { error });
-    }
-  };
-}
-
-/** By shape: a signal may come from another realm or a polyfill. */
-function isAbortSignal(value: AbortSignal | null): boolean {
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
-}
-
-function refuse(option: string, expected: string, got: unknown): never {
-  throw new LockConfigurationError(
-    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${shown(got)}.`,
-  );
+export function throwIfAborted(key: string, signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw abortError(key, signal.reason);
 }

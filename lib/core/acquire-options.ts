@@ -1,4 +1,7 @@
 import { detached } from './detached.js';
+import { LockConfigurationError } from './errors.js';
+import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
+import { printable, shown } from './text.js';
 
 /** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
@@ -82,4 +85,101 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
       }
     },
   };
+}
+
+/** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
+export class CheckedOptions {
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly maxHold: number;
+  readonly onLost: 'signal' | 'reject';
+  readonly reentrant: boolean;
+  readonly requestScope: boolean;
+  readonly owner: string | undefined;
+  readonly label: string;
+  readonly group: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Never throws. */
+  readonly onQueued: ((position: number) => void) | undefined;
+
+  /** @throws LockConfigurationError for an option that cannot work */
+  constructor(options: AcquireOptions, defaults: EngineDefaults) {
+    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+    const { leaseTime, requestScope = true, owner, label = '', group, signal, onQueued } = options;
+    this.waitTime = whole('waitTime', options.waitTime ?? defaults.waitTime);
+    this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
+    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
+    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
+    this.onLost = options.onLost ?? defaults.onLost;
+    if (this.onLost !== 'signal' && this.onLost !== 'reject') {
+      refuse('onLost', "'signal' or 'reject'", this.onLost);
+    }
+    this.reentrant = options.reentrant ?? defaults.reentrant;
+    if (typeof this.reentrant !== 'boolean') refuse('reentrant', 'true or false', this.reentrant);
+    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
+    this.requestScope = requestScope;
+    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
+      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
+    }
+    this.owner = owner;
+    if (typeof label !== 'string') refuse('label', 'a string', label);
+    this.label = printable(label);
+    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
+    this.group = group;
+    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
+    this.signal = signal;
+    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+    this.onQueued = onQueued && guarded(onQueued, defaults);
+  }
+}
+
+/** Checks the options of the calls of one engine. */
+export class OptionCheck {
+  private readonly known = new WeakMap<AcquireOptions, CheckedOptions>();
+
+  constructor(private readonly defaults: EngineDefaults) {}
+
+  /**
+   * Options that are frozen, as those of a decorator are, are checked once.
+   *
+   * @throws LockConfigurationError for an option that cannot work
+   */
+  check(options: AcquireOptions = NO_OPTIONS): CheckedOptions {
+    let checked = this.known.get(options);
+    if (!checked) {
+      checked = new CheckedOptions(options, this.defaults);
+      if (Object.isFrozen(options)) this.known.set(options, checked);
+    }
+    return checked;
+  }
+}
+
+const NO_OPTIONS: AcquireOptions = Object.freeze({});
+
+/** @throws LockConfigurationError for what is outside the option's domain */
+function whole(option: NumberOption, value: unknown): number {
+  return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
+}
+
+/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
+function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
+  return (position) => {
+    try {
+      onQueued(position);
+    } catch (error) {
+      defaults.onWarning('onQueued threw; the request stays in line.', { error });
+    }
+  };
+}
+
+/** By shape: a signal may come from another realm or a polyfill. */
+function isAbortSignal(value: AbortSignal | null): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
+function refuse(option: string, expected: string, got: unknown): never {
+  throw new LockConfigurationError(
+    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${shown(got)}.`,
+  );
 }

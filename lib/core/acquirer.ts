@@ -1,4 +1,4 @@
-import type { AcquireCall } from './acquire-call.js';
+import { throwIfAborted, type AcquireCall, type Wait } from './acquire-call.js';
 import { detached } from './detached.js';
 import { happened, hasListeners, lockNameOf } from './diagnostics.js';
 import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
@@ -9,7 +9,6 @@ import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { Shutdown } from './shutdown.js';
 import { quote } from './text.js';
-import { throwIfAborted, type Wait } from './wait.js';
 
 /** Obtains the hold of one key: nested in one of the flow's, entered again by its owner, or granted by the store. */
 export class Acquirer {

@@ -1,4 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
+import type { CheckedOptions } from './acquire-options.js';
 import {
   FairLockError,
   LockAbortedError,
@@ -80,16 +81,10 @@ export type LockEvent =
   | { readonly type: 'store-failure'; readonly failure: string }
   | { readonly type: 'store-recovery' };
 
-/** A call, as far as it is described. */
-interface Described {
-  readonly label: string;
-  readonly group: string | undefined;
-}
-
 /** The name under which metrics count what has none of its own. */
 const OTHER = 'other';
 
-export function lockNameOf({ group }: Pick<Described, 'group'>): string {
+export function lockNameOf({ group }: CheckedOptions): string {
   return group ?? OTHER;
 }
 
@@ -103,12 +98,12 @@ export function happened(event: LockEvent): void {
 }
 
 /** A request begins to wait. Undefined while no subscriber is there. */
-export function beginWait(key: string, call: Described): WaitDescription | undefined {
+export function beginWait(key: string, options: CheckedOptions): WaitDescription | undefined {
   if (!waits.start.hasSubscribers && !waits.asyncEnd.hasSubscribers) return undefined;
   const wait: WaitDescription = {
     key,
-    lock: lockNameOf(call),
-    label: call.label,
+    lock: lockNameOf(options),
+    label: options.label,
     startedAt: performance.now(),
   };
   waits.start.publish(wait);
@@ -129,12 +124,19 @@ export function endWait(wait: WaitDescription, error?: unknown): void {
 /** A lock was granted; its section has not begun. Undefined while no subscriber is there. */
 export function newHold(
   key: string,
-  call: Described,
+  options: CheckedOptions,
   token: number | undefined,
   waited: number,
 ): HoldDescription | undefined {
   if (!holds.start.hasSubscribers && !holds.asyncEnd.hasSubscribers) return undefined;
-  return { key, lock: lockNameOf(call), label: call.label, startedAt: performance.now(), token, waited };
+  return {
+    key,
+    lock: lockNameOf(options),
+    label: options.label,
+    startedAt: performance.now(),
+    token,
+    waited,
+  };
 }
 
 /** Publishes the beginning of a hold whose code runs elsewhere. */

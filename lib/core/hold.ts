@@ -1,3 +1,4 @@
+import type { CheckedOptions } from './acquire-options.js';
 import { detached } from './detached.js';
 import type { HoldDescription } from './diagnostics.js';
 import type { Grant } from './lock-store.js';
@@ -12,15 +13,6 @@ const DONE = Promise.resolve();
 interface Keeper {
   /** The last of its holds is done, and it is given back. */
   done(held: ActiveGrant): void;
-}
-
-/** Of the call that a grant was given to, what describes it and whose it is. */
-interface CallOfGrant {
-  readonly options: {
-    readonly label: string;
-    readonly group: string | undefined;
-    readonly owner: string | undefined;
-  };
 }
 
 /** A store's grant while it is in use. It is given back when the last of its holds is done. */
@@ -48,7 +40,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
     /** Whose it is: the same key of another engine is another lock. */
     readonly keeper: Keeper,
     /** The call that it was granted to. */
-    readonly call: CallOfGrant,
+    readonly call: { readonly options: CheckedOptions },
     readonly watchdog: Watchdog,
     /** What ends it when it is held for too long. */
     readonly limit: Watched | undefined,

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { withSafeWarnings, type AcquireOptions, type EngineDefaults } from './acquire-options.js';
+import {
+  OptionCheck,
+  withSafeWarnings,
+  type AcquireOptions,
+  type EngineDefaults,
+} from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
-import { AcquireCall, CheckedOptions } from './acquire-call.js';
+import { AcquireCall } from './acquire-call.js';
 import { happened } from './diagnostics.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { detached } from './detached.js';
@@ -25,8 +30,6 @@ import { Watchdog } from './watchdog.js';
 
 export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
 
-const NO_OPTIONS: AcquireOptions = Object.freeze({});
-
 /**
  * Locks on several keys, nesting and shutdown, on top of a store that keeps the line of one lock.
  *
@@ -41,7 +44,7 @@ export class LockEngine implements ObservableEngine {
   private readonly acquirer: Acquirer;
   private readonly reporter: Reporter;
   private readonly observer: Observer;
-  private readonly checkedOptions = new WeakMap<AcquireOptions, CheckedOptions>();
+  private readonly optionCheck: OptionCheck;
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -49,6 +52,7 @@ export class LockEngine implements ObservableEngine {
     defaults: EngineDefaults,
   ) {
     this.defaults = withSafeWarnings(defaults);
+    this.optionCheck = new OptionCheck(this.defaults);
     const warn = this.defaults.onWarning;
     const owners = new Owners();
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
@@ -82,7 +86,8 @@ export class LockEngine implements ObservableEngine {
    * @throws LockKeyError or LockConfigurationError, before anything is queued, for a call that cannot work
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
-    return (await this.open(keys, options)).begin();
+    const call = this.newCall(options);
+    return new LockHandle(call.scope, await this.take(keys, call)).begin();
   }
 
   /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
@@ -90,8 +95,9 @@ export class LockEngine implements ObservableEngine {
     keys: string | readonly string[],
     options?: AcquireOptions,
   ): Promise<FairLock | undefined> {
+    const call = this.newCall(options, 0);
     try {
-      return (await this.open(keys, options, 0)).begin();
+      return new LockHandle(call.scope, await this.take(keys, call)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -125,13 +131,9 @@ export class LockEngine implements ObservableEngine {
     return result;
   }
 
-  /** As `acquire`, with a scope that can be entered again and again. `waitTime` takes the place of the option. */
-  async open(
-    keys: string | readonly string[],
-    options?: AcquireOptions,
-    waitTime?: number,
-  ): Promise<LockHandle> {
-    const call = this.newCall(options, waitTime);
+  /** As `acquire`, with a scope that can be entered again and again. */
+  async open(keys: string | readonly string[], options?: AcquireOptions): Promise<LockHandle> {
+    const call = this.newCall(options);
     return new LockHandle(call.scope, await this.take(keys, call));
   }
 
@@ -215,14 +217,9 @@ export class LockEngine implements ObservableEngine {
     }
   }
 
-  /** Options that are frozen, as those of a decorator are, are checked once. */
-  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
-    let checked = this.checkedOptions.get(options);
-    if (!checked) {
-      checked = new CheckedOptions(options, this.defaults);
-      if (Object.isFrozen(options)) this.checkedOptions.set(options, checked);
-    }
-    return new AcquireCall(checked, waitTime);
+  /** @param waitTime in place of the option */
+  private newCall(options: AcquireOptions | undefined, waitTime?: number): AcquireCall {
+    return new AcquireCall(this.optionCheck.check(options), waitTime);
   }
 
   /** Throws, or rejects with, what `acquire` throws. */

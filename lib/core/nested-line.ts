@@ -1,3 +1,4 @@
+import type { CheckedOptions } from './acquire-options.js';
 import { abortError, LockQueueFullError, LockTimeoutError } from './errors.js';
 import type { AbortListener, AbortSource } from './lock-store.js';
 import type { Watchdog, Watched } from './watchdog.js';
@@ -12,7 +13,7 @@ export interface Blocker {
 export interface NestingWait extends AbortSource {
   readonly key: string;
   readonly call: {
-    readonly options: { readonly label: string; readonly maxQueue: number };
+    readonly options: CheckedOptions;
     readonly waitTime: number;
     readonly deadline: number;
     queued(ahead: number): void;

@@ -1,8 +1,7 @@
-import type { AcquireCall } from './acquire-call.js';
+import type { AcquireCall, Wait } from './acquire-call.js';
 import { LockAbortedError } from './errors.js';
 import { openLocks } from './hold-scope.js';
 import type { ActiveGrant, Hold } from './hold.js';
-import type { Wait } from './wait.js';
 
 /**
  * The explicit identities of an engine, and where each stands with each key.

@@ -1,3 +1,4 @@
+import type { Wait } from './acquire-call.js';
 import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
 import type { ActiveGrants } from './active-grants.js';
@@ -9,7 +10,6 @@ import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
 import type { Shutdown } from './shutdown.js';
 import { VERSION } from './version.js';
-import type { Wait } from './wait.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;

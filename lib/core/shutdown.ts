@@ -1,11 +1,10 @@
-import type { AcquireCall } from './acquire-call.js';
+import { Wait, type AcquireCall } from './acquire-call.js';
 import { beginWait, endWait } from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { LinkedList } from './linked-list.js';
 import type { Owners } from './owners.js';
 import type { SlowWatch } from './slow-watch.js';
-import { Wait } from './wait.js';
 import type { Watchdog, Watched } from './watchdog.js';
 
 /**

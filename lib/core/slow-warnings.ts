@@ -1,3 +1,4 @@
+import type { Wait } from './acquire-call.js';
 import type { ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
@@ -7,7 +8,6 @@ import type { Shutdown } from './shutdown.js';
 import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
 import type { Watchdog } from './watchdog.js';
-import type { Wait } from './wait.js';
 
 /** A lock is looked up at most once in so many ms, however many wait for it. */
 const LOOK_PERIOD = 10_000;
