@@ -37,7 +37,8 @@ export function checkReplicas(value: unknown): string | undefined {
 /** Only the form: nothing is connected here, and nothing is repeated, since a URL may hold a password. */
 export function checkRedis(value: unknown): string | undefined {
   const expected =
-    'a redis:// or rediss:// URL, the path of a Unix socket, ioredis options, a Redis or Cluster of ioredis, or a function of the role';
+    'a redis:// or rediss:// URL (with %25 for a % in user name or password), the path of a Unix socket, ioredis options, ' +
+    'a Redis or Cluster of ioredis, or a function of the role';
   if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
   const usable =
     typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
@@ -45,5 +46,14 @@ export function checkRedis(value: unknown): string | undefined {
 }
 
 function isRedisAddress(text: string): boolean {
-  return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text));
+  return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text) && canDecode(text));
+}
+
+/** ioredis decodes user name and password. */
+function canDecode(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
 }

@@ -78,7 +78,7 @@ export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOp
   for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {
     const expected = CHECKS[name](options[name]);
     if (expected === undefined) continue;
-    const found = name === 'redis' ? '' : `; it is ${inspect(options[name], { depth: 0 })}`;
+    const found = name === 'redis' ? '' : `; it is ${withoutSecrets(options[name])}`;
     refuse(`The option ${name} must be ${expected}${found}.`);
   }
   const whole = wholeNumbers(options);
@@ -114,7 +114,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
 
 function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    refuse(`The options must be an object; they are ${inspect(given, { depth: 0 })}.`);
+    refuse(`The options must be an object; they are ${withoutSecrets(given)}.`);
   }
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(CHECKS, name)) continue;
@@ -195,6 +195,14 @@ function refuseStrict(
         'a new primary takes every lease for over after maxLease.',
     );
   }
+}
+
+/** A value as a sentence shows it; an address is not repeated. */
+function withoutSecrets(value: unknown): string {
+  const text = inspect(value, { depth: 0 });
+  return /:\/\/|password/i.test(text)
+    ? 'an address, which is not repeated here (it may hold a password)'
+    : text;
 }
 
 function refuse(sentence: string): never {

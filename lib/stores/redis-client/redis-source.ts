@@ -1,4 +1,5 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { LockConfigurationError } from '../../core/errors.js';
 import { AnyNode } from './any-node.js';
 import { limitHandshake, watchFailovers } from './frozen-servers.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
@@ -51,10 +52,27 @@ export function openSubscription(source: RedisSource): SubscriberClient {
 
 function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
   if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
-  if (typeof source === 'function') return source(role);
+  if (typeof source === 'function') return newClient(source(role), role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
   if (isRedis(source)) return source.duplicate(ownOptions(source.options));
   return new Redis({ ...source, ...ownOptions(source) } as RedisOptions & { replyMapping: 'legacy' });
+}
+
+/** What functions have made: the same client twice would be a connection that commands and messages cannot share. */
+const made = new WeakSet<object>();
+
+/** @throws LockConfigurationError for what a function of the user should not have returned */
+function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis | Cluster {
+  const isClient = typeof client === 'object' && typeof client.on === 'function' && 'status' in client;
+  if (isClient && !made.has(client)) {
+    made.add(client);
+    return client;
+  }
+  throw new LockConfigurationError(
+    'The function that the option redis gives must return a new Redis or Cluster of ioredis at each call; ' +
+      `for the role '${role}' it returned ` +
+      (isClient ? 'one that it had returned before.' : 'something else (a Promise, if it is async).'),
+  );
 }
 
 /** With the lock's own way to find the primary by sentinels, unless the user's options have one. */

@@ -71,10 +71,10 @@ describe('the options', () => {
     }
   });
 
-  test.each(['http://h', 'localhost:6379', 'redis://h:port', '', 5, null, ['redis://h']])(
+  test.each(['http://h', 'localhost:6379', 'redis://h:port', 'redis://:100%@h', '', 5, null, ['redis://h']])(
     'Redis may not be %p',
     (redis) => {
-      expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL, .*\.$/);
+      expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
     },
   );
 
@@ -82,6 +82,10 @@ describe('the options', () => {
     expect(refusal({ redis: 'http://user:s3cret@cache:6379' })).not.toContain('s3cret');
     expect(refusal({ redis: 'redis://user:s3cret@cache:port' })).not.toContain('s3cret');
     expect(refusal({ redis: ['redis://user:s3cret@cache'] })).not.toContain('s3cret');
+    expect(refusal({ redis: 'redis://user:s3cret%@cache' })).not.toContain('s3cret');
+    expect(refusal({ store: 'redis://user:s3cret@cache' })).not.toContain('s3cret');
+    expect(refusal('redis://user:s3cret@cache')).not.toContain('s3cret');
+    expect(refusal(['/run/redis.sock?password=s3cret'])).not.toContain('s3cret');
   });
 
   test.each([
