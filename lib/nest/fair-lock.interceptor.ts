@@ -13,7 +13,7 @@ import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type FairLockService } from './fair-lock.service.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
-import { checkMadeKeys, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
+import { checkMadeKeys, groupOf, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
 import { lockObservable } from './locked-observable.js';
 import { openStream, type StreamHold } from './locked-stream.js';
 
@@ -88,12 +88,6 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   }
 
   abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
-}
-
-/** What metrics count the lock under: its template is part of the code, so there are few. */
-function groupOf(key: RequestKey, place: string): string {
-  if (typeof key === 'function') return place;
-  return typeof key === 'string' ? key : key.join(' ');
 }
 
 function placeOf(context: ExecutionContext): string {

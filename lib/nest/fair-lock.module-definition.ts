@@ -7,7 +7,7 @@ import { FairLockRegistration } from './fair-lock.registration.js';
 import { createStore, type StoreFactory } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME, getFairLockToken, getStoreFactoryToken } from './fair-lock.tokens.js';
 import { prepareGateways } from './gateways.js';
-import { FAIR_LOCK_NAME, refuseSecondOf } from './registrations.js';
+import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
 

@@ -1,6 +1,6 @@
 import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
-import { ListOfClass, metadataKeysOf } from './class-metadata.js';
+import { ListOfClass, metadataKeysOf } from './nest-metadata.js';
 import { FairLockFilter } from './fair-lock.filter.js';
 import { WsRequestScope } from './ws-request-scope.js';
 

@@ -80,6 +80,15 @@ export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly
 }
 
 /**
+ * What metrics count the lock of `key` under: its template, which is part of the code, so there are few; without one the
+ * place itself.
+ */
+export function groupOf(key: unknown, place: string): string {
+  if (typeof key === 'string') return key;
+  return Array.isArray(key) ? key.join(' ') : place;
+}
+
+/**
  * Parses `'order:<0.id>'` once, so that each call only reads values and joins strings. The renderer throws LockKeyError
  * for a value that is no {@link KeyValue}: `undefined`, `null`, an object or `NaN` never becomes part of a key.
  *

@@ -7,8 +7,14 @@ import { type FairLockService } from './fair-lock.service.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { nameOfPlace } from './decorated-place.js';
-import { isHandler } from './handler-parameters.js';
-import { checkMadeKeys, type KeyPlace, METHOD_ARGUMENTS, parseKeyTemplates } from './key-template.js';
+import { isHandler } from './nest-metadata.js';
+import {
+  checkMadeKeys,
+  groupOf,
+  type KeyPlace,
+  METHOD_ARGUMENTS,
+  parseKeyTemplates,
+} from './key-template.js';
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
@@ -185,12 +191,6 @@ function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
   }
   const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
   return (_self, args) => render(args);
-}
-
-/** What metrics count the lock under: its template is part of the code, so there are few. */
-function groupOf(key: LockedKey | undefined, where: string): string {
-  if (typeof key === 'string') return key;
-  return Array.isArray(key) ? key.join(' ') : where;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

@@ -2,7 +2,7 @@ import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
-import { ListOfClass } from './class-metadata.js';
+import { ListOfClass } from './nest-metadata.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
 /** The name of a registration, among the providers of its module. */
