@@ -1,3 +1,4 @@
+import type { Linked } from '../../core/linked-list.js';
 import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 
 /** Node's largest timer delay; a longer wait is reached in several steps. */
@@ -12,8 +13,7 @@ export interface WaiterExits {
 }
 
 /** A request in line. */
-export class Waiter implements AbortListener {
-  /** Its neighbours: who is served just before and just after it. Kept by `WaiterList`. */
+export class Waiter implements AbortListener, Linked<Waiter> {
   previous: Waiter | undefined;
   next: Waiter | undefined;
 
