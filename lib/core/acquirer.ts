@@ -7,8 +7,8 @@ import { nearestHold } from './hold-scope.js';
 import type { ActiveGrant, Hold } from './hold.js';
 import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
-import type { Shutdown } from './shutdown.js';
 import { quote } from './text.js';
+import type { Waits } from './waits.js';
 
 /** Obtains the hold of one key: nested in one of the flow's, entered again by its owner, or granted by the store. */
 export class Acquirer {
@@ -16,12 +16,12 @@ export class Acquirer {
     private readonly store: LockStore,
     private readonly owners: Owners,
     private readonly grants: ActiveGrants,
-    private readonly shutdown: Shutdown,
+    private readonly waits: Waits,
   ) {}
 
   /** Throws, or rejects with, what `LockEngine.acquire` throws. */
   acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    if (this.shutdown.closed) throw new LockShuttingDownError(key);
+    if (this.waits.closed) throw new LockShuttingDownError(key);
     throwIfAborted(key, call.options.signal);
     if (call.options.owner !== undefined) {
       const held = this.owners.held(call.options.owner, encoded);
@@ -42,7 +42,7 @@ export class Acquirer {
 
   private async waitToNest(outer: Hold, key: string, call: AcquireCall): Promise<Hold | undefined> {
     this.refuseEndlessWait(key, call, outer);
-    const wait = this.shutdown.startWait(key, call);
+    const wait = this.waits.begin(key, call);
     let refusal: unknown;
     try {
       return await outer.waitToNest(wait);
@@ -50,13 +50,13 @@ export class Acquirer {
       refusal = error;
       throw error;
     } finally {
-      this.shutdown.endWait(wait, refusal);
+      this.waits.end(wait, refusal);
     }
   }
 
   private obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     this.refuseEndlessWait(key, call);
-    const wait = this.shutdown.startWait(key, call);
+    const wait = this.waits.begin(key, call);
     const served = this.standInLine(encoded, wait);
     return call.options.owner === undefined
       ? served
@@ -71,8 +71,8 @@ export class Acquirer {
   }
 
   private granted(grant: Grant, encoded: string, wait: Wait): Hold | Promise<Hold> {
-    const tooLate = this.shutdown.drained ? new LockShuttingDownError(wait.key) : undefined;
-    this.shutdown.endWait(wait, tooLate);
+    const tooLate = this.waits.drained ? new LockShuttingDownError(wait.key) : undefined;
+    this.waits.end(wait, tooLate);
     if (tooLate) {
       return detached(() => grant.release()).then(() => {
         throw tooLate;
@@ -85,7 +85,7 @@ export class Acquirer {
   }
 
   private refused(error: unknown, encoded: string, wait: Wait): never {
-    this.shutdown.endWait(wait, error);
+    this.waits.end(wait, error);
     if (!(error instanceof LockTimeoutError)) throw error;
     // The caller knows the wait time of the whole, not what was left of it for this line.
     const { waitTime } = wait.call;

@@ -25,7 +25,7 @@ import { Owners } from './owners.js';
 import { lockOrder, requireKey } from './several-keys.js';
 import { Reporter } from './reporter.js';
 import { watchForSlow } from './slow-warnings.js';
-import { Shutdown } from './shutdown.js';
+import { Waits } from './waits.js';
 import { Watchdog } from './watchdog.js';
 
 export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
@@ -40,7 +40,7 @@ export class LockEngine implements ObservableEngine {
   private readonly defaults: EngineDefaults;
   private readonly watchdog = new Watchdog();
   private readonly grants: ActiveGrants;
-  private readonly shutdown: Shutdown;
+  private readonly waits: Waits;
   private readonly acquirer: Acquirer;
   private readonly reporter: Reporter;
   private readonly observer: Observer;
@@ -56,12 +56,12 @@ export class LockEngine implements ObservableEngine {
     const warn = this.defaults.onWarning;
     const owners = new Owners();
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
-    this.shutdown = new Shutdown(this.watchdog, owners, this.grants, defaults.drainTimeout);
-    this.acquirer = new Acquirer(store, owners, this.grants, this.shutdown);
+    this.waits = new Waits(this.watchdog, owners, this.grants, defaults.drainTimeout);
+    this.acquirer = new Acquirer(store, owners, this.grants, this.waits);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
-    this.reporter = new Reporter(self, this.shutdown, this.grants, owners);
+    this.reporter = new Reporter(self, this.waits, this.grants, owners);
     this.observer = new Observer(store, (question) => this.reporter.report(question));
-    watchForSlow(this.defaults, this.watchdog, this.shutdown, this.grants, this.observer);
+    watchForSlow(this.defaults, this.watchdog, this.waits, this.grants, this.observer);
   }
 
   /** Connects the store; resolves also when its server is away (then it warns). */
@@ -186,12 +186,12 @@ export class LockEngine implements ObservableEngine {
    * remaining holds abort. Idempotent.
    */
   beginShutdown(): void {
-    this.shutdown.begin();
+    this.waits.beginShutdown();
   }
 
   /** Resolves when nothing is held any more, or `drainTimeout` after `beginShutdown`; at the latest by `close`. */
   async drain(): Promise<void> {
-    await this.shutdown.drain();
+    await this.waits.drain();
   }
 
   /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
@@ -205,7 +205,7 @@ export class LockEngine implements ObservableEngine {
   }
 
   private async giveUpAll(): Promise<void> {
-    this.shutdown.close();
+    this.waits.close();
     this.watchdog.stop();
     this.reporter.stop();
     withdraw(this);

@@ -8,8 +8,8 @@ import type { ActiveGrant } from './hold.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
-import type { Shutdown } from './shutdown.js';
 import { VERSION } from './version.js';
+import type { Waits } from './waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
@@ -23,7 +23,7 @@ export class Reporter {
 
   constructor(
     private readonly self: ClientIdentity,
-    private readonly shutdown: Shutdown,
+    private readonly waits: Waits,
     private readonly grants: ActiveGrants,
     private readonly owners: Owners,
   ) {}
@@ -31,7 +31,7 @@ export class Reporter {
   report({ key }: ReportRequest): ProcessReport {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.grants.present(), fits);
-    const waits = oldest(this.shutdown.waiting(), fits);
+    const waits = oldest(this.waits.present(), fits);
     return {
       ...this.self,
       version: VERSION,
@@ -53,7 +53,7 @@ export class Reporter {
     };
     for (const { call } of this.grants.present()) loadOf(call).held += 1;
     const time = performance.now();
-    for (const { call } of this.shutdown.waiting()) {
+    for (const { call } of this.waits.present()) {
       const load = loadOf(call);
       load.waiting += 1;
       load.oldestWait = Math.max(load.oldestWait, time - call.askedAt);

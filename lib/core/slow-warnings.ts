@@ -4,9 +4,9 @@ import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
 import type { ActiveGrant } from './hold.js';
 import type { Observer } from './observer.js';
-import type { Shutdown } from './shutdown.js';
 import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
+import type { Waits } from './waits.js';
 import type { Watchdog } from './watchdog.js';
 
 /** A lock is looked up at most once in so many ms, however many wait for it. */
@@ -18,14 +18,14 @@ const MOST_LOOKS = 1_000;
 export function watchForSlow(
   defaults: EngineDefaults,
   watchdog: Watchdog,
-  shutdown: Shutdown,
+  waits: Waits,
   grants: ActiveGrants,
   observer: Observer,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, (message, detail) => defaults.onWarning(message, detail));
   if (slowWait < Infinity) {
-    shutdown.slowWatch = new SlowWatch(watchdog, slowWait, () => shutdown.waiting(), warnings.ofWait);
+    waits.slowWatch = new SlowWatch(watchdog, slowWait, () => waits.present(), warnings.ofWait);
   }
   if (slowHold < Infinity) {
     grants.slowWatch = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);

@@ -14,9 +14,9 @@ import type { Watchdog, Watched } from './watchdog.js';
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
-/** The waits of an engine, and how a shutdown ends them step by step. */
-export class Shutdown implements Watched {
-  private readonly waits = new LinkedList<Wait>();
+/** All requests of an engine that wait, and how a shutdown ends their waits step by step. */
+export class Waits implements Watched {
+  private readonly all = new LinkedList<Wait>();
   private phase: Phase = 'running';
   /** Warns of waits that take long; undefined: they are not watched. */
   slowWatch: SlowWatch<Wait> | undefined;
@@ -26,7 +26,7 @@ export class Shutdown implements Watched {
     private readonly watchdog: Watchdog,
     private readonly owners: Owners,
     private readonly grants: ActiveGrants,
-    /** Milliseconds from `begin` until the holders are asked to stop. */
+    /** Milliseconds from `beginShutdown` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
 
@@ -40,33 +40,33 @@ export class Shutdown implements Watched {
   }
 
   /** Those who wait now, in the order in which they began. */
-  waiting(): Wait[] {
-    return this.waits.all();
+  present(): Wait[] {
+    return this.all.all();
   }
 
   /** @throws LockShuttingDownError */
-  startWait(key: string, call: AcquireCall): Wait {
+  begin(key: string, call: AcquireCall): Wait {
     if (this.drained || (this.phase === 'stopping' && !this.isInsideHold(call))) {
       throw new LockShuttingDownError(key);
     }
     const wait = new Wait(key, call, this);
     wait.description = beginWait(key, call.options);
-    this.waits.add(wait);
+    this.all.add(wait);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     return wait;
   }
 
   /** @param error absent: it was granted */
-  endWait(wait: Wait, error?: unknown): void {
-    this.waits.delete(wait);
+  end(wait: Wait, error?: unknown): void {
+    this.all.delete(wait);
     wait.end();
     if (wait.description) endWait(wait.description, wait.takenAlong ? undefined : error);
   }
 
-  begin(): void {
+  beginShutdown(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits.all()) if (!this.isInsideHold(wait.call)) this.abandon(wait);
+    for (const wait of this.present()) if (!this.isInsideHold(wait.call)) this.abandon(wait);
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
@@ -81,7 +81,7 @@ export class Shutdown implements Watched {
   onDue(): void {
     this.phase = 'drained';
     this.onDrained?.();
-    for (const wait of this.waits.all()) this.abandon(wait);
+    for (const wait of this.present()) this.abandon(wait);
     this.grants.interrupt();
   }
 
