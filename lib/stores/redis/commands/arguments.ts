@@ -54,7 +54,10 @@ export interface HeartbeatArgs {
  * process, and its times. These are the first values of every script (scripts/includes/lock.lua).
  */
 export class ClientInfo {
-  private readonly settings: Values;
+  private readonly window: number;
+  private readonly lease: number;
+  private readonly rest: number;
+  private readonly maxLease: number | '';
 
   constructor(
     readonly clientId: string,
@@ -62,11 +65,14 @@ export class ClientInfo {
     private readonly connection: CommandConnection,
     { window, lease, rest }: Timing,
     /** host/pid, without white space */
-    where: string,
+    private readonly where: string,
     /** The longest lease of a strict client, ms; undefined: not strict. */
     maxLease: number | undefined,
   ) {
-    this.settings = [where, Math.round(window), Math.round(lease), rest, maxLease ?? ''];
+    this.window = Math.round(window);
+    this.lease = Math.round(lease);
+    this.rest = rest;
+    this.maxLease = maxLease ?? '';
   }
 
   /** @param time now, on the monotonic clock */
@@ -77,7 +83,8 @@ export class ClientInfo {
       upSince !== undefined && serverRunId !== undefined && serverRunId === this.connection.serverRunId;
     const server = known ? serverRunId : '-';
     const subscribedFor = known ? Math.floor(time - upSince) : 0;
-    return [this.clientId, server, subscribedFor, ...this.settings];
+    const { clientId, where, window, lease, rest, maxLease } = this;
+    return [clientId, server, subscribedFor, where, window, lease, rest, maxLease];
   }
 }
 

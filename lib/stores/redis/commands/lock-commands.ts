@@ -229,7 +229,7 @@ export class LockCommands {
   }
 
   private args({ at }: Sent, values: Values): Values {
-    return [...this.info.at(at.monotonic), ...values];
+    return this.info.at(at.monotonic).concat(values);
   }
 
   private received(keys: LineKeys, answer: unknown, { order, at }: Sent): RawReply {
