@@ -1,6 +1,6 @@
 import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { Moment } from '../redis-client/line-machine.js';
+import type { Moment, Note } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { HeartbeatArgs } from './commands/arguments.js';
@@ -84,18 +84,18 @@ export class NativeLine extends LineDriver<NativeTypes> {
     return token;
   }
 
-  protected reply(command: Command, id: number): Promise<Reply> {
+  protected reply(command: Command, about: Note): Promise<Reply> {
     const { subscriber, timing } = this.context;
     // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9). A try must not
     // wait for anything.
     const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.args.tries);
     if (enters && !subscriber.up) {
-      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command, id));
+      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command, about));
     }
-    return this.replyNow(command, id);
+    return this.replyNow(command, about);
   }
 
-  private replyNow(command: Command, id: number): Promise<Reply> {
+  private replyNow(command: Command, about: Note): Promise<Reply> {
     const { keys } = this;
     const { commands } = this.context;
     switch (command.kind) {
@@ -108,9 +108,9 @@ export class NativeLine extends LineDriver<NativeTypes> {
       case 'leave':
         return commands.leave(keys, command.request, command.markAlive);
       case 'heartbeat':
-        return this.heartbeat(command.args, command.replicate, id);
+        return this.heartbeat(command.args, command.replicate, about);
       case 'confirm':
-        return this.confirm(command.args, id);
+        return this.confirm(command.args, about);
     }
   }
 
@@ -123,7 +123,7 @@ export class NativeLine extends LineDriver<NativeTypes> {
   private async heartbeat(
     args: Omit<HeartbeatArgs, 'ping'>,
     replicate: boolean,
-    id: number,
+    about: Note,
   ): Promise<ReplicatedReply> {
     const { commands, subscriptionCheck } = this.context;
     const ping = subscriptionCheck.wantsPing();
@@ -136,16 +136,16 @@ export class NativeLine extends LineDriver<NativeTypes> {
     };
     if (!replicate) return send();
     // Once: a heartbeat that failed is followed by the next.
-    return this.confirmed(send, performance.now(), id);
+    return this.confirmed(send, performance.now(), about);
   }
 
   /** Repeated until it was answered and WAIT, too, or time is up. */
-  private async confirm(args: Omit<HeartbeatArgs, 'ping'>, id: number): Promise<ReplicatedReply> {
+  private async confirm(args: Omit<HeartbeatArgs, 'ping'>, about: Note): Promise<ReplicatedReply> {
     const deadline = performance.now() + this.replication.grantTimeout;
     const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
       this.context.commands.heartbeat(this.keys, { ...args, ping: false }, via);
     for (;;) {
-      const reply = await this.confirmed(send, deadline, id);
+      const reply = await this.confirmed(send, deadline, about);
       // The server's clock was set: now it is known (R2).
       if (reply.status !== 'expired' || performance.now() >= deadline) return reply;
     }
@@ -154,11 +154,19 @@ export class NativeLine extends LineDriver<NativeTypes> {
   private async confirmed(
     send: (via: ScriptRunner) => Promise<HeartbeatReply>,
     deadline: number,
-    id: number,
+    about: Note,
   ): Promise<ReplicatedReply> {
-    const written = (reply: HeartbeatReply): void => this.happens({ type: 'written', id, reply });
-    const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);
-    return { ...answer, replicated };
+    let over = false;
+    const written = (reply: HeartbeatReply): void => {
+      // An answer may come after the time is up; the line may be forgotten then.
+      if (!over) this.happens({ type: 'written', about, reply });
+    };
+    try {
+      const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);
+      return { ...answer, replicated };
+    } finally {
+      over = true;
+    }
   }
 }
 

@@ -3,6 +3,7 @@ import type { Command, Effect, LineEvent, Reply } from '../../../lib/stores/redi
 import { handle } from '../../../lib/stores/redisson/line/line.js';
 import { newLine } from '../../../lib/stores/redisson/line/state.js';
 import { timing } from '../../../lib/stores/redisson/timing.js';
+import type { Note } from '../../../lib/stores/redis-client/line-machine.js';
 import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
 
 export const LEASE = 30_000;
@@ -50,21 +51,21 @@ export class LineUnderTest {
 
   /** Answers the oldest command. `repeated`: a copy of it may still run. */
   reply(body: Body<Reply>, repeated = false): readonly Effect[] {
-    const { id, order, at } = this.next();
-    return this.answer(id, body, order, at, repeated);
+    const { about, order, at } = this.next();
+    return this.answer(about, body, order, at, repeated);
   }
 
   /** Answers the oldest command with the reply to a repetition of it, which was sent after all others. */
   replyLate(body: Body<Reply>): readonly Effect[] {
-    return this.answer(this.next().id, body, (this.order += 1), this.time, true);
+    return this.answer(this.next().about, body, (this.order += 1), this.time, true);
   }
 
   fail(effect: 'none' | 'unknown', retriable = true): readonly Effect[] {
     const error = new LockStoreUnavailableError('unreachable', 'gone');
-    const { id } = this.next();
+    const { about } = this.next();
     return this.happens({
       type: 'failed',
-      id,
+      about,
       failure: { effect, retriable, retryAfter: 100, error },
     });
   }
@@ -94,7 +95,7 @@ export class LineUnderTest {
   }
 
   private answer(
-    id: number,
+    about: Note,
     body: Body<Reply>,
     order: number,
     at: number,
@@ -103,7 +104,7 @@ export class LineUnderTest {
     const sentAt = { monotonic: at, wall: at };
     return this.happens({
       type: 'reply',
-      id,
+      about,
       reply: { ...body, order, sentAt, repeated } as Reply,
     });
   }

@@ -1,5 +1,11 @@
 import type { FairLockError } from '../../../core/errors.js';
-import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes } from '../../redis-client/line-machine.js';
+import type {
+  CommonEffect,
+  CommonEvent,
+  CommonRefusal,
+  LineTypes,
+  Note,
+} from '../../redis-client/line-machine.js';
 import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from '../commands/arguments.js';
 import type {
   AcquireReply,
@@ -55,7 +61,7 @@ export interface NativeTypes extends LineTypes {
     /** The turn of the event loop is over in which requests came that can ask together. */
     | { readonly type: 'turn ended' }
     /** A renewal was answered that replicas need not have yet; `reply` or `failed` follows. */
-    | { readonly type: 'written'; readonly id: number; readonly reply: HeartbeatReply }
+    | { readonly type: 'written'; readonly about: Note; readonly reply: HeartbeatReply }
     /** Messages, which may come late, twice or never (R9). */
     | { readonly type: 'granted'; readonly grant: PresentGrant }
     | { readonly type: 'revoked'; readonly first: number }

@@ -4,7 +4,7 @@ import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } fr
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
 import { answered, failed, written } from './replies.js';
 import * as requests from './requests.js';
-import type { Line, Reminder } from './state.js';
+import type { Line, Reminder, UnderWay } from './state.js';
 
 /**
  * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
@@ -36,23 +36,14 @@ function apply(line: Line, event: LineEvent): void {
       return leaseLost(line, event.grant);
     case 'renewing stopped':
       return stopRenewing(line, event.grant);
-    case 'reply': {
-      const about = line.underWay.get(event.id);
-      line.underWay.delete(event.id);
-      if (about) answered(line, about, event.reply);
-      return;
-    }
-    case 'failed': {
-      const about = line.underWay.get(event.id);
-      line.underWay.delete(event.id);
-      if (about) failed(line, about, event.failure);
-      return;
-    }
-    case 'written': {
-      const about = line.underWay.get(event.id);
-      if (about) written(line, about, event.reply);
-      return;
-    }
+    case 'reply':
+      line.underWay -= 1;
+      return answered(line, event.about as UnderWay, event.reply);
+    case 'failed':
+      line.underWay -= 1;
+      return failed(line, event.about as UnderWay, event.failure);
+    case 'written':
+      return written(line, event.about as UnderWay, event.reply);
     case 'granted':
       return applyMessage(line, event.grant);
     case 'revoked':
@@ -120,7 +111,7 @@ function arrange(line: Line): void {
   const at = nextWakeUp(line);
   if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
   line.wakeUpAt = at;
-  if (line.underWay.size > 0 || line.waiting.size > 0) return;
+  if (line.underWay > 0 || line.waiting.size > 0) return;
   if (line.closing && !line.reminders.some(({ what }) => what === 'leave')) {
     line.effects.push({ type: 'closed' });
   } else if (at === Infinity) {

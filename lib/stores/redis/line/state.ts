@@ -141,8 +141,8 @@ export interface Line {
   server: string | undefined;
 
   // ---- what is under way
-  readonly underWay: Map<number, UnderWay>;
-  lastId: number;
+  /** How many commands are neither answered nor failed. */
+  underWay: number;
   /** In the order of time. */
   readonly reminders: Reminder[];
   /** The wake-up time that was asked for last. */
@@ -182,20 +182,17 @@ export function newLine(
     markedAliveAt: -Infinity,
     subscribedSince,
     server,
-    underWay: new Map(),
-    lastId: 0,
+    underWay: 0,
     reminders: [],
     wakeUpAt: Infinity,
     closing: false,
   };
 }
 
-/** Sends a command and remembers what its reply is about. Returns its id. */
-export function send(line: Line, command: Command, about: UnderWay): number {
-  const id = (line.lastId += 1);
-  line.underWay.set(id, about);
-  line.effects.push({ type: 'send', id, command });
-  return id;
+/** Sends a command; `about` comes back with its reply. */
+export function send(line: Line, command: Command, about: UnderWay): void {
+  line.underWay += 1;
+  line.effects.push({ type: 'send', command, about });
 }
 
 export function remind(line: Line, reminder: Reminder): void {

@@ -35,16 +35,12 @@ function apply(line: Line, event: LineEvent): void {
       return grants.leaseLost(line, event.grant);
     case 'renewing stopped':
       return grants.stopRenewing(line, event.grant);
-    case 'reply': {
-      const about = end(line, event.id);
-      if (about) answered(line, about, event.reply);
-      return;
-    }
-    case 'failed': {
-      const about = end(line, event.id);
-      if (about) failed(line, about, event.failure);
-      return;
-    }
+    case 'reply':
+      line.underWay -= 1;
+      return answered(line, event.about as UnderWay, event.reply);
+    case 'failed':
+      line.underWay -= 1;
+      return failed(line, event.about as UnderWay, event.failure);
     case 'woken':
       return requests.requestPlace(line, line.waiting.get(event.id));
     case 'subscribed':
@@ -59,12 +55,6 @@ function apply(line: Line, event: LineEvent): void {
     case 'closing':
       return close(line);
   }
-}
-
-function end(line: Line, id: number): UnderWay | undefined {
-  const about = line.underWay.get(id);
-  line.underWay.delete(id);
-  return about;
 }
 
 function answered(line: Line, about: UnderWay, reply: Reply): void {
@@ -147,7 +137,7 @@ function arrange(line: Line): void {
   const at = nextWakeUp(line);
   if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
   line.wakeUpAt = at;
-  if (line.underWay.size > 0) return;
+  if (line.underWay > 0) return;
   if (line.closing) line.effects.push({ type: 'closed' });
   else if (line.waiting.size + line.grants.size + line.reminders.length === 0) {
     line.effects.push({ type: 'forget' });

@@ -78,8 +78,8 @@ export interface Line {
   nextLook: number;
   /** How often in a row the lock was found free, waiting for a head that is not of this client. */
   freeLooks: number;
-  readonly underWay: Map<number, UnderWay>;
-  lastId: number;
+  /** How many commands are neither answered nor failed. */
+  underWay: number;
   reminders: Reminder[];
   /** The wake-up time that was asked for last. */
   wakeUpAt: number;
@@ -97,19 +97,17 @@ export function newLine(timing: Timing): Line {
     checkedOrder: 0,
     nextLook: Infinity,
     freeLooks: 0,
-    underWay: new Map(),
-    lastId: 0,
+    underWay: 0,
     reminders: [],
     wakeUpAt: Infinity,
     closing: false,
   };
 }
 
-/** Sends a command and remembers what its reply is about. */
+/** Sends a command; `about` comes back with its reply. */
 export function send(line: Line, command: Command, about: UnderWay): void {
-  const id = (line.lastId += 1);
-  line.underWay.set(id, about);
-  line.effects.push({ type: 'send', id, command });
+  line.underWay += 1;
+  line.effects.push({ type: 'send', command, about });
 }
 
 export function remind(line: Line, reminder: Reminder): void {

@@ -1,4 +1,5 @@
 import { CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
+import type { Note } from '../../../../lib/stores/redis-client/line-machine.js';
 import { LockStoreUnavailableError } from '../../../../lib/core/errors.js';
 import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/commands/reply.js';
 import type {
@@ -24,7 +25,7 @@ export const LEAST_MARGIN = 100;
 
 /** A command that the line sent. */
 interface AnySent {
-  readonly id: number;
+  readonly about: Note;
   readonly order: number;
   readonly at: number;
   readonly command: Command;
@@ -71,8 +72,8 @@ export class LineUnderTest {
     const effects = [...handle(this.line, event, moment)];
     for (const effect of effects) {
       if (effect.type === 'send') {
-        const { id, command } = effect;
-        this.sent.push({ id, command, order: ++this.order, at: this.now });
+        const { about, command } = effect;
+        this.sent.push({ about, command, order: ++this.order, at: this.now });
       }
       if (effect.type === 'wake up') this.wakeUpAt = effect.at;
       else this.effects.push(effect);
@@ -103,12 +104,12 @@ export class LineUnderTest {
   }
 
   reply(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({ type: 'reply', id: sent.id, reply: this.complete(sent, reply) });
+    return this.happens({ type: 'reply', about: sent.about, reply: this.complete(sent, reply) });
   }
 
   /** A renewal that replicas need not have yet was answered. */
   written(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({ type: 'written', id: sent.id, reply: this.complete(sent, reply) as never });
+    return this.happens({ type: 'written', about: sent.about, reply: this.complete(sent, reply) as never });
   }
 
   fail(sent: AnySent, effect: 'none' | 'unknown' = 'unknown', retriable = true): Effect[] {
@@ -117,7 +118,7 @@ export class LineUnderTest {
       retriable,
       new LockStoreUnavailableError('timeout', 'no answer'),
     );
-    return this.happens({ type: 'failed', id: sent.id, failure });
+    return this.happens({ type: 'failed', about: sent.about, failure });
   }
 
   /** A message tells of a grant. */
