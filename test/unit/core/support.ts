@@ -80,13 +80,13 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
 export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
     grants: { all: Set<unknown> };
-    shutdown: { waits: Set<unknown> };
+    waits: { all: Set<unknown> };
     acquirer: { owners: { places: Map<string, unknown> } };
     watchdog: { size: number };
   };
   return {
     grants: inside.grants.all.size,
-    waits: inside.shutdown.waits.size,
+    waits: inside.waits.all.size,
     owners: inside.acquirer.owners.places.size,
     timed: inside.watchdog.size,
   };
