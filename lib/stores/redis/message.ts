@@ -12,8 +12,8 @@ export type Message =
   | { readonly kind: 'revoked'; readonly first: number; readonly hash: string };
 
 /** The name of the hash comes last: it begins with the key prefix, which may contain spaces. */
-const GRANTED = /^granted (\S+) (\S+) (\S+) (\S+) (.*)$/s;
-const REVOKED = /^revoked \S+ (\S+) (.*)$/s;
+const GRANTED = /^granted (\d{1,16}) (\d{1,16}) (\d{1,16}) (\d{1,16}(?:,\d{1,16})*) (.*)$/s;
+const REVOKED = /^revoked \d{1,16} (\d{1,16}) (.*)$/s;
 
 /**
  * `granted <time> <ms left> <first token> <requests> <key>` or `revoked <time> <first token> <key>`, the time in µs; undefined for a

@@ -148,8 +148,9 @@ export class RedisLockStore implements LockStore {
 
   private onMessage(text: string): void {
     const message = parseMessage(text);
-    if (!message) return;
-    const name = message.hash.slice(`${this.keyPrefix}${this.options.keyPrefix}:{`.length, -1);
+    const before = `${this.keyPrefix}${this.options.keyPrefix}:{`;
+    if (!message?.hash.startsWith(before)) return;
+    const name = message.hash.slice(before.length, -1);
     if (message.kind === 'revoked') {
       this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
       return;
@@ -159,6 +160,7 @@ export class RedisLockStore implements LockStore {
     const left = message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp);
     // R10: where no request waits any more, the line made for it hands the grant on and is forgotten again.
     const grant = { run: message.run, first: message.first, left, since: now() };
+    this.commands.saw(grant);
     line.happens({ type: 'granted', grant });
   }
 

@@ -31,6 +31,7 @@ import {
   type HeartbeatReply,
   type JoinReply,
   type LeaveReply,
+  type PresentGrant,
   type RawReply,
   type ReleaseReply,
 } from './reply.js';
@@ -171,6 +172,11 @@ export class LockCommands {
     );
   }
 
+  /** A grant of this client: tokens rise beyond it, also on a server that lost its data and whose clock is behind. */
+  saw({ first, run }: Pick<PresentGrant, 'first' | 'run'>): void {
+    this.highestToken = Math.max(this.highestToken, first + run.length - 1);
+  }
+
   /** The clock of the server that keeps a lock. */
   clockOf([hash]: LineKeys): ServerClock {
     return this.clocks.of(this.connection.addressOf(hash));
@@ -236,8 +242,7 @@ export class LockCommands {
     const reply = readReply(answer, order, at);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
     this.clockOf(keys).observe(at.monotonic, performance.now(), reply.serverTime);
-    const { grant } = reply;
-    if (grant) this.highestToken = Math.max(this.highestToken, grant.first + grant.run.length - 1);
+    if (reply.grant) this.saw(reply.grant);
     return reply;
   }
 }

@@ -1,0 +1,64 @@
+import { Redis } from 'ioredis';
+import type { FairLock } from '../../lib/core/fair-lock.js';
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, within } from '../support/waiting.js';
+
+/** By so much (ms) the clock of the server that lost its data was ahead of that of the next. */
+const AHEAD = 60_000;
+/** Within this (ms) a grant arrives on a busy machine; without the mend it would take until the clock is past the token. */
+const SOON = 5_000;
+
+describe('where a server lost its data and its clock is behind the last token', () => {
+  let redis: Redis;
+  let prefix: string;
+  let clients: InProcessClients;
+  let other: InProcessClient;
+  let client: InProcessClient;
+  let first: FairLock;
+  let second: Promise<FairLock>;
+
+  const loseData = () => redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
+  const inLine = async (leaseTime?: number): Promise<{ readonly turn: Promise<FairLock> }> => {
+    const queued = deferred<void>();
+    const turn = client.engine.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
+    turn.catch(() => undefined);
+    await queued.promise;
+    return { turn };
+  };
+
+  beforeEach(async () => {
+    redis = new Redis(redisUrl());
+    prefix = uniquePrefix();
+    clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
+    [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
+    // Two of one client wait, not to be granted together; the first gets a token of the clock that is ahead, by a message.
+    const holder = await other.engine.acquire('lock');
+    const { turn } = await inLine(1_500);
+    ({ turn: second } = await inLine());
+    await redis.hset(`${prefix}:{lock}`, 'last-token', String((Date.now() + AHEAD) * 1_000));
+    await holder.release();
+    first = await turn;
+    await loseData();
+  });
+  afterEach(async () => {
+    await clients.close();
+    redis.disconnect();
+  });
+
+  test('a client that saw that token only in a message gets a higher one', async () => {
+    await first.release();
+    const next = await within(second, SOON, 'the second turn');
+    expect(next.token).toBeGreaterThan(first.token!);
+    await next.release();
+  });
+
+  test('its waiters are granted the lock behind another client that did not see the token', async () => {
+    const between = await other.engine.acquire('lock');
+    await first.release();
+    await between.release();
+    const next = await within(second, SOON, 'the second turn');
+    expect(next.token).toBeGreaterThan(first.token!);
+    await next.release();
+  });
+});
