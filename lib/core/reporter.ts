@@ -32,12 +32,14 @@ export class Reporter {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.grants.present(), fits);
     const waits = oldest(this.waits.present(), fits);
+    // One moment for all: a line is put in order by how long its waits have waited.
+    const now = performance.now();
     return {
       ...this.self,
       version: VERSION,
       eventLoopDelay: this.delay.read(),
       holds: holds.items.map(describeHold),
-      waits: waits.items.map((wait) => this.describeWait(wait)),
+      waits: waits.items.map((wait) => this.describeWait(wait, now)),
       truncated: holds.truncated || waits.truncated,
     };
   }
@@ -65,12 +67,12 @@ export class Reporter {
     this.delay.stop();
   }
 
-  private describeWait(wait: Wait): WaitReport {
+  private describeWait(wait: Wait, now: number): WaitReport {
     const { key, call, place, description } = wait;
     return {
       key: shortened(key),
       ...labelOf(call.options.label),
-      waitingFor: performance.now() - call.askedAt,
+      waitingFor: now - call.askedAt,
       ...(place && { ahead: place.ahead }),
       ...(place?.id !== undefined && { id: place.id }),
       inside: this.keysAround(wait),

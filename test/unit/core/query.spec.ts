@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { LockConfigurationError, LockHolderChangedError } from '../../../lib/core/errors.js';
 import { bench, type Bench } from './support.js';
 
@@ -31,6 +32,20 @@ describe('query', () => {
     await lock.release();
     await Promise.all([first, second]);
     expect((await b.engine.query()).locks).toEqual([]);
+  });
+
+  it('shows a line in its order, however long a process takes for its report', async () => {
+    const lock = await b.engine.acquire('k');
+    const labels = ['first', 'second', 'third'];
+    const waits = labels.map((label) => b.engine.withLock('k', () => undefined, { ...asked, label }));
+    const realNow = performance.now.bind(performance);
+    let late = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + (late += 100));
+    const { locks } = await b.engine.query();
+    clock.mockRestore();
+    expect(locks[0]!.waiters.map(({ label }) => label)).toEqual(labels);
+    await lock.release();
+    await Promise.all(waits);
   });
 
   it('shows one key only, if asked for one', async () => {
