@@ -35,7 +35,7 @@ const project = (name, folders, more) => ({
 
 export default {
   maxWorkers: 2,
-  testTimeout: 15_000,
+  testTimeout: 120_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [

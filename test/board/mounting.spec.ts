@@ -13,12 +13,10 @@ import { Test } from '@nestjs/testing';
 import { LockConfigurationError } from 'nestjs-fair-lock';
 import { map, type Observable } from 'rxjs';
 import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
-import { eventually, within } from '../support/waiting.js';
+import { eventually, within, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, PLATFORMS } from './board-app.js';
 import { manyLocks } from './fake-locks.js';
 
-/** ms: long enough for what needs no waiting, on a busy machine. */
-const SOON = 5_000;
 const COMMAND = { 'content-type': 'application/json', 'x-fair-lock-board': 'force-release' };
 
 let board: BoardApp | undefined;

@@ -1,6 +1,6 @@
 import { LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
-import { within } from '../support/waiting.js';
-import { type Bench, SOON } from './store-under-test.js';
+import { within, SOON } from '../support/waiting.js';
+import { type Bench } from './store-under-test.js';
 
 /** The end of a client. */
 export function describeClosing(bench: Bench): void {

@@ -1,19 +1,13 @@
 import fc from 'fast-check';
 import { valuesOf } from '../support/option-values.js';
-import { within } from '../support/waiting.js';
-import {
-  type TestRequestOptions,
-  Bench,
-  type Capabilities,
-  SOON,
-  type StoreFactory,
-} from './store-under-test.js';
+import { within, SOON } from '../support/waiting.js';
+import { type TestRequestOptions, Bench, type Capabilities, type StoreFactory } from './store-under-test.js';
 import { History } from './history.js';
 import { Reference } from './model.js';
 import { lockNumber, patientOptions, steps, Subject } from './model.steps.js';
 
 /** How long a property may take over all its runs, in ms; then it fails with what it has found, its seed at least. */
-const PATIENCE = 60_000;
+const PATIENCE = 240_000;
 
 /** Locks of each registration: the names are the same for all, the locks are not. */
 const NAMES = 2;

@@ -9,8 +9,8 @@ import {
 import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
 import { wholeNumber } from '../../lib/core/option-domains.js';
 import { valuesOf } from '../support/option-values.js';
-import { eventually } from '../support/waiting.js';
-import { TestRequest, type TestRequestOptions, type Bench, SOON } from './store-under-test.js';
+import { eventually, SOON } from '../support/waiting.js';
+import { TestRequest, type TestRequestOptions, type Bench } from './store-under-test.js';
 import { type Reference, type ReferenceLock } from './model.js';
 
 /** The store under test, beside one lock of the reference. */

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { LockQueueFullError } from '../../lib/core/errors.js';
-import { eventually, pause } from '../support/waiting.js';
-import { type TestRequest, type Bench, SOON } from './store-under-test.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
+import { type TestRequest, type Bench } from './store-under-test.js';
 import { History } from './history.js';
 
 /** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */
@@ -70,7 +70,7 @@ export function describeOrder(bench: Bench): void {
       expect(asks.slice(i + 1).find(({ outcome }) => outcome !== 'queued')).toBeUndefined();
     }
     await last.release();
-  }, 60_000); // each has its own deadline; a store that looks at the whole line each time takes seconds in all
+  });
 
   test('a thousand locks are held at once', async () => {
     const keys = Array.from({ length: 1_000 }, () => bench.key());

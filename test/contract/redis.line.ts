@@ -3,7 +3,7 @@ import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { type Capabilities, type StoreFactory } from './store-under-test.js';
 
-const LEASE = 3_000;
+const LEASE = 6_000;
 
 export const capabilities: Capabilities = {
   fencing: true,
@@ -19,8 +19,7 @@ export const capabilities: Capabilities = {
 
 /** Clients of one line that no other test file knows. */
 export function redisLine(keyPrefix = uniquePrefix()): StoreFactory {
-  // The deadline has tests of its own; here other files keep the same server busy.
-  return line(redisUrl, keyPrefix, 3_000);
+  return lineOfItsOwn(redisUrl, keyPrefix);
 }
 
 /** Registrations on one server, each with its own prefix: a plain one, one that looks like its channels, one with white space. */
@@ -31,17 +30,14 @@ export function redisRegistrations(): StoreFactory[] {
 
 /** The same on servers of its own. @param redis asked when they run */
 export function lineOfItsOwn(redis: () => RedisSource, keyPrefix = uniquePrefix()): StoreFactory {
-  return line(redis, keyPrefix, 1_500);
-}
-
-function line(redis: () => RedisSource, keyPrefix: string, commandTimeout: number): StoreFactory {
   return () =>
     new RedisLockStore({
       redis: redis(),
       keyPrefix,
       lease: LEASE,
-      livenessWindow: 2_000,
-      commandTimeout,
+      livenessWindow: 4_000,
+      // The deadline has tests of its own; here other files keep the same machine busy.
+      commandTimeout: 3_000,
       onWarning: () => undefined,
     });
 }

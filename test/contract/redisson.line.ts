@@ -2,7 +2,7 @@ import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store
 import { redisUrl } from '../support/redis.js';
 import { type Capabilities, type StoreFactory } from './store-under-test.js';
 
-const LEASE = 3_000;
+const LEASE = 6_000;
 
 export const capabilities: Capabilities = {
   fencing: false,

@@ -5,7 +5,7 @@ import {
   type LockSnapshot,
   type LockStore,
 } from '../../lib/core/lock-store.js';
-import { deferred, eventually, within } from '../support/waiting.js';
+import { deferred, eventually, within, SOON } from '../support/waiting.js';
 
 /** Where stores openly differ. Everything else of the contract holds for all. */
 export interface Capabilities {
@@ -35,12 +35,6 @@ export interface Capabilities {
 
 /** Makes a client that has not been started. */
 export type StoreFactory = () => LockStore;
-
-/**
- * How long a test waits for what must happen, in ms. Far above what any step takes (a few ms; a heartbeat where a
- * message got lost), below the wait times of requests, and only paid by a test that fails.
- */
-export const SOON = 5_000;
 
 /** The clients under test, and the locks that the running test uses. */
 export class Bench {

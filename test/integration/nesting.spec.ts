@@ -3,9 +3,7 @@ import { Lab } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, within } from '../support/waiting.js';
-
-const SOON = 2_000;
+import { deferred, within, SOON } from '../support/waiting.js';
 
 describe('nested locking on Redis', () => {
   const prefix = uniquePrefix();
@@ -102,7 +100,7 @@ describe('nested locking on Redis', () => {
         abortShare: 0,
         nestedShare: 0.7,
       };
-      await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 200 + i }, 20_000)));
+      await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 200 + i }, 60_000)));
       await lab.closeWorkers();
       const report = lab.verify();
       expect(lab.history.events.filter(({ type }) => type === 'error').map(describeEvent)).toEqual([]);

@@ -15,9 +15,8 @@ import {
 import { instrumentFairLock } from 'nestjs-fair-lock/otel';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { deferred, eventually } from '../support/waiting.js';
+import { deferred, eventually, pause, SOON } from '../support/waiting.js';
 
-const SOON = 5_000;
 const options = { group: 'order:<0.id>', label: 'Orders.pay' };
 
 describe('the telemetry of nestjs-fair-lock/otel', () => {
@@ -29,9 +28,9 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   const tracer = provider.getTracer('test');
   // Short times, so that heartbeats and renewals happen while a request is traced.
   const clients = new InProcessClients(uniquePrefix(), {
-    lease: 900,
-    livenessWindow: 900,
-    commandTimeout: 400,
+    lease: 3_000,
+    livenessWindow: 3_000,
+    commandTimeout: 1_000,
   });
   let one: InProcessClient;
   let end: () => void;
@@ -67,7 +66,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
       one.engine.withLock(
         'order:1',
         async () => {
-          await new Promise((resolve) => setTimeout(resolve, 400));
+          await pause(1_200);
           tracer.startSpan('sql').end();
           await one.engine.withLock('order:1', () => tracer.startSpan('nested sql').end());
         },

@@ -14,11 +14,10 @@ import { InProcessClients, type InProcessClient } from '../support/in-process-cl
 import { startStore } from '../support/redisson.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 
-const SOON = 5_000;
 const group = 'order:<0.id>';
-const TIMES = { lease: 600, livenessWindow: 600, commandTimeout: 200 };
+const TIMES = { lease: 3_000, livenessWindow: 3_000, commandTimeout: 1_000 };
 
 /**
  * Everything that the metrics count, each made to happen on a real Redis and read from both exporters. The tables are records over the
@@ -58,8 +57,11 @@ describe('what the metrics count', () => {
   const withoutRedis = async (code: () => Promise<unknown>): Promise<void> => {
     const heal = proxy.acceptAndClose();
     proxy.cut();
-    await code();
-    heal();
+    try {
+      await code();
+    } finally {
+      heal();
+    }
     await eventually(async () => (await two.engine.health()).listening, SOON, 'the way back');
   };
 
@@ -83,7 +85,7 @@ describe('what the metrics count', () => {
       ),
     unavailable: (key) =>
       withoutRedis(() =>
-        expect(two.engine.acquire(key, { group, waitTime: 300 })).rejects.toMatchObject({
+        expect(two.engine.acquire(key, { group, waitTime: 5_000 })).rejects.toMatchObject({
           code: 'STORE_UNAVAILABLE',
         }),
       ),

@@ -7,17 +7,16 @@ import { InProcessClients, type InProcessClient } from '../support/in-process-cl
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { bench } from '../unit/core/support.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 
-const SOON = 5_000;
 const group = 'order:<0.id>';
 
 describe('the metrics of nestjs-fair-lock/prometheus', () => {
   const registry = new Registry();
   const clients = new InProcessClients(uniquePrefix(), {
-    lease: 600,
-    livenessWindow: 600,
-    commandTimeout: 200,
+    lease: 3_000,
+    livenessWindow: 3_000,
+    commandTimeout: 1_000,
   });
   let proxy: TcpProxy;
   let one: InProcessClient;
@@ -61,7 +60,7 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
 
     const heal = proxy.acceptAndClose();
     proxy.cut();
-    await expect(two.engine.acquire('away', { group, waitTime: 300 })).rejects.toMatchObject({
+    await expect(two.engine.acquire('away', { group, waitTime: 5_000 })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
     });
     await eventually(() => lock.state === 'lost', SOON, 'the loss');

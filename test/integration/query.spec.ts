@@ -4,9 +4,7 @@ import { InProcessClients, type InProcessClient } from '../support/in-process-cl
 import { Lab } from '../support/history/lab.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, eventually } from '../support/waiting.js';
-
-const SOON = 5_000;
+import { deferred, eventually, SOON } from '../support/waiting.js';
 
 describe('query over all processes', () => {
   const prefix = uniquePrefix();

@@ -75,7 +75,7 @@ describe('the places of live waiters in a line that is never empty', () => {
     const seed = process.env['SEED'];
     await fc.assert(property, { numRuns: 200, ...(seed !== undefined && { seed: Number(seed) }) });
     // 40,000 commands: 8 s alone, more on a busy machine.
-  }, 60_000);
+  });
 });
 
 interface Waiting {

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import type { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { SOON, TestRequest, type TestRequestOptions } from '../contract/store-under-test.js';
+import { TestRequest, type TestRequestOptions } from '../contract/store-under-test.js';
 import { type RedisServer, startRedisServer } from '../support/redis.js';
 import { readLock, startStore, type StoreSettings } from '../support/redisson.js';
 import { type ProxiedCommand, TcpProxy } from '../support/tcp-proxy.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 
 export const LEASE = 3_000;
 /** A third of the lease: how often a grant is renewed, and the first in line looks. */

@@ -5,8 +5,8 @@ import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
 import type { Script } from '../../lib/stores/redis-client/script-sender.js';
 import { CommandFailure } from '../../lib/stores/redis-client/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { SOON } from '../support/waiting.js';
 
-const SOON = 5_000;
 const COMMANDS = 500;
 
 /** As long as the longest of the lock's own. */

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
-import { eventually, pause } from '../support/waiting.js';
+import { eventually, pause, playedWithin, SOON } from '../support/waiting.js';
 
 const TIMES = { window: 2_000, lease: 3_000, grace: 250 };
 
@@ -168,7 +168,7 @@ describe('the scripts of the native protocol', () => {
       const [holder, one, two] = [client(), client(), client()];
       const grant = await holder.acquire();
       await one.acquire();
-      await one.acquire({ fixed: 500 });
+      await one.acquire({ fixed: 5_000 });
       await one.acquire();
       await two.acquire();
       await one.acquire();
@@ -249,20 +249,22 @@ describe('the scripts of the native protocol', () => {
       expect((await live.heartbeat()).run).toBe('1');
     });
 
-    test('and is back in its own place when it calls within the grace (R6)', async () => {
-      const [holder, gone, live] = [client(), await subscribed(), await subscribed()];
-      const grant = await holder.acquire();
-      const place = await gone.acquire();
-      await live.acquire();
-      await subscriber.unsubscribe(gone.channel);
-      await holder.release(grant.first, grant.sequence);
-      const passed = await live.heartbeat();
-      await subscriber.subscribe(gone.channel);
-      const back = await gone.heartbeat();
-      expect(back.generation).toBe(place.generation);
-      await live.release(passed.first, 1);
-      expect((await gone.heartbeat()).run).toBe('1');
-    });
+    test('and is back in its own place when it calls within the grace (R6)', () =>
+      playedWithin(TIMES.grace, async () => {
+        prefix = uniquePrefix();
+        const [holder, gone, live] = [client(), await subscribed(), await subscribed()];
+        const grant = await holder.acquire();
+        const place = await gone.acquire();
+        await live.acquire();
+        await subscriber.unsubscribe(gone.channel);
+        await holder.release(grant.first, grant.sequence);
+        const passed = await live.heartbeat();
+        await subscriber.subscribe(gone.channel);
+        const back = await gone.heartbeat();
+        expect(back.generation).toBe(place.generation);
+        await live.release(passed.first, 1);
+        expect((await gone.heartbeat()).run).toBe('1');
+      }));
 
     test('a client that calls is alive, though its channel has no listener (R5)', async () => {
       const [holder, asking] = [client(), await subscribed()];
@@ -276,40 +278,45 @@ describe('the scripts of the native protocol', () => {
     test.each([
       ['when all subscriptions broke at once', TIMES],
       ['also where those in front have a longer window', { ...TIMES, window: 2 * TIMES.window }],
-    ])('%s, the first to come back does not overtake the line (R6)', async (_, times) => {
-      const [holder, one, two] = [client(), await subscribed(times), await subscribed()];
-      const grant = await holder.acquire();
-      await one.acquire();
-      await two.acquire();
-      await subscriber.unsubscribe(one.channel, two.channel);
-      await holder.release(grant.first, grant.sequence);
-      await subscriber.subscribe(two.channel);
-      two.subscribed = [await runId(), 0];
-      const waits = await two.heartbeat();
-      expect(waits.run).toBe('');
-      // It is told when asking again makes sense.
-      expect(waits.wake).toBeGreaterThan(0);
-      expect(waits.wake).toBeLessThanOrEqual(TIMES.grace + 1); // rounded up to a whole ms
-      await subscriber.subscribe(one.channel);
-      one.subscribed = [await runId(), 0];
-      expect((await one.heartbeat()).run).toBe('1');
-    });
+    ])('%s, the first to come back does not overtake the line (R6)', (_, times) =>
+      playedWithin(TIMES.grace, async () => {
+        prefix = uniquePrefix();
+        const [holder, one, two] = [client(), await subscribed(times), await subscribed()];
+        const grant = await holder.acquire();
+        await one.acquire();
+        await two.acquire();
+        await subscriber.unsubscribe(one.channel, two.channel);
+        await holder.release(grant.first, grant.sequence);
+        await subscriber.subscribe(two.channel);
+        two.subscribed = [await runId(), 0];
+        const waits = await two.heartbeat();
+        expect(waits.run).toBe('');
+        // It is told when asking again makes sense.
+        expect(waits.wake).toBeGreaterThan(0);
+        expect(waits.wake).toBeLessThanOrEqual(TIMES.grace + 1); // rounded up to a whole ms
+        await subscriber.subscribe(one.channel);
+        one.subscribed = [await runId(), 0];
+        expect((await one.heartbeat()).run).toBe('1');
+      }),
+    );
 
-    test('a newcomer does not overtake a line that may come back, and is served when it does not (R6, R8)', async () => {
-      const [holder, dead] = [client(), await subscribed()];
-      const grant = await holder.acquire();
-      await dead.acquire();
-      await subscriber.unsubscribe(dead.channel);
-      await holder.release(grant.first, grant.sequence);
-      const newcomer = await subscribed();
-      expect((await newcomer.acquire()).status).toBe('QUEUED');
-      await eventually(
-        async () => (await newcomer.heartbeat()).run === '1',
-        2_000,
-        'the newcomer to be served',
-      );
-      expect(await members(holder)).toEqual([]);
-    });
+    test('a newcomer does not overtake a line that may come back, and is served when it does not (R6, R8)', () =>
+      playedWithin(TIMES.grace, async () => {
+        prefix = uniquePrefix();
+        const [holder, dead] = [client(), await subscribed()];
+        const grant = await holder.acquire();
+        await dead.acquire();
+        await subscriber.unsubscribe(dead.channel);
+        await holder.release(grant.first, grant.sequence);
+        const newcomer = await subscribed();
+        expect((await newcomer.acquire()).status).toBe('QUEUED');
+        await eventually(
+          async () => (await newcomer.heartbeat()).run === '1',
+          SOON,
+          'the newcomer to be served',
+        );
+        expect(await members(holder)).toEqual([]);
+      }));
 
     test('a subscription on another server proves nothing', async () => {
       const [holder, waiter] = [client(), client()];
@@ -321,7 +328,7 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a silent client is dropped when its window is over, and a live one behind it is served (R8)', async () => {
-      const short = { ...TIMES, window: 150 };
+      const short = { ...TIMES, window: 1_500 };
       const [holder, silent, live] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
       const place = await silent.acquire();
@@ -341,23 +348,23 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('when all clients in line are overdue at once, all get one more window, once (R7)', async () => {
-      const short = { ...TIMES, window: 80 };
+      const short = { ...TIMES, window: 1_500 };
       const [holder, one, two, asker] = [client(short), client(short), client(short), client(short)];
       const grant = await holder.acquire();
       await one.acquire();
       await two.acquire();
-      await pause(100);
+      await pause(1_600);
       // The first to call after the outage is not the first in line, and does not get ahead of it.
       await two.heartbeat();
       await holder.release(grant.first, grant.sequence);
       expect((await two.heartbeat()).run).toBe('');
       expect((await one.heartbeat()).run).toBe('1');
       // Once: a client that does not call in that window is gone.
-      await pause(200);
+      await pause(3_100);
       expect((await asker.acquire()).status).toBe('QUEUED');
       await eventually(
         async () => (await asker.heartbeat()).run === '1',
-        1_000,
+        SOON,
         'the asker behind two dead clients',
       );
     });
@@ -366,7 +373,7 @@ describe('the scripts of the native protocol', () => {
       ['has a listener', true],
       ['may be alive: nothing is known of its subscription', false],
     ])('members of a run whose lease ended keep their places if their client %s', async (_, isSubscribed) => {
-      const short = { ...TIMES, lease: 100 };
+      const short = { ...TIMES, lease: 1_000 };
       const alive = isSubscribed ? await subscribed(short) : client(short);
       const [holder, other] = [client(short), client(short)];
       const grant = await holder.acquire();
@@ -375,13 +382,13 @@ describe('the scripts of the native protocol', () => {
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
       expect((await alive.heartbeat()).run).toBe('1,2');
-      await pause(120);
+      await pause(1_020);
       await other.heartbeat();
       expect((await alive.heartbeat()).run).toBe('2');
     });
 
     test('and so they do if it is their client that asks, with a listener or without', async () => {
-      const short = { ...TIMES, lease: 100 };
+      const short = { ...TIMES, lease: 1_000 };
       const [holder, asking, other] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
       await asking.acquire();
@@ -389,12 +396,12 @@ describe('the scripts of the native protocol', () => {
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
       expect((await asking.heartbeat()).run).toBe('1,2');
-      await pause(120);
+      await pause(1_020);
       expect((await asking.heartbeat()).run).toBe('2');
     });
 
     test('and not if its channel has no listener any more', async () => {
-      const short = { ...TIMES, lease: 100 };
+      const short = { ...TIMES, lease: 1_000 };
       const [holder, gone, other] = [client(short), await subscribed(short), client(short)];
       const grant = await holder.acquire();
       await gone.acquire();
@@ -402,18 +409,18 @@ describe('the scripts of the native protocol', () => {
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
       await subscriber.unsubscribe(gone.channel);
-      await pause(120);
+      await pause(1_020);
       expect((await other.heartbeat()).run).toBe('1');
     });
 
     test('a grant that ran out before its client learned of it is given again if that asks first', async () => {
-      const short = { ...TIMES, lease: 100 };
+      const short = { ...TIMES, lease: 1_000 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
       const { sequence } = await unaware.acquire();
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
-      await pause(120);
+      await pause(1_020);
       const again = await unaware.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
       expect(again.run).toBe(String(sequence));
       expect(again.left).toBeGreaterThan(0);
@@ -421,29 +428,29 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a grant that ran out is not given to another client whose request has the same number', async () => {
-      const short = { ...TIMES, lease: 100 };
+      const short = { ...TIMES, lease: 1_000 };
       const [holder, next, last] = [client(short), client(short), client(short)];
       const [{ sequence }] = [await holder.acquire(), await next.acquire()];
       await last.acquire();
-      await pause(120);
+      await pause(1_020);
       await last.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
       expect((await last.heartbeat()).run).toBe('');
       expect((await next.heartbeat()).run).toBe('1');
     });
 
     test('a lapsed grant is a new generation for its client (M5)', async () => {
-      const short = { ...TIMES, lease: 60 };
+      const short = { ...TIMES, lease: 1_000 };
       const holder = client(short);
       await holder.acquire();
       const waiting = await holder.acquire();
-      await pause(80);
+      await pause(1_020);
       const other = await client(short).acquire();
       expect(other.status).toBe('QUEUED');
       expect((await holder.heartbeat()).generation).not.toBe(waiting.generation);
     });
 
     test('a line of more dead than one call may look at is worked off by asking again', async () => {
-      const short = { ...TIMES, window: 150 };
+      const short = { ...TIMES, window: 1_500 };
       const [holder, dead, live] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
       for (let i = 0; i < 2_500; i += 500)
@@ -461,7 +468,7 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a full line refuses newcomers but never a re-entry, and makes room by its dead', async () => {
-      const short = { ...TIMES, window: 150 };
+      const short = { ...TIMES, window: 1_500 };
       const [holder, one, two] = [client(short), client(short), client(short)];
       await holder.acquire();
       const place = await one.acquire({ maxQueue: 1 });
@@ -508,7 +515,7 @@ describe('the scripts of the native protocol', () => {
     expect(after.run).toBe('2');
     await eventually(
       () => messages.some((message) => message.startsWith('revoked ') && message.includes(` ${run.first} `)),
-      1_000,
+      SOON,
       'the message to the holder',
     );
     expect((await client().forceRelease(run.first - 1)).status).toBe('FREE');

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, eventually, pause, within } from '../support/waiting.js';
+import { deferred, eventually, pause, within, SOON } from '../support/waiting.js';
 
 const OPTIONS = {
   lazyConnect: true,
@@ -14,8 +14,6 @@ const OPTIONS = {
 } as const;
 /** For what should not happen: long against a round trip on loopback. */
 const A_WHILE = 60;
-/** For what should happen at once. */
-const SOON = 2_000;
 
 describe('the TCP proxy in front of Redis', () => {
   let proxy: TcpProxy;

@@ -3,8 +3,8 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { type Job, type Queue, QueueEvents } from 'bullmq';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { deferred, within } from '../support/waiting.js';
-import { held, SOON, waiting } from './web-app.js';
+import { deferred, within, SOON } from '../support/waiting.js';
+import { held, waiting } from './web-app.js';
 
 const connection = { url: redisUrl() };
 const prefix = uniquePrefix();

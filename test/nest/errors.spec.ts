@@ -28,9 +28,9 @@ import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { firstValueFrom, type Observable, of } from 'rxjs';
 import { WebSocket } from 'ws';
-import { within } from '../support/waiting.js';
+import { within, SOON } from '../support/waiting.js';
 import { PlainDriver } from './plain-graphql.js';
-import { ask, PLATFORMS, SOON, waiting, leavingClient, noticed, webApp, type WebApp } from './web-app.js';
+import { ask, PLATFORMS, waiting, leavingClient, noticed, webApp, type WebApp } from './web-app.js';
 
 const KEY = 'user:alice@example.com';
 const SECRETS = /alice|Billing\.charge|\d+\/Bill/;

@@ -15,7 +15,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
-import { deferred, eventually, within } from '../support/waiting.js';
+import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import {
   type Answer,
   ask,
@@ -23,7 +23,6 @@ import {
   leavingClient,
   noticed,
   PLATFORMS,
-  SOON,
   waiting,
   webApp,
   type WebApp,

@@ -18,7 +18,7 @@ import { connect } from 'node:net';
 import { FairLocked, FairLockInterceptor, FairLockService, LockKeyError } from 'nestjs-fair-lock';
 import { Observable, Subject } from 'rxjs';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { deferred, eventually } from '../support/waiting.js';
+import { deferred, eventually, SOON } from '../support/waiting.js';
 import {
   ask,
   free,
@@ -26,7 +26,6 @@ import {
   leavingClient,
   noticed,
   PLATFORMS,
-  SOON,
   waiting,
   webApp,
   type WebApp,

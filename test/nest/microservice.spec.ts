@@ -18,8 +18,8 @@ import {
   FairLockService,
 } from 'nestjs-fair-lock';
 import { firstValueFrom, Observable, of, Subject, toArray } from 'rxjs';
-import { deferred, eventually } from '../support/waiting.js';
-import { free, held, SOON, waiting } from './web-app.js';
+import { deferred, eventually, SOON } from '../support/waiting.js';
+import { free, held, waiting } from './web-app.js';
 
 const source = new Subject<string>();
 const handled: unknown[] = [];

@@ -3,8 +3,8 @@ import { Test } from '@nestjs/testing';
 import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { REQUEST } from '@nestjs/core';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { deferred, eventually } from '../support/waiting.js';
-import { ask, PLATFORMS, SOON, waiting, webApp } from './web-app.js';
+import { deferred, eventually, SOON } from '../support/waiting.js';
+import { ask, PLATFORMS, waiting, webApp } from './web-app.js';
 
 @Injectable({ scope: Scope.REQUEST })
 class PerRequest {

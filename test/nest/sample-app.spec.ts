@@ -12,10 +12,7 @@ import { Settings } from '../../sample-app/settings.js';
 import { Parcels } from '../../sample-app/shipping/parcels.js';
 import { StockService } from '../../sample-app/stock/stock.service.js';
 import { redisUrl, startRedisServer, uniquePrefix } from '../support/redis.js';
-import { eventually, within } from '../support/waiting.js';
-
-/** Far more than anything here takes on a busy machine. */
-const SOON = 5_000;
+import { eventually, within, SOON } from '../support/waiting.js';
 
 interface Note {
   readonly event: string;

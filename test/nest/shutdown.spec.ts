@@ -4,8 +4,8 @@ import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { freePort, redisUrl, uniquePrefix } from '../support/redis.js';
-import { type Deferred, deferred, within } from '../support/waiting.js';
-import { SOON, waiting } from './web-app.js';
+import { type Deferred, deferred, within, SOON } from '../support/waiting.js';
+import { waiting } from './web-app.js';
 
 /** Two applications on one Redis, as two processes would be. */
 describe('an application that closes', () => {

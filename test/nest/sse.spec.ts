@@ -1,8 +1,8 @@
 import { Controller, Get, type MessageEvent, Param, Sse } from '@nestjs/common';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { Observable, Subject } from 'rxjs';
-import { deferred, eventually, within } from '../support/waiting.js';
-import { ask, free, held, leavingClient, PLATFORMS, SOON, waiting, webApp, type WebApp } from './web-app.js';
+import { deferred, eventually, within, SOON } from '../support/waiting.js';
+import { ask, free, held, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
 
 let source = new Subject<MessageEvent>();
 const subscribed: string[] = [];

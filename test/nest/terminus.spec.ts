@@ -59,5 +59,5 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
     await eventually(async () => (await app.get(FairLockService).health()).listening, 10_000, 'the way back');
     await app.close();
     await proxy.close();
-  }, 60_000);
+  });
 });

@@ -19,10 +19,7 @@ import {
   type FairLockRegistrationOptions,
   FairLockService,
 } from 'nestjs-fair-lock';
-import { eventually } from '../support/waiting.js';
-
-/** Long enough for whatever needs no waiting, on a busy machine. */
-export const SOON = 3_000;
+import { eventually, SOON } from '../support/waiting.js';
 
 export type Platform = 'express' | 'fastify';
 export const PLATFORMS: readonly Platform[] = ['express', 'fastify'];

@@ -5,8 +5,8 @@ import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websock
 import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { interval, map, Observable } from 'rxjs';
 import { WebSocket } from 'ws';
-import { within } from '../support/waiting.js';
-import { free, held, PLATFORMS, SOON, waiting, webApp, type WebApp } from './web-app.js';
+import { within, SOON } from '../support/waiting.js';
+import { free, held, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
 
 @WebSocketGateway()
 class OrdersGateway {

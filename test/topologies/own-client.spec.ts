@@ -4,10 +4,8 @@ import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
-import { eventually, pause } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 import { documentedAcl } from './documented-acl.js';
-
-const SOON = 5_000;
 
 let clients: InProcessClients;
 beforeEach(() => {

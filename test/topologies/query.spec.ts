@@ -1,9 +1,7 @@
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';
-import { eventually } from '../support/waiting.js';
-
-const SOON = 10_000;
+import { eventually, SOON } from '../support/waiting.js';
 
 describe('query on a Cluster', () => {
   let cluster: RedisCluster;

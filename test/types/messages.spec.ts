@@ -99,7 +99,7 @@ describe('the compiler', () => {
       ...CASES.map(([decorated]) => decorated),
       `@FairLocked('a:<0>') async m(id: string) { return id; }`,
     ]);
-  }, 60_000); // a whole program is compiled
+  });
 
   test.each(CASES.map((each, index) => [...each, index] as const))(
     'refuses %s with a sentence',

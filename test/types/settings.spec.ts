@@ -72,7 +72,7 @@ describe.each(Object.entries(SETTINGS))('with %s', (_, settings) => {
   let messages: string[];
   beforeAll(() => {
     messages = diagnosticsOf([...FITS, ...REFUSED.map(([decorated]) => decorated)], settings);
-  }, 60_000); // a whole program is compiled
+  });
 
   test.each(FITS.map((decorated, index) => [decorated, index] as const))(
     '%s compiles',

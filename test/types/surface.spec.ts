@@ -23,4 +23,4 @@ test('the service and the module have no constructor that takes classes of the i
     expect(declaration).toContain('export declare class FairLock');
     expect(declaration).not.toMatch(/constructor\(/);
   }
-}, 60_000); // a whole program is compiled
+});

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { type LockOverview } from 'nestjs-fair-lock';
 import { freePort, redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
+import { SOON } from '../../support/waiting.js';
 import { HOST, Peers, runCli } from './cli-process.js';
 
 const PASSWORD = 'correct-horse-battery';
@@ -106,13 +107,13 @@ describe('a process that does not answer as this version does', () => {
   test('a report that cannot be read is a problem of its own, and the rest is shown', async () => {
     await peers.start('order:1');
     await strangerReports('{"clientId":"stranger","locks":7}');
-    const { status, out } = await runCli(redisUrl(), 'ls', '--prefix', prefix);
+    const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix);
     expect(status).toBe(0);
     expect(out).toMatch(new RegExp(`^order:1 +${HOST}:`, 'm'));
     expect(out).toMatch(
       /^problem: The client stranger .*its version of nestjs-fair-lock may be another one/m,
     );
-    const doctor = await runCli(redisUrl(), 'doctor', '--prefix', prefix);
+    const doctor = await runCli(redisUrl(), 'doctor', '--timeout', String(SOON), '--prefix', prefix);
     expect(doctor.status).toBe(1);
     expect(doctor.out).toContain('- problem: The client stranger');
   });
@@ -121,7 +122,15 @@ describe('a process that does not answer as this version does', () => {
     const hold = { key: 'order:1', heldFor: 5, token: 3, state: 'paused', mood: 'calm' };
     const process = { clientId: 'stranger', host: 'web-9', pid: 9, version: '9.0.0', waits: [], shape: {} };
     await strangerReports(JSON.stringify({ ...process, holds: [hold] }));
-    const { status, out } = await runCli(redisUrl(), 'ls', '--json', '--prefix', prefix);
+    const { status, out } = await runCli(
+      redisUrl(),
+      'ls',
+      '--timeout',
+      String(SOON),
+      '--json',
+      '--prefix',
+      prefix,
+    );
     expect(status).toBe(0);
     const { locks, problems } = JSON.parse(out) as LockOverview;
     expect(problems).toEqual([]);
@@ -136,7 +145,7 @@ describe('a process that does not answer as this version does', () => {
   });
 
   test('a report that comes too late leaves the process silent', async () => {
-    await strangerReports('{}', 1_000);
+    await strangerReports('{}', 5_000);
     const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', '100', '--prefix', prefix);
     expect(status).toBe(0);
     expect(out).toMatch(/^silent: client stranger did not answer/m);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { type LockOverview, type LockSnapshot } from 'nestjs-fair-lock';
 import { redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
+import { SOON } from '../../support/waiting.js';
 import { type Answer, HOST, Peers, runCli, spawnCli } from './cli-process.js';
 
 let prefix: string;
@@ -14,9 +15,9 @@ afterEach(() => peers.kill());
 
 const peer = (...steps: string[]) => peers.start(...steps);
 
-/** The command line on the Redis and the prefix of the test. */
+/** The command line on the Redis and the prefix of the test; peers on a busy machine have time to answer, unless `args` say otherwise. */
 function cli(...args: string[]): Promise<Answer> {
-  return runCli(redisUrl(), '--prefix', prefix, ...args);
+  return runCli(redisUrl(), '--prefix', prefix, '--timeout', String(SOON), ...args);
 }
 
 describe('ls', () => {
@@ -49,7 +50,7 @@ describe('ls', () => {
     const stopped = await peer('order:1');
     await peer('?order:1');
     stopped.kill('SIGSTOP');
-    const { status, out } = await cli('ls');
+    const { status, out } = await cli('ls', '--timeout', '500');
     expect(status).toBe(0);
     expect(out).toMatch(new RegExp(`^silent: ${HOST}:${stopped.pid} did not answer`, 'm'));
   });

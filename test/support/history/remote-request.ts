@@ -1,4 +1,4 @@
-import { deferred, within, type Deferred } from '../waiting.js';
+import { deferred, SOON, within, type Deferred } from '../waiting.js';
 import type { RequestEvent } from './events.js';
 
 /** Milliseconds in a section; `told`: until `release()`. */
@@ -14,9 +14,6 @@ export interface RequestOptions {
 
 type EventOf<Type extends RequestEvent['type']> = Extract<RequestEvent, { type: Type }>;
 
-/** Long enough for what should happen at once, on two busy cores. */
-const PATIENCE = 5_000;
-
 /** A request that another process makes. Its events are awaited by name. */
 export class RemoteRequest {
   readonly events: RequestEvent[] = [];
@@ -29,7 +26,7 @@ export class RemoteRequest {
   ) {}
 
   /** The first event of this type, at the latest `ms` from now. */
-  async event<Type extends RequestEvent['type']>(type: Type, ms = PATIENCE): Promise<EventOf<Type>> {
+  async event<Type extends RequestEvent['type']>(type: Type, ms = SOON): Promise<EventOf<Type>> {
     const past = this.find(type);
     if (past) return past;
     let next = this.awaited.get(type);

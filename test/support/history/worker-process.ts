@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL('worker.mjs', import.meta.url));
 /** A start takes a quarter of a second of a core, of which a crowded machine may give little. */
 const START_TIMEOUT = 30_000;
 /** Beyond the drain: closing connections, and what a worker still has open shows itself (see worker.mjs). */
-const CLOSE_TIMEOUT = 6_000;
+const CLOSE_TIMEOUT = 20_000;
 
 /** Where a worker finds Redis, as far as it can be told in JSON: a URL, ioredis options, or addresses of a Cluster. */
 export type WorkerRedis =

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
-import { block, deferred, eventually, within } from '../../support/waiting.js';
-import { free, Locked, nestWith, SOON, waiting } from './nest.js';
+import { block, deferred, eventually, within, SOON } from '../../support/waiting.js';
+import { free, Locked, nestWith, waiting } from './nest.js';
 
 @Injectable()
 class Pages {

@@ -20,8 +20,8 @@ import {
   toArray,
 } from 'rxjs';
 import { lockObservable } from '../../../lib/nest/locked-observable.js';
-import { block, deferred, within } from '../../support/waiting.js';
-import { free, Locked, nestWith, SOON, waiting } from './nest.js';
+import { block, deferred, within, SOON } from '../../support/waiting.js';
+import { free, Locked, nestWith, waiting } from './nest.js';
 
 @Injectable()
 class Feeds {

@@ -9,8 +9,8 @@ import {
   LockTimeoutError,
 } from 'nestjs-fair-lock';
 import { of } from 'rxjs';
-import { deferred, within } from '../../support/waiting.js';
-import { Locked, nestWith, SOON, waiting } from './nest.js';
+import { deferred, within, SOON } from '../../support/waiting.js';
+import { Locked, nestWith, waiting } from './nest.js';
 
 interface Order {
   id: string;

@@ -2,13 +2,10 @@
 import { type Provider } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
-import { eventually } from '../../support/waiting.js';
+import { eventually, SOON } from '../../support/waiting.js';
 
 /** The decorator without what the compiler checks, as it comes from plain JavaScript. */
 export const Locked = FairLocked as unknown as (key?: unknown, options?: object) => MethodDecorator;
-
-/** Long enough for whatever needs no waiting, on a busy machine. */
-export const SOON = 2_000;
 
 export async function nestWith(
   providers: Provider[],
