@@ -222,7 +222,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
       inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
       {
-        file: 'stores/redis-client/deadlines.ts',
+        file: 'stores/redis-client/script-sender.ts',
         from: 'if (!this.timer) this.arm(this.limit);',
         to: '',
       },

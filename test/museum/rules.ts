@@ -111,7 +111,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a process that stood still judges before it reads',
     mutations: [
       {
-        file: 'stores/redis-client/deadlines.ts',
+        file: 'stores/redis-client/script-sender.ts',
         from: 'setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay))',
         to: 'setTimeout(() => this.look(), Math.ceil(delay))',
       },

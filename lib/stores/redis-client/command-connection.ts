@@ -5,9 +5,8 @@ import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
-import { Deadlines } from './deadlines.js';
 import { introduce } from './introduction.js';
-import { ScriptSender, UnknownScript, type Script, type ScriptCall } from './script-sender.js';
+import { ScriptSender, type Script } from './script-sender.js';
 import {
   commandTimeout,
   refusedCredentials,
@@ -36,7 +35,6 @@ export class CommandConnection {
   private failing = false;
   private readonly scripts: ScriptSender;
   private readonly backOff = new BackOff();
-  private readonly deadlines: Deadlines;
   /** Why the last attempt to connect failed, where that was not the network. */
   private refusal: CommandFailure | undefined;
   private connections = 0;
@@ -64,8 +62,11 @@ export class CommandConnection {
     private readonly timeout: number,
   ) {
     const { client } = connection;
-    this.scripts = new ScriptSender(client);
-    this.deadlines = new Deadlines(timeout);
+    this.scripts = new ScriptSender(client, timeout, (key) => this.addressOf(key), {
+      replied: () => this.replied(),
+      failed: (error) => this.failureOf(error),
+      overdue: (since) => this.overdue(since),
+    });
     if (client.isCluster) {
       const onServers = (): void => this.onConnected?.();
       this.nodes = new ClusterNodes(
@@ -138,33 +139,7 @@ export class CommandConnection {
    * @throws CommandFailure also when there is no reply within `timeout` ms; the script may still run then
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const address = (): string | undefined => this.addressOf(keys[0] ?? '');
-    return new Promise((resolve, reject) => {
-      let ended = false;
-      const deadline = this.deadlines.add(() => {
-        ended = true;
-        reject(this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready)));
-        this.suspect(deadline.since);
-      });
-      const call: ScriptCall = {
-        script,
-        keys,
-        args,
-        replied: (reply) => {
-          this.lastReply = performance.now();
-          if (this.failing) this.recovered();
-          this.backOff.since = undefined;
-          this.deadlines.met(deadline);
-          resolve(reply);
-        },
-        failed: (error) => {
-          if (error instanceof UnknownScript && !ended) return this.scripts.send(call, address());
-          this.deadlines.met(deadline);
-          reject(this.failureOf(error));
-        },
-      };
-      this.scripts.send(call, address());
-    });
+    return this.scripts.run(script, keys, args);
   }
 
   /**
@@ -173,9 +148,7 @@ export class CommandConnection {
    * @throws UnknownScript, or what ioredis rejects with
    */
   send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((replied, failed) => {
-      this.scripts.sendNow({ script, keys, args, replied, failed }, this.addressOf(keys[0] ?? ''));
-    });
+    return this.scripts.runNow(script, keys, args);
   }
 
   /** Closes for good: with QUIT where the server answers within `limit` ms. */
@@ -201,9 +174,18 @@ export class CommandConnection {
     return failure;
   }
 
-  private recovered(): void {
+  private replied(): void {
+    this.lastReply = performance.now();
+    this.backOff.since = undefined;
+    if (!this.failing) return;
     this.failing = false;
     happened({ type: 'store-recovery' });
+  }
+
+  private overdue(since: number): CommandFailure {
+    const failure = this.noted(this.backOff.after(commandTimeout(this.timeout), this.ready));
+    this.suspect(since);
+    return failure;
   }
 
   private closedTo(address: string): void {

@@ -1,13 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
+import { LinkedList, type Linked } from '../../core/linked-list.js';
 
 /** A pipeline of this size is sent before the turn ends, so that the server begins early. */
 const LARGEST = 100;
-
-/**
- * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent
- * again, it goes as text.
- */
-export class UnknownScript extends Error {}
 
 /** A Lua script as the embedding tool writes it. */
 export interface Script {
@@ -16,14 +11,19 @@ export interface Script {
   readonly numberOfKeys: number;
 }
 
-/** A script to send, and what to do with its outcome. */
-export interface ScriptCall {
-  readonly script: Script;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-  replied(reply: unknown): void;
-  /** @param error UnknownScript, or what ioredis rejects with */
-  failed(error: unknown): void;
+/**
+ * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent
+ * again, it goes as text.
+ */
+export class UnknownScript extends Error {}
+
+/** What a connection does when a script was answered or not. */
+interface Outcomes {
+  replied(): void;
+  /** @returns what the caller is rejected with, where ioredis rejected with `error` */
+  failed(error: unknown): Error;
+  /** As `failed`, for a script that was sent at `since` (monotonic ms) and is not answered yet. It may still run. */
+  overdue(since: number): Error;
 }
 
 /**
@@ -41,33 +41,59 @@ export class ScriptSender {
   private readonly sent = new Map<string | undefined, Map<string, number>>();
   private sendings = 0;
   /** The commands of this turn. */
-  private batch: Command[] = [];
+  private batch: Call[] = [];
   private readonly endTurn = (): void => this.sendBatch();
+  /** Those that must be answered in time. Each may take equally long, so one timer serves all. */
+  private readonly pending = new LinkedList<Call>();
+  private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly client: Redis | Cluster) {}
+  constructor(
+    private readonly client: Redis | Cluster,
+    /** Milliseconds within which a script must be answered. */
+    private readonly limit: number,
+    /** Where the server listens that keeps a key; undefined while that is not known. */
+    private readonly addressOf: (key: string) => string | undefined,
+    private readonly outcomes: Outcomes,
+  ) {}
 
   /** The connection to a server broke: the next server at this address may know no script. */
   forget(address: string): void {
     this.sent.delete(address);
   }
 
+  /** Sends a script, together with what else is sent in this turn of the event loop. */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const call = new Call(script, keys, args, resolve, reject);
+      this.pending.add(call);
+      if (!this.timer) this.arm(this.limit);
+      this.send(call);
+    });
+  }
+
   /**
-   * Sends a script, together with what else is sent in this turn of the event loop.
+   * Sends a script at once, before what waits for the end of the turn, and without a deadline.
    *
-   * @param address where the server listens that keeps the keys; undefined while that is not known
+   * @throws UnknownScript, or what ioredis rejects with
    */
-  send(call: ScriptCall, address: string | undefined): void {
+  runNow(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const call = new Call(script, keys, args, resolve, reject);
+      this.prepare(call);
+      this.client[call.name](...call.words).then(resolve, (error: unknown) =>
+        reject(call.meaningOf(error) as Error),
+      );
+    });
+  }
+
+  private send(call: Call): void {
+    this.prepare(call);
     // A pipeline of a Cluster client must not have keys of several nodes, and fails as a whole where a slot has moved.
-    if (this.client.isCluster) return this.sendNow(call, address);
-    const size = this.batch.push(this.commandOf(call, address));
+    if (this.client.isCluster) return this.sendAlone(call);
+    const size = this.batch.push(call);
     // Not later: a command carries the time until which the server may carry it out, and what runs next may take long.
     if (size === 1) process.nextTick(this.endTurn);
     else if (size === LARGEST) this.sendBatch();
-  }
-
-  /** Sends a script at once, before what waits for the end of the turn. */
-  sendNow(call: ScriptCall, address: string | undefined): void {
-    this.sendAlone(this.commandOf(call, address));
   }
 
   private sendBatch(): void {
@@ -77,61 +103,105 @@ export class ScriptSender {
     if (!first) return;
     if (batch.length === 1) return this.sendAlone(first);
     const pipeline = (this.client as Redis).pipeline();
-    for (const { name, args } of batch) pipeline[name](...args);
+    for (const { name, words } of batch) pipeline[name](...words);
     pipeline.exec().then(
       (outcomes) => {
         for (const [index, [error, reply]] of (outcomes ?? []).entries()) {
-          if (error) batch[index]?.failed(error);
-          else batch[index]?.call.replied(reply);
+          if (error) this.failed(batch[index]!, error);
+          else this.replied(batch[index]!, reply);
         }
       },
       (error: unknown) => {
-        for (const command of batch) command.failed(error);
+        for (const call of batch) this.failed(call, error);
       },
     );
   }
 
-  private sendAlone(command: Command): void {
-    this.client[command.name](...command.args).then(
-      (reply) => command.call.replied(reply),
-      (error: unknown) => command.failed(error),
+  private sendAlone(call: Call): void {
+    this.client[call.name](...call.words).then(
+      (reply) => this.replied(call, reply),
+      (error: unknown) => this.failed(call, error),
     );
   }
 
-  private commandOf(call: ScriptCall, address: string | undefined): Command {
+  private prepare(call: Call): void {
+    const address = this.addressOf(call.keys[0] ?? '');
     let known = this.sent.get(address);
     if (!known) this.sent.set(address, (known = new Map<string, number>()));
     const { sha1 } = call.script;
-    const sending = known.get(sha1);
-    if (sending === undefined) known.set(sha1, (this.sendings += 1));
-    return new Command(call, known, sending);
+    call.goesTo(known);
+    if (!known.has(sha1)) known.set(sha1, (this.sendings += 1));
+  }
+
+  private replied(call: Call, reply: unknown): void {
+    this.pending.delete(call);
+    this.outcomes.replied();
+    call.resolve(reply);
+  }
+
+  private failed(call: Call, error: unknown): void {
+    const meaning = call.meaningOf(error);
+    if (meaning instanceof UnknownScript && !call.overdue) return this.send(call);
+    this.pending.delete(call);
+    call.reject(this.outcomes.failed(meaning));
+  }
+
+  private arm(delay: number): void {
+    // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
+    this.timer = setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay));
+    this.timer.unref();
+  }
+
+  private look(): void {
+    this.timer = undefined;
+    for (let oldest = this.pending.first; oldest; oldest = this.pending.first) {
+      const left = oldest.since + this.limit - performance.now();
+      if (left > 0) return this.arm(left);
+      this.pending.delete(oldest);
+      oldest.overdue = true;
+      oldest.reject(this.outcomes.overdue(oldest.since));
+    }
   }
 }
 
-/** A script as it is sent: as text, or by the digest of a text that was sent before. */
-class Command {
-  readonly name: 'eval' | 'evalsha';
-  readonly args: [script: string, numberOfKeys: number, ...keysAndArgs: (string | number)[]];
+/** A script that its caller waits for, as it is sent: as text, or by the digest of a text that was sent before. */
+class Call implements Linked<Call> {
+  previous: Call | undefined;
+  next: Call | undefined;
+  readonly since = performance.now();
+  /** Its time is over, so that nothing waits for it any more. */
+  overdue = false;
+  name: 'eval' | 'evalsha' = 'eval';
+  words: [script: string, numberOfKeys: number, ...keysAndArgs: (string | number)[]] = ['', 0];
+  /** What its server has got. */
+  private known: Map<string, number> | undefined;
+  /** The sending of the text; undefined: this is the text. */
+  private sending: number | undefined;
 
   constructor(
-    readonly call: ScriptCall,
-    /** What its server has got. */
-    private readonly known: Map<string, number>,
-    /** The sending of the text; undefined: this is the text. */
-    private readonly sending: number | undefined,
-  ) {
-    const { script, keys, args } = call;
-    this.name = sending === undefined ? 'eval' : 'evalsha';
-    const what = sending === undefined ? script.lua : script.sha1;
-    this.args = [what, script.numberOfKeys, ...keys, ...args];
+    readonly script: Script,
+    readonly keys: readonly string[],
+    private readonly args: readonly (string | number)[],
+    readonly resolve: (reply: unknown) => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
+
+  goesTo(known: Map<string, number>): void {
+    const { script, keys, args } = this;
+    this.known = known;
+    this.sending = known.get(script.sha1);
+    this.name = this.sending === undefined ? 'eval' : 'evalsha';
+    const what = this.sending === undefined ? script.lua : script.sha1;
+    this.words = [what, script.numberOfKeys, ...keys, ...args];
   }
 
-  failed(error: unknown): void {
-    const { call, known, sending } = this;
+  /** What an error of ioredis is: UnknownScript if it says so. */
+  meaningOf(error: unknown): unknown {
+    const { script, known, sending } = this;
     const unknown = sending !== undefined && error instanceof Error && error.message.includes('NOSCRIPT');
-    if (!unknown) return call.failed(error);
+    if (!unknown) return error;
     // Unless another command has sent the text meanwhile.
-    if (known.get(call.script.sha1) === sending) known.delete(call.script.sha1);
-    call.failed(new UnknownScript());
+    if (known?.get(script.sha1) === sending) known?.delete(script.sha1);
+    return new UnknownScript();
   }
 }
