@@ -16,7 +16,7 @@ export async function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.startsWith(LIB) || !url.endsWith('.ts')) return next(url, context);
-  const source = readFileSync(fileURLToPath(url), 'utf8');
+  const source = withReports(url.slice(LIB.length), readFileSync(fileURLToPath(url), 'utf8'));
   const { outputText } = ts.transpileModule(source, {
     compilerOptions: {
       target: ts.ScriptTarget.ES2023,
@@ -24,102 +24,38 @@ export async function load(url, context, next) {
       experimentalDecorators: true,
       emitDecoratorMetadata: true,
     },
-    transformers: { before: [reporting(url.slice(LIB.length))] },
   });
   return { format: 'module', source: outputText, shortCircuit: true };
 }
 
 /** Puts `trace.entered(file, name)` at the beginning of each function, and `trace.resumed(file, …)` around each `await`. */
-function reporting(file) {
-  return (context) => {
-    const { factory } = context;
-    const call = (what, ...more) =>
-      factory.createCallExpression(
-        factory.createPropertyAccessExpression(factory.createIdentifier('globalThis.fairLockTrace'), what),
-        undefined,
-        [factory.createStringLiteral(file), ...more],
-      );
-    const visit = (node) => {
-      const visited = ts.visitEachChild(node, visit, context);
-      if (ts.isAwaitExpression(visited)) return call('resumed', visited);
-      return isFunction(visited) && visited.body ? withReport(visited) : visited;
-    };
-    const withReport = (node) => {
-      const report = factory.createExpressionStatement(
-        call('entered', factory.createStringLiteral(nameOf(node))),
-      );
-      const statements = ts.isBlock(node.body)
-        ? node.body.statements
-        : [factory.createReturnStatement(node.body)];
-      return withBody(factory, node, factory.createBlock([report, ...statements], true));
-    };
-    return (sourceFile) => ts.visitEachChild(sourceFile, visit, context);
+function withReports(file, source) {
+  const insertions = new Map();
+  const insert = (at, text, join) => insertions.set(at, join(insertions.get(at) ?? '', text));
+  const before = (at, text) => insert(at, text, (outer, inner) => outer + inner);
+  const after = (at, text) => insert(at, text, (outer, inner) => inner + outer);
+  const visit = (node) => {
+    if (ts.isAwaitExpression(node)) {
+      before(node.getStart(tree), `globalThis.fairLockTrace.resumed('${file}', `);
+      after(node.end, ')');
+    } else if (ts.isFunctionLike(node) && node.body) {
+      const report = `globalThis.fairLockTrace.entered('${file}', '${nameOf(node)}')`;
+      if (ts.isBlock(node.body)) {
+        before(node.body.getStart(tree) + 1, `${report};`);
+      } else {
+        before(node.body.getStart(tree), `(${report}, `);
+        after(node.body.end, ')');
+      }
+    }
+    ts.forEachChild(node, visit);
   };
-}
-
-function isFunction(node) {
-  return (
-    ts.isFunctionDeclaration(node) ||
-    ts.isFunctionExpression(node) ||
-    ts.isArrowFunction(node) ||
-    ts.isMethodDeclaration(node) ||
-    ts.isConstructorDeclaration(node) ||
-    ts.isGetAccessorDeclaration(node)
-  );
+  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.ES2023);
+  visit(tree);
+  const places = [...insertions].sort(([a], [b]) => b - a);
+  return places.reduce((text, [at, inserted]) => text.slice(0, at) + inserted + text.slice(at), source);
 }
 
 function nameOf(node) {
   if (ts.isConstructorDeclaration(node)) return 'constructor';
   return node.name && ts.isIdentifier(node.name) ? node.name.text : '';
-}
-
-function withBody(factory, node, body) {
-  const { modifiers, asteriskToken, name, typeParameters, parameters, type } = node;
-  if (ts.isArrowFunction(node))
-    return factory.updateArrowFunction(
-      node,
-      modifiers,
-      typeParameters,
-      parameters,
-      type,
-      node.equalsGreaterThanToken,
-      body,
-    );
-  if (ts.isConstructorDeclaration(node))
-    return factory.updateConstructorDeclaration(node, modifiers, parameters, body);
-  if (ts.isGetAccessorDeclaration(node))
-    return factory.updateGetAccessorDeclaration(node, modifiers, name, parameters, type, body);
-  if (ts.isMethodDeclaration(node))
-    return factory.updateMethodDeclaration(
-      node,
-      modifiers,
-      asteriskToken,
-      name,
-      node.questionToken,
-      typeParameters,
-      parameters,
-      type,
-      body,
-    );
-  if (ts.isFunctionDeclaration(node))
-    return factory.updateFunctionDeclaration(
-      node,
-      modifiers,
-      asteriskToken,
-      name,
-      typeParameters,
-      parameters,
-      type,
-      body,
-    );
-  return factory.updateFunctionExpression(
-    node,
-    modifiers,
-    asteriskToken,
-    name,
-    typeParameters,
-    parameters,
-    type,
-    body,
-  );
 }
