@@ -16,7 +16,7 @@ export class AcquireCall {
   readonly askedAt = performance.now();
   /** Milliseconds for which it may wait. */
   readonly waitTime: number;
-  /** The client that takes the request out of the line when it goes away. */
+  /** The client of the request: when it goes away, the request leaves the line. */
   readonly client: RequestClient | undefined;
   /** The holds that the asking flow is inside of. */
   readonly scope: Scope | undefined = currentScope();
@@ -67,7 +67,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   warned = false;
   aborted = false;
   reason: unknown;
-  /** Of the line that it stands in, which is one at a time. */
+  /** Listens for the line in which it stands; it stands in one line at a time. */
   private listener: AbortListener | undefined;
   /** Aborts when the client of the request goes away. Listened to only while in line. */
   private leaving: AbortSignal | undefined;

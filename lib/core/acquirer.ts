@@ -36,7 +36,7 @@ export class Acquirer {
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    // If the outer hold ended before its turn came, it asks anew.
+    // The outer hold may end before the turn of the request comes; then it requests the lock anew.
     return (await this.waitToNest(outer, key, call)) ?? (await this.acquire(key, encoded, call));
   }
 
@@ -87,7 +87,7 @@ export class Acquirer {
   private refused(error: unknown, encoded: string, wait: Wait): never {
     this.waits.end(wait, error);
     if (!(error instanceof LockTimeoutError)) throw error;
-    // The caller knows the wait time of the whole, not what was left of it for this line.
+    // The error names the wait time of the whole call, not what was left of it for this line.
     const { waitTime } = wait.call;
     const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
     throw new LockTimeoutError(wait.key, waitTime, {
@@ -96,7 +96,7 @@ export class Acquirer {
     });
   }
 
-  /** Finite waits end by themselves, and several keys asked for at once are taken in one order: neither is refused. */
+  /** Neither a finite wait nor one for several keys of one call is endless: keys of one call are taken in one order. */
   private refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
     if (call.waitTime < Infinity) return;
     const inside = this.owners.keyHeldBy(call, outer);
@@ -109,7 +109,7 @@ export class Acquirer {
   }
 }
 
-/** Re-entering, by flow or by owner, what is `held`. */
+/** Refuses a flow or owner that asks for what it has `held` already, where that is lost or may not be entered again. */
 function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
   if (call.options.reentrant) return;

@@ -71,7 +71,7 @@ export class ActiveGrant implements Linked<ActiveGrant> {
     if (this.outermost === hold) this.outermost = undefined;
     else this.others?.delete(hold);
     if (this.outermost || this.others?.size) return DONE;
-    // First what the next in line waits for.
+    // The release comes first: the next in line waits for it.
     const released = detached(() => this.grant.release());
     this.keeper.done(this);
     return released;
@@ -147,7 +147,7 @@ export class Hold {
   private childDone(): Promise<void> {
     this.child = undefined;
     if (!this.isOpen) return this.done();
-    // If the lease ran out unnoticed, the look at its state refuses all who wait.
+    // Reading the state of a lease that ran out unnoticed refuses all requests that wait here.
     if (this.line && this.held.lease.state !== 'lost')
       this.line.serve((wait) => this.nest(wait.call.options.label));
     return DONE;

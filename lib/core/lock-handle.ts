@@ -92,9 +92,9 @@ export class LockHandle implements ScopedLock, LockInScope {
   }
 
   assertHeld(): void {
-    const lost = this.lostError;
-    if (lost) throw lost;
-    if (this.state === 'released') throw new LockNotHeldError(this.key);
+    const { state } = this;
+    if (state === 'held' || state === 'uncertain') return;
+    throw this.lostError ?? new LockNotHeldError(this.key);
   }
 
   release(): Promise<void> {

@@ -25,7 +25,7 @@ export class Owners {
     return keys;
   }
 
-  /** A key that the asker holds, as flow or as owner; if it would nest in `outer`, one that it holds further inside. */
+  /** A key that the flow or owner of a call holds. Where the call would nest in `outer`, only what it holds inside of that. */
   keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
     const [lock] = openLocks(call.scope);
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
@@ -38,14 +38,14 @@ export class Owners {
     return undefined;
   }
 
-  /** `wait` stands in line, until `served`, for `owner`: the hold that it, or another of the same owner, led to. */
+  /** Resolves with the hold of `owner` to which `wait` led when it was `served`, or to which an earlier request of the owner led. */
   async share(owner: string, encoded: string, wait: Wait, served: Promise<Hold>): Promise<Hold> {
     const place = this.place(owner, encoded);
     place.waits.add(wait);
     try {
       const hold = await served;
       place.waits.delete(wait);
-      // Only after the grant that took it along was lost can it be served itself.
+      // It was served although another request took it along: the grant of that one is lost.
       if (wait.takenAlong) await wait.takenAlong.end();
       place.take(hold.held);
       return hold;

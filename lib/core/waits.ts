@@ -39,7 +39,7 @@ export class Waits implements Watched {
     return this.phase === 'drained' || this.phase === 'closed';
   }
 
-  /** Those who wait now, in the order in which they began. */
+  /** The waits that have not ended, in the order in which they began. */
   present(): Wait[] {
     return this.all.all();
   }

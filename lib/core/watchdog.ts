@@ -2,7 +2,7 @@ import { detached } from './detached.js';
 
 /** Something that wants to be called at a time, by one watchdog. Instances are kept, so scheduling allocates nothing. */
 export interface Watched {
-  /** Its place with the watchdog, which is that one's business. */
+  /** Its place in the heap; only the watchdog uses it. */
   watchEntry?: WatchEntry | undefined;
 
   /** Called at or after the scheduled time. Must not throw; schedules itself anew if it wants another call. */
@@ -52,7 +52,7 @@ export class Watchdog {
     // cost more.
   }
 
-  /** For good: what is still under way may schedule what it likes. */
+  /** Ends all calls for good; `schedule` has no effect any more. */
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
