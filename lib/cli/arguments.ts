@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { LARGEST_NUMBER } from '../core/option-domains.js';
+import { isRedisAddress } from '../nest/fair-lock.option-checks.js';
 import { UsageError } from './exit-status.js';
 
 const OPTIONS = {
@@ -6,9 +8,9 @@ const OPTIONS = {
   cluster: { type: 'boolean', default: false },
   prefix: { type: 'string', default: 'fairlock' },
   store: { type: 'string', default: 'redis' },
-  orphans: { type: 'boolean', default: false },
+  orphans: { type: 'boolean' },
   timeout: { type: 'string', default: '500' },
-  interval: { type: 'string', default: '1000' },
+  interval: { type: 'string' },
   count: { type: 'string' },
   token: { type: 'string' },
   json: { type: 'boolean', default: false },
@@ -27,6 +29,14 @@ const COMMANDS = {
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;
+
+/** Options that only some commands have. */
+const OPTIONS_OF: { readonly [option: string]: readonly CommandName[] } = {
+  orphans: ['ls', 'watch'],
+  interval: ['watch'],
+  count: ['watch'],
+  token: ['force-release'],
+};
 
 /** What the user wants. */
 export interface Arguments {
@@ -59,17 +69,24 @@ export function readArguments(args: readonly string[]): Arguments {
     throw new UsageError(
       `${JSON.stringify(surplus)} is one argument too many. A key with spaces needs quotes.`,
     );
-  const { store } = values;
+  for (const [option, commands] of Object.entries(OPTIONS_OF)) {
+    const given = values[option as keyof typeof values] !== undefined;
+    if (given && command !== 'help' && command !== 'version' && !commands.includes(command))
+      throw new UsageError(`--${option} is an option of ${commands.join(' and ')}, not of ${command}.`);
+  }
+  const { store, redis, orphans = false, interval = '1000' } = values;
+  checkRedis(redis ?? process.env['REDIS_URL']);
   if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
   if (command === 'force-release') checkForceRelease(store, values.token);
   return {
     ...values,
     command,
     key: key ?? '',
-    redis: values.redis,
+    redis,
     store,
-    timeout: whole('timeout', values.timeout),
-    interval: whole('interval', values.interval),
+    orphans,
+    timeout: whole('timeout', values.timeout, LARGEST_NUMBER),
+    interval: whole('interval', interval, LARGEST_NUMBER),
     count: values.count === undefined ? Infinity : whole('count', values.count),
     token: values.token === undefined ? 0 : whole('token', values.token),
   };
@@ -86,11 +103,20 @@ function checkForceRelease(store: Arguments['store'], token: string | undefined)
     throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
 }
 
+/** The address is not repeated: it may contain a password. */
+function checkRedis(redis = ''): void {
+  if (redis === '' || isRedisAddress(redis)) return;
+  throw new UsageError(
+    '--redis (or REDIS_URL) must be a redis:// or rediss:// URL, as in redis://localhost:6379, or the path of a Unix socket.',
+  );
+}
+
 function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    // Node adds advice about arguments that begin with a dash.
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
   }
 }
 
@@ -102,10 +128,10 @@ function commandOf(name: string | undefined): CommandName | 'help' {
   );
 }
 
-function whole(option: string, text: string): number {
+function whole(option: string, text: string, most: number = Number.MAX_SAFE_INTEGER): number {
   const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
   throw new UsageError(
-    `--${option} must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}; it is ${JSON.stringify(text)}.`,
+    `--${option} must be a whole number from 1 to ${most}; it is ${JSON.stringify(text)}.`,
   );
 }

@@ -45,7 +45,8 @@ export function checkRedis(value: unknown): string | undefined {
   return usable ? undefined : expected;
 }
 
-function isRedisAddress(text: string): boolean {
+/** A URL of Redis, or the path of a Unix socket. */
+export function isRedisAddress(text: string): boolean {
   return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text) && canDecode(text));
 }
 

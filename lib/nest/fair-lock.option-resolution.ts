@@ -37,7 +37,7 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   keyPrefix: (value) =>
     typeof value === 'string' && value !== '' && !/[{}]/.test(value)
       ? undefined
-      : 'a text without braces, which mark the part of a key that a Redis Cluster hashes',
+      : 'a text that is not empty and has no braces, which mark the part of a key that a Redis Cluster hashes',
   waitTime: numberOf('waitTime'),
   watchdogTimeout: numberOf('watchdogTimeout'),
   livenessWindow: numberOf('livenessWindow'),

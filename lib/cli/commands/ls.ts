@@ -11,13 +11,15 @@ export const ls: Command = async ({ locks, args, print }) => {
 
 /** All locks as a table, then what is remarkable. */
 export function overviewText(overview: LockOverview): string {
-  const { locks, processes } = overview;
+  const { locks, processes, silent } = overview;
+  const unused = locks.length + processes.length + silent.length === 0;
   const held = locks.filter(({ holder }) => holder).length;
   const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
   const headings = ['LOCK', 'HOLDER', ' HELD FOR', ' WAITING', ' LONGEST WAIT'];
   return [
     ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
     `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
+    ...(unused ? ['No process uses these locks now; --prefix and --store choose which locks.'] : []),
     ...remarks(overview),
   ].join('\n');
 }

@@ -35,13 +35,13 @@ export class CommandConnection {
   private failing = false;
   private readonly scripts: ScriptSender;
   private readonly backOff = new BackOff();
-  /** Why the last attempt to connect failed, where that was not the network. */
-  private refusal: CommandFailure | undefined;
   private connections = 0;
   private readySince = 0;
   /** The only server, where there is one. */
   private server: string | undefined;
 
+  /** What the last attempt to connect failed with. */
+  connectError: unknown;
   /** Called after each connect, when the server is known; on a Cluster also when other nodes serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called before that with the time of a server (ms), and when it was asked and answered on the monotonic clock. */
@@ -82,7 +82,7 @@ export class CommandConnection {
       this.server = undefined;
       this.closedTo(THE_SERVER);
     });
-    const onError = (error: unknown): void => void (this.refusal = refusedCredentials(error));
+    const onError = (error: unknown): void => void (this.connectError = error);
     client.on(client.isCluster ? 'node error' : 'error', onError);
   }
 
@@ -92,11 +92,6 @@ export class CommandConnection {
 
   get ready(): boolean {
     return this.client.status === 'ready';
-  }
-
-  /** Why there is no connection: the server refuses the credentials; undefined: it is connected, or cannot be reached. */
-  get refused(): CommandFailure | undefined {
-    return this.refusal;
   }
 
   /** Where the server listens that keeps `key`; undefined while that is not known. */
@@ -162,7 +157,8 @@ export class CommandConnection {
     const failure = toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
-    const why = failure.failure === 'unreachable' && failure.effect === 'none' ? this.refusal : undefined;
+    const unsent = failure.failure === 'unreachable' && failure.effect === 'none';
+    const why = unsent ? refusedCredentials(this.connectError) : undefined;
     return this.noted(this.backOff.after(why ?? failure, this.ready));
   }
 
@@ -214,7 +210,7 @@ export class CommandConnection {
 
   private onReady(): void {
     this.suspected = false;
-    this.refusal = undefined;
+    this.connectError = undefined;
     this.readySince = performance.now();
     const connection = (this.connections += 1);
     const time = (sentAt: number, receivedAt: number, serverTime: number): void =>

@@ -163,6 +163,24 @@ export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   );
 }
 
+/**
+ * What the system or TLS says of a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
+ * certificate`. Only errors with a code of Node are repeated: others could name more than an address.
+ */
+export function networkTrouble(cause: unknown): string | undefined {
+  // By its fields, not by its class: the error may come from another realm, as those of Node do in jest.
+  const outer = Object(cause) as NodeError;
+  // A name with several addresses: one error for each.
+  const { code, message = '' } = outer.errors?.[0] ?? outer;
+  return typeof code === 'string' ? firstLine(message) || code : undefined;
+}
+
+interface NodeError {
+  readonly code?: unknown;
+  readonly message?: string;
+  readonly errors?: readonly NodeError[];
+}
+
 /** No answer within the command deadline; the command may still run. */
 export function commandTimeout(deadline: number): CommandFailure {
   const text =

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { CommandConnection } from './command-connection.js';
 import type { Retry } from './retry.js';
 import { tryCommands } from './scripts.generated.js';
-import { toCommandFailure } from './server-failure.js';
+import { networkTrouble, refusedCredentials, toCommandFailure } from './server-failure.js';
 
 /** What a store needs of its server. */
 export interface RequiredCommands {
@@ -39,11 +39,13 @@ export async function reportOnServer(
   onWarning: (message: string) => void,
 ): Promise<void> {
   if (!connection.ready) {
-    const [what, advice] = connection.refused
+    const { connectError } = connection;
+    const trouble = networkTrouble(connectError);
+    const [what, advice] = refusedCredentials(connectError)
       ? ['Redis refuses the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
       : [`Redis did not answer within ${limit} ms`, 'Check the address and the network'];
     onWarning(
-      `${what} at start. The application starts all the same; until there is a connection, every request for a lock fails ` +
+      `${what} at start${trouble ? ` (${trouble})` : ''}. The application starts all the same; until there is a connection, every request for a lock fails ` +
         `with STORE_UNAVAILABLE. ${advice}.`,
     );
     return;

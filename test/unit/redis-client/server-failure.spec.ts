@@ -1,4 +1,4 @@
-import { toCommandFailure } from '../../../lib/stores/redis-client/server-failure.js';
+import { networkTrouble, toCommandFailure } from '../../../lib/stores/redis-client/server-failure.js';
 
 describe('a reply that refuses a right', () => {
   const script = 'script: 37df4df413367c4b19e0d18a348b4e33caf764e6, on @user_script:1.';
@@ -30,5 +30,30 @@ describe('a reply that refuses a right', () => {
       effect: 'unknown',
       retriable: false,
     });
+  });
+});
+
+describe('why a connection cannot be made', () => {
+  const coded = (code: string, message: string) => Object.assign(new Error(message), { code });
+
+  test('is what the system or TLS says', () => {
+    expect(networkTrouble(coded('ENOTFOUND', 'getaddrinfo ENOTFOUND cache'))).toBe(
+      'getaddrinfo ENOTFOUND cache',
+    );
+    expect(networkTrouble(coded('DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate'))).toBe(
+      'self-signed certificate',
+    );
+  });
+
+  test('is that of the first address of a name that has several', () => {
+    const each = coded('ECONNREFUSED', 'connect ECONNREFUSED ::1:6379');
+    expect(networkTrouble(Object.assign(new AggregateError([each, each]), { code: 'ECONNREFUSED' }))).toBe(
+      'connect ECONNREFUSED ::1:6379',
+    );
+  });
+
+  test('is not told where the error has no code: its text may have a password in it', () => {
+    expect(networkTrouble(new Error('WRONGPASS secret'))).toBeUndefined();
+    expect(networkTrouble('secret')).toBeUndefined();
   });
 });
