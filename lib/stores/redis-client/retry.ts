@@ -1,3 +1,4 @@
+import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import type { CommandConnection } from './command-connection.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
 
@@ -39,10 +40,10 @@ export class Retry {
     }
   }
 
-  /** The result, or undefined after `limit` ms. `promise` must not reject. */
+  /** The result, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). `promise` must not reject. */
   atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, limit, undefined);
+      const timer = setTimeout(resolve, Math.min(limit, LARGEST_NUMBER), undefined);
       void promise.then((value) => {
         clearTimeout(timer);
         resolve(value);
