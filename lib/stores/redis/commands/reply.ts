@@ -1,3 +1,5 @@
+import { LockProtocolError } from '../../../core/errors.js';
+import { CommandFailure } from '../../redis-client/server-failure.js';
 import type { Instant } from '../../../core/clock.js';
 import type { Blocker } from '../../redis-client/line-machine.js';
 
@@ -97,9 +99,14 @@ type Answer = [
   ...details: unknown[],
 ];
 
-/** Reads what a script answered to the command of that order. */
+/**
+ * Reads what a script answered to the command of that order.
+ *
+ * @throws CommandFailure for what no script answers
+ */
 export function readReply(answer: unknown, order: number, sentAt: Instant): RawReply {
   const values = typeof answer === 'string' ? answer.split(' ') : (answer as Answer);
+  if (!Array.isArray(values) || !(Number(values[1]) > 0)) throw noReply();
   const [status, micros, wake = -1, run = '', first, left, mustRetry = 0, generation = -1, ...details] =
     values;
   return {
@@ -147,4 +154,12 @@ export function readJoin(reply: RawReply, repeated: boolean): JoinReply {
 /** Who was in the way, as Redis tells it. */
 export function blocker(label: unknown, heldFor: unknown): Blocker {
   return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
+}
+
+/** Without a time, the clocks of this client would know nothing any more. */
+function noReply(): CommandFailure {
+  const text =
+    'The lock store could not serve: something between this process and Redis gave an answer that no script of the lock gives. ' +
+    'The lock was not taken. Look for a proxy that does not pass EVAL and EVALSHA on, or for a reply transformer of ioredis.';
+  return new CommandFailure('unknown', false, new LockProtocolError(text));
 }
