@@ -14,7 +14,7 @@ const RUNS = 600;
 
 /** The same script without its short cut. */
 const SCRIPTS = {
-  acquire: [acquire.lua, withoutShortCut(acquire.lua, "if (state == 'free' or not state) and")],
+  acquire: [acquire.lua, withoutShortCut(acquire.lua, "if ARGV[8] == '' and")],
   release: [release.lua, withoutShortCut(release.lua, "if mine and back == '' and")],
 } as const;
 

@@ -83,7 +83,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'double hold after a re-sent command (Redisson 7367)',
     what: 'a duplicate acquire of a released grant takes the lock for no caller',
     mutations: [
-      inScript('acquire', 'releasedRequest ~= me and', ''),
+      inScript('acquire', ' and releasedRequest ~= me\n', '\n'),
       inScript('acquire', 'if releasedRequest == me then', 'if false then'),
     ],
     proof: test(
@@ -220,7 +220,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'commands carry no deadline, neither here nor in Redis',
     mutations: [
       inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
-      inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
+      inScript('acquire', ' and stampMs <= ARGV[9]\n', '\n'),
       {
         file: 'stores/redis-client/script-sender.ts',
         from: 'if (!this.timer) this.arm(this.limit);',
@@ -234,7 +234,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'tokens are a counter',
     mutations: [
       inChanges('token = lastToken < micros and stamp or', 'token ='),
-      inScript('acquire', "if (state == 'free' or not state) and", 'if false and'),
+      inScript('acquire', "if ARGV[8] == '' and", 'if false and'),
       inScript('release', "if mine and back == '' and", 'if false and'),
     ],
     proof: simulation('flush'),

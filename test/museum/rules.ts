@@ -25,7 +25,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'acquire has no deadline',
     mutations: [
       inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
-      inScript('acquire', ' and now <= tonumber(ARGV[9])\n', '\n'),
+      inScript('acquire', ' and stampMs <= ARGV[9]\n', '\n'),
     ],
     proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
   },
@@ -47,7 +47,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R4 a time to live next to the write',
     what: 'a grant has none',
-    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, tostring(lease + RETENTION))\n", '')],
+    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, tostring(ms + RETENTION))\n", '')],
     proof: simulation(),
   },
   {
@@ -102,7 +102,7 @@ export const RULES: readonly Exhibit[] = [
         'and deadline < now and (deadline == 0',
         'and deadline - WINDOW / 2 < now and (deadline == 0',
       ),
-      inScript('release', 'deadline >= now and', 'deadline - ARGV[5] / 2 >= now and'),
+      inScript('release', 'deadline >= stampMs and', 'deadline - ARGV[5] / 2 >= tonumber(stampMs) and'),
     ],
     proof: simulation('mute', 'delay'),
   },
@@ -349,8 +349,8 @@ export const RULES: readonly Exhibit[] = [
       ),
       inScript(
         'acquire',
-        'releasedRequest ~= me and',
-        'not (releasedRequest and string.find(releasedRequest, client, 1, true)) and',
+        ' and releasedRequest ~= me\n',
+        ' and not (releasedRequest and string.find(releasedRequest, client, 1, true))\n',
       ),
     ],
     proof: simulation(),

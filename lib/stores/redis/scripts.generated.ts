@@ -4,14 +4,15 @@ const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local FORMAT = '1'
 local RETENTION = 60000
-local LONGEST = 2 ^ 53 - 1
 local CENTURY = 3155760000000
 local time = redis.call('TIME')
-local stamp = time[1] .. string.sub('00000' .. time[2], -6)
-local micros = tonumber(stamp)
-local now = math.floor(micros / 1000)`;
+local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
+local stampMs = string.sub(stamp, 1, 13)`;
 
-const grantPart2 = `local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+const grantPart2 = `local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+local LONGEST = 2 ^ 53 - 1
+local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local function whole(text)
 local number = tonumber(text)
 return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
@@ -87,7 +88,7 @@ token = lastToken < micros and stamp or int(lastToken + 1)
 lastToken = token + count - 1
 holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
 set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
-'since', string.sub(stamp, 1, 13), 'lease-end', leaseEnd, 'label', text, unpack(ended))
+'since', stampMs, 'lease-end', leaseEnd, 'label', text, unpack(ended))
 keepHash()
 end
 local function keepFree(spare)
@@ -477,19 +478,20 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '8b74a9e67bbc645800640f4bf6c6871c518ba871',
+  sha1: '6beea1ad1114e3ae4b967340662028f3683e149f',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
-local format, state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
-'format', 'state', 'last-token', 'released-request'))
-local lease = tonumber(fixed == '' and ARGV[6] or fixed)
-if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
-and lease and lease >= 0 and lease <= CENTURY and lease % 1 == 0 and (format == FORMAT or not (format or state))
-and (tonumber(lastToken) or state and LONGEST or 0) < micros and (tonumber(ARGV[13]) or LONGEST) < micros
+local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
+local lease = fixed == '' and ARGV[6] or fixed
+local ms = tonumber(lease)
+if ARGV[8] == '' and releasedRequest ~= me
+and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
+and #ARGV[9] >= 13 and stampMs <= ARGV[9]
+and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
 and redis.call('ZCARD', queue) == 0 then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', text)
-redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+'requests', sequence, 'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', text)
+redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
 return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end`, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
@@ -557,7 +559,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: 'c65cff9b00d6b1d61ead3811adb528765d799b0a',
+  sha1: '611076563d80ea16d464f0dc5d1b0648969adcd0',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -579,7 +581,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'dc272d98c01d0116a3f506b4aff7c69b48caf620',
+  sha1: 'afe1f6790af0dbf8b395a5622f8d8009af57e48b',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -615,7 +617,7 @@ return reply(status, listeners(client) or -1)`].join('\n'),
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '21527f24744cb98caee6d8cd6174e5519b1950a4',
+  sha1: '15332791c5f2967f95948ab2a6fd4ddb9dfeb62e',
   lua: [lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
@@ -655,7 +657,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'c9934c284ee532b66e81a9e79551a5e69c6feeec',
+  sha1: 'fbd88cee39be43f7eaeda4ca355db3cc0bd83a35',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -688,7 +690,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'e4dd2cda05b3b5eb375679b908cb4c7140804e5e',
+  sha1: 'c21d6a8c607cf8b7c9fc107e8a75e082d7e7a144',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -720,11 +722,11 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'ecfb2a2bfc69f79fba95cd716c58f33765f047d8',
+  sha1: 'b34e09f26308e02dd5e0d5659378d23cde68a499',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
-local format, state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token'))
+local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
 local mine = state == 'held' and holder == client and token == ARGV[9]
-if mine and back == '' and not waiting and format == FORMAT and (tonumber(lastToken) or LONGEST) < micros then
+if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
 local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
 if not head then
 redis.call('PEXPIRE', hash, ARGV[7])
@@ -732,19 +734,20 @@ redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-req
 return 'RELEASED ' .. stamp
 end
 local name, sequence = string.match(head, '^([^:]+):(%d+)$')
-local lease = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
+local ms = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
 if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
-and ARGV[8] == '' and lease > 0 and lease <= CENTURY and lease % 1 == 0 then
+and ARGV[8] == '' and ms > 0 and ms <= CENTURY and ms % 1 == 0 then
 local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
 '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
-local deadline = server and server ~= '-' and tonumber(redis.call('ZSCORE', clients, name) or nil)
+local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
 local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
-if deadline and deadline >= now and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+local lease = tostring(ms)
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', where,
+'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', where,
 'released-token', token, 'released-request', me)
-redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
 if not behind then
 redis.call('PEXPIRE', clients, ARGV[7])
 end

@@ -18,16 +18,17 @@ local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 
 -- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
-local format, state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash,
-  'format', 'state', 'last-token', 'released-request'))
-local lease = tonumber(fixed == '' and ARGV[6] or fixed)
-if (state == 'free' or not state) and ARGV[8] == '' and releasedRequest ~= me and now <= tonumber(ARGV[9])
-  and lease and lease >= 0 and lease <= CENTURY and lease % 1 == 0 and (format == FORMAT or not (format or state))
-  and (tonumber(lastToken) or state and LONGEST or 0) < micros and (tonumber(ARGV[13]) or LONGEST) < micros
+local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
+local lease = fixed == '' and ARGV[6] or fixed
+local ms = tonumber(lease)
+if ARGV[8] == '' and releasedRequest ~= me
+  and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
+  and #ARGV[9] >= 13 and stampMs <= ARGV[9]
+  and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
   and redis.call('ZCARD', queue) == 0 then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-    'requests', sequence, 'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', text)
-  redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+    'requests', sequence, 'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', text)
+  redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
   return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end
 

@@ -13,9 +13,9 @@
 local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 
 -- Two short cuts where the clock is ahead of every token and there is nothing else to do: the same as below.
-local format, state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token'))
+local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
 local mine = state == 'held' and holder == client and token == ARGV[9]
-if mine and back == '' and not waiting and format == FORMAT and (tonumber(lastToken) or LONGEST) < micros then
+if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
   local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
   if not head then
     -- R3: a first write that is allowed when memory is full.
@@ -26,20 +26,21 @@ if mine and back == '' and not waiting and format == FORMAT and (tonumber(lastTo
 
   -- The head of the line is a single request, of another client that is live and not suspect.
   local name, sequence = string.match(head, '^([^:]+):(%d+)$')
-  local lease = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
+  local ms = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
   if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
-    and ARGV[8] == '' and lease > 0 and lease <= CENTURY and lease % 1 == 0 then
+    and ARGV[8] == '' and ms > 0 and ms <= CENTURY and ms % 1 == 0 then
     local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
       '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
-    local deadline = server and server ~= '-' and tonumber(redis.call('ZSCORE', clients, name) or nil)
+    local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
     local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
-    if deadline and deadline >= now and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+    if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
+      local lease = tostring(ms)
       -- R3: as above.
       redis.call('ZREMRANGEBYRANK', queue, '0', '0')
       redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-        'since', string.sub(stamp, 1, 13), 'lease-end', tostring(now + lease), 'label', where,
+        'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', where,
         'released-token', token, 'released-request', me)
-      redis.call('PEXPIRE', hash, tostring(lease + RETENTION))
+      redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
       if not behind then
         redis.call('PEXPIRE', clients, ARGV[7])
       end

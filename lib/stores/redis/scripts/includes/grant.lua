@@ -1,5 +1,9 @@
 -- What is kept of a lock. Where `state` is 'free' the grant is the last one; it is false where nothing is kept.
 --- include: lock
+local micros = tonumber(stamp)
+local now = math.floor(micros / 1000)
+-- The largest whole number that Redis and Lua both keep exact.
+local LONGEST = 2 ^ 53 - 1
 local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- A whole number of milliseconds or microseconds; nil if the text is none.
