@@ -4,6 +4,7 @@ import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { addFromStore, assemble } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
+import { reportedKey } from './reported-key.js';
 import { requireKey } from './several-keys.js';
 import { shown } from './text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
@@ -58,7 +59,7 @@ export class Observer {
    */
   async refuseHandedOn(key: string, token: number): Promise<void> {
     const reports = await this.reportsOn(await this.store.inspect(key));
-    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === key);
+    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === reportedKey(key));
     const later = holds.find((hold) => hold.state !== 'lost' && hold.token > token);
     if (later) throw new LockHolderChangedError(key, token, later.token);
   }
@@ -115,7 +116,7 @@ function reportedHold(
 ): { readonly process: ProcessReport; readonly hold: HoldReport } | undefined {
   const process = reports.find(({ clientId }) => clientId === holder?.client);
   const hold = process?.holds.find(
-    (each) => each.key === key && (holder?.token === undefined || holder.token === each.token),
+    (each) => each.key === reportedKey(key) && (holder?.token === undefined || holder.token === each.token),
   );
   return process && hold && { process, hold };
 }

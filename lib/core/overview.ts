@@ -3,6 +3,7 @@ import { FairLockError } from './fair-lock-error.js';
 import type { ClientIdentity, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
+import { isLong, reportedKey } from './reported-key.js';
 import { quote } from './text.js';
 
 /** How many locks are looked up in the store for one query, and how many at a time. */
@@ -44,9 +45,12 @@ export async function addFromStore(
 ): Promise<void> {
   const unexplained = overview.locks.filter(({ holder }) => !holder).slice(0, MOST_UNEXPLAINED);
   const inStore = orphans ? await keysInStore(store, key, overview) : [];
+  const named = key === undefined ? undefined : reportedKey(key);
   const known = new Set(overview.locks.filter(({ holder }) => holder).map((lock) => lock.key));
-  const looked = [...new Set([...unexplained.map((lock) => lock.key), ...inStore])].filter(
-    (each) => !known.has(each),
+  // The store knows a long key only by the whole of it.
+  const wanted = unexplained.map((lock) => (lock.key === named ? key! : lock.key));
+  const looked = [...new Set([...wanted, ...inStore])].filter(
+    (each) => !known.has(reportedKey(each)) && (each === key || !isLong(each)),
   );
   if (looked.length > MOST_LOOKS) {
     overview.problems.push(
@@ -119,7 +123,7 @@ function addSnapshot({ key, holder }: LockSnapshot, overview: LockOverview): voi
   if (!holder) return;
   const { client = '', who, token = 0, heldFor = 0 } = holder;
   const { host = '', pid = 0, label } = parseClientName(who);
-  const known = overview.locks.find((lock) => lock.key === key);
+  const known = overview.locks.find((lock) => lock.key === reportedKey(key));
   const lock: LockReport = known ?? { key, waiters: [], orphan: false };
   if (!known) overview.locks.push(lock);
   lock.holder = {

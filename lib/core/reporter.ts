@@ -8,13 +8,13 @@ import type { ActiveGrant } from './hold.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
+import { reportedKey } from './reported-key.js';
 import { VERSION } from './version.js';
 import type { Waits } from './waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
-/** How much of a key or label is reported. */
-const LONGEST_KEY = 1_024;
+/** How much of a label is reported. */
 const LONGEST_LABEL = 128;
 
 /** Reports what this engine holds and waits for. */
@@ -70,7 +70,7 @@ export class Reporter {
   private describeWait(wait: Wait, now: number): WaitReport {
     const { key, call, place, description } = wait;
     return {
-      key: shortened(key),
+      key: reportedKey(key),
       ...labelOf(call.options.label),
       waitingFor: now - call.askedAt,
       ...(place && { ahead: place.ahead }),
@@ -84,11 +84,11 @@ export class Reporter {
   private keysAround({ call }: Wait): string[] {
     const keys = new Set<string>();
     for (const lock of openLocks(call.scope)) {
-      for (const { held } of lock.holds) if (held.keeper === this.grants) keys.add(shortened(held.key));
+      for (const { held } of lock.holds) if (held.keeper === this.grants) keys.add(reportedKey(held.key));
     }
-    for (const { held } of call.taken ?? []) keys.add(shortened(held.key));
+    for (const { held } of call.taken ?? []) keys.add(reportedKey(held.key));
     if (call.options.owner !== undefined) {
-      for (const key of this.owners.keysOf(call.options.owner)) keys.add(shortened(key));
+      for (const key of this.owners.keysOf(call.options.owner)) keys.add(reportedKey(key));
     }
     return [...keys];
   }
@@ -97,7 +97,7 @@ export class Reporter {
 function describeHold({ key, call, heldFor, grant, lease, description }: ActiveGrant): HoldReport {
   const { state } = lease;
   return {
-    key: shortened(key),
+    key: reportedKey(key),
     ...labelOf(call.options.label),
     heldFor,
     token: grant.token ?? 0,
@@ -113,10 +113,6 @@ function traceOf(description: { readonly traceId?: string } | undefined): { trac
 
 function labelOf(label: string): { label?: string } {
   return label === '' ? {} : { label: label.slice(0, LONGEST_LABEL) };
-}
-
-function shortened(key: string): string {
-  return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
 }
 
 function oldest<T>(all: Iterable<T>, fits: (item: T) => boolean): { items: T[]; truncated: boolean } {

@@ -238,23 +238,29 @@ describe('inspect and forceRelease over processes', () => {
     });
   });
 
-  test('forceRelease with a token spares the next request of the same process, of which Redis does not know yet', async () => {
-    const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-    const busy = await two.engine.acquire('k');
-    const places = [deferred(), deferred()];
-    const waits = places.map(({ resolve }) => one.engine.acquire('k', { onQueued: () => resolve() }));
-    await Promise.all(places.map(({ promise }) => promise));
-    await busy.release();
-    const first = await waits[0]!;
-    const { holder } = await two.engine.inspect('k');
-    expect(holder?.token).toBe(first.token);
-    void first.release();
-    const second = await waits[1]!;
-    await expect(two.engine.forceRelease('k', { token: first.token! })).rejects.toMatchObject({
-      code: 'HOLDER_CHANGED',
-      presentToken: second.token,
-    });
-    expect(second.state).toBe('held');
-    await second.release();
-  });
+  test.each([
+    ['a key', 'k'],
+    ['a key too long to be reported as it is', 'k'.repeat(2_000)],
+  ])(
+    'forceRelease with a token spares the next request of the same process, of which Redis does not know yet: %s',
+    async (_, key) => {
+      const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
+      const busy = await two.engine.acquire(key);
+      const places = [deferred(), deferred()];
+      const waits = places.map(({ resolve }) => one.engine.acquire(key, { onQueued: () => resolve() }));
+      await Promise.all(places.map(({ promise }) => promise));
+      await busy.release();
+      const first = await waits[0]!;
+      const { holder } = await two.engine.inspect(key);
+      expect(holder?.token).toBe(first.token);
+      void first.release();
+      const second = await waits[1]!;
+      await expect(two.engine.forceRelease(key, { token: first.token! })).rejects.toMatchObject({
+        code: 'HOLDER_CHANGED',
+        presentToken: second.token,
+      });
+      expect(second.state).toBe('held');
+      await second.release();
+    },
+  );
 });

@@ -55,6 +55,36 @@ describe('query', () => {
     await Promise.all([one.release(), two.release()]);
   });
 
+  describe('of keys too long to be reported as they are', () => {
+    const long = 'x'.repeat(2_000);
+    const [one, two] = [`${long}1`, `${long}2`];
+
+    it('takes two that begin alike for two locks', async () => {
+      const locks = await Promise.all([b.engine.acquire(one), b.engine.acquire(two)]);
+      const { locks: shown } = await b.engine.query();
+      expect(shown).toHaveLength(2);
+      expect(shown.map(({ holder }) => holder?.token).sort()).toEqual(locks.map(({ token }) => token).sort());
+      await Promise.all(locks.map((lock) => lock.release()));
+    });
+
+    it('shows a lock once, also where it is looked up in the store', async () => {
+      const lock = await b.engine.acquire(one);
+      expect((await b.engine.query({ key: one, orphans: true })).locks).toHaveLength(1);
+      await lock.release();
+    });
+
+    it('finds no circle of waits where a lock only looks like another', async () => {
+      const busy = await b.engine.acquire(two);
+      const first = b.engine.withLock('a', () => b.engine.withLock(two, () => undefined, asked));
+      await new Promise(setImmediate);
+      const second = b.engine.withLock(one, () => b.engine.withLock('a', () => undefined, asked));
+      await new Promise(setImmediate);
+      expect((await b.engine.query()).cycles).toEqual([]);
+      await busy.release();
+      await Promise.all([first, second]);
+    });
+  });
+
   it('tells inside which holds a flow waits: of its scope, of its owner, and of its own call', async () => {
     const busy = await b.engine.acquire('z');
     const waits = b.engine.withLock('a', () =>
