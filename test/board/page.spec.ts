@@ -85,6 +85,17 @@ test('shows one lock as its line: the lease of the holder, then the waiters in t
   expect(waiters[1]).toMatch(/^2\s+web-5:4005\s+AccountsService\.close\s+holds stock:lamp\s+2\.1 s/);
 });
 
+test('does not show as free the time before it was opened', async () => {
+  await openBoard({ at: '#/lock/account%3A9' });
+  await page.getByText('before this page was opened').waitFor();
+  // The hold that is shown began before, and so does what is known.
+  const [unseen, hold] = await page.evaluate<number[]>(
+    `[...document.querySelectorAll('.band span')].map((span) => span.offsetWidth)`,
+  );
+  expect(unseen).toBeGreaterThan(0);
+  expect(hold).toBeGreaterThan(0);
+});
+
 test('shows waiters whose process gives no sign of life, and the holder that only Redis knows', async () => {
   await openBoard();
   board.locks.redisHas({
@@ -290,4 +301,13 @@ test.each(VIEWS)('%s fits a phone', async (at) => {
   await openBoard({ at, browser: { viewport: { width: 360, height: 740 } } });
   const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   expect(wider).toBeLessThanOrEqual(0);
+});
+
+test('on a phone, which has no room for headings, each figure of a lock says what it is', async () => {
+  await openBoard({ browser: { viewport: { width: 360, height: 740 } } });
+  const words = await page.evaluate<string[]>(
+    `[['.held', '::before'], ['.n', '::after'], ['.wait', '::before']]
+      .map(([name, part]) => getComputedStyle(document.querySelector('.rows ' + name), part).content)`,
+  );
+  expect(words).toEqual(['"held "', '" waiting"', '"for up to "']);
 });

@@ -4,14 +4,15 @@ import { badge } from './locks.js';
 import { count, dot, duration, lockLink, number, clientName, processName } from './text.js';
 
 const SPAN = 5 * 60_000;
+const UNSEEN = 'before this page was opened';
 /** The holders that this page has seen, of one lock. */
-let seen = { key: undefined, holds: [], longestLease: 0 };
+let seen = { key: undefined, since: 0, holds: [], longestLease: 0 };
 
 /** Notes the holder of the lock, for its time line. */
 export function rememberHolder({ key, holder }) {
-  if (seen.key !== key) seen = { key, holds: [], longestLease: 0 };
-  if (!holder) return;
   const now = Date.now();
+  if (seen.key !== key) seen = { key, since: now - (holder?.heldFor ?? 0), holds: [], longestLease: 0 };
+  if (!holder) return;
   seen.longestLease = Math.max(seen.longestLease, holder.leaseLeft ?? 0);
   const id = `${processName(holder)} ${holder.token ?? holder.label}`;
   const last = seen.holds.at(-1);
@@ -130,6 +131,7 @@ function timeLine() {
   if (holds.length === 0) return undefined;
   const processes = new Map(holds.map(({ holder }) => [processName(holder), holder]));
   const share = (ms) => Math.min(1, Math.max(0, ms / SPAN));
+  const unseen = share(seen.since - (now - SPAN));
   return h(
     'section',
     { class: 'past', 'aria-label': 'The last five minutes' },
@@ -141,6 +143,7 @@ function timeLine() {
         role: 'img',
         'aria-label': `${count(holds.length, 'hold')} by ${count(processes.size, 'process', 'processes')}`,
       },
+      unseen > 0 && h('span', { class: 'unseen', title: UNSEEN, '--long': unseen.toFixed(4) }),
       ...holds.map(({ id, holder, begin, end }) => {
         const from = share(begin - (now - SPAN));
         const title = `${processName(holder)} ${holder.label ?? ''}: ${duration(end - begin)}`;
@@ -160,6 +163,7 @@ function timeLine() {
       ...[...processes.values()].map((process) =>
         h('li', { key: processName(process) }, dot(process), processName(process)),
       ),
+      unseen > 0 && h('li', null, h('span', { class: 'unseen' }), UNSEEN),
     ),
   );
 }
