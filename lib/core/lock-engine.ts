@@ -22,7 +22,7 @@ import type { LockOverview, LockQuery } from './lock-overview.js';
 import type { LockSnapshot, LockStore, StoreHealth } from './lock-store.js';
 import { Observer } from './observer.js';
 import { Owners } from './owners.js';
-import { lockOrder, requireKey } from './several-keys.js';
+import { lockOrder, requireKey } from './lock-keys.js';
 import { Reporter } from './reporter.js';
 import { watchForSlow } from './slow-warnings.js';
 import { Waits } from './waits.js';

@@ -1,11 +1,11 @@
 import { LockConfigurationError, LockHolderChangedError } from './errors.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
+import { requireKey } from './lock-keys.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { addFromStore, assemble } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
 import { reportedKey } from './reported-key.js';
-import { requireKey } from './several-keys.js';
 import { shown } from './text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 

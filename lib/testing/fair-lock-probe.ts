@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors.js';
 import { type Grant } from '../core/lock-store.js';
-import { lockOrder, requireKey } from '../core/several-keys.js';
+import { lockOrder, requireKey } from '../core/lock-keys.js';
 import { quote } from '../core/text.js';
 import { LockedMethod } from '../nest/locked-method.js';
 import { type StoreFactory } from '../nest/fair-lock.store-factory.js';
