@@ -13,7 +13,7 @@ export default {
   roots: ['<rootDir>/test/board'],
   testMatch: ['**/*.spec.ts'],
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 120_000,
   globalSetup: '<rootDir>/test/support/redis.setup.ts',
   globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
 };

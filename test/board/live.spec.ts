@@ -120,7 +120,7 @@ describe('on a Redis Cluster', () => {
   const clients: Cluster[] = [];
   beforeAll(async () => {
     cluster = await RedisCluster.start(3, 0);
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const client of clients) client.disconnect();
     await cluster.stop();

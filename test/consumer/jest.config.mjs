@@ -13,7 +13,7 @@ export default {
   roots: ['<rootDir>/test/consumer'],
   testMatch: ['**/*.spec.ts'],
   maxWorkers: 2,
-  testTimeout: 60_000,
+  testTimeout: 180_000,
   globalSetup: '<rootDir>/test/consumer/tarball.setup.mjs',
   globalTeardown: '<rootDir>/test/consumer/tarball.teardown.mjs',
 };

@@ -14,6 +14,6 @@ export default {
   testMatch: ['**/*.spec.ts'],
   // A file at a time: each starts servers and processes of its own.
   maxWorkers: 1,
-  testTimeout: 40_000,
+  testTimeout: 120_000,
   reporters: ['default', '<rootDir>/test/faults/reporter.mjs'],
 };

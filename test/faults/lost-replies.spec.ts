@@ -117,7 +117,7 @@ describe.each(WAYS)(
       await next!.release();
       await nothingIsLeft(rule);
       await scene.lab.closeWorkers();
-      expect(scene.lab.verify({ wakeUp: () => bound + 250 })).toMatchObject({
+      expect(scene.lab.verify({ wakeUp: ({ stalled }) => bound + 250 + stalled })).toMatchObject({
         lost: 0,
         errors: 0,
         excused: 0,

@@ -98,7 +98,7 @@ describe('a network in trouble', () => {
     end();
     await next!.release();
     await scene.lab.closeWorkers();
-    expect(scene.lab.verify({ wakeUp: () => 600 })).toMatchObject({
+    expect(scene.lab.verify({ wakeUp: ({ stalled }) => 600 + stalled })).toMatchObject({
       grants: 3,
       lost: 0,
       errors: 0,

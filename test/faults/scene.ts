@@ -23,7 +23,7 @@ export const MARGIN = 300;
 /** G: how long broken subscriptions may take to come back, ms. */
 export const GRACE = 250;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
-export const PATIENCE = 15_000;
+export const PATIENCE = 30_000;
 
 export type ServerToBreak = Pick<RedisServer, 'url' | 'dir' | 'kill' | 'restart' | 'stop'>;
 

@@ -37,7 +37,7 @@ describe('messages and subscriptions', () => {
     scene.proxy.dropMessages();
     await handOn(await holderAndTen(), HEARTBEAT);
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
   });
 
@@ -64,7 +64,7 @@ describe('messages and subscriptions', () => {
     await subscribedAgain(3);
     await handOn(await holderAndTen(), 0);
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
   });
 
@@ -81,7 +81,7 @@ describe('messages and subscriptions', () => {
       expect((await order).slice(0, line.length)).toEqual(line.map(({ name }) => name));
     }
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => GRACE + HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => GRACE + HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 40, lost: 0, errors: 0, excused: 0 });
   });
 
@@ -97,7 +97,7 @@ describe('messages and subscriptions', () => {
     await subscribedAgain(3);
     await handOn(await holderAndTen(), 0);
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 22, lost: 0, errors: 0, excused: 0 });
   });
 
@@ -111,7 +111,7 @@ describe('messages and subscriptions', () => {
     await subscribedAgain(3);
     await handOn(rest, 0);
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
   });
 
@@ -121,7 +121,7 @@ describe('messages and subscriptions', () => {
     heal();
     await subscribedAgain(3);
     await scene.lab.closeWorkers();
-    const report = scene.lab.verify({ wakeUp: () => HEARTBEAT + 250 });
+    const report = scene.lab.verify({ wakeUp: ({ stalled }) => HEARTBEAT + 250 + stalled });
     expect(report).toMatchObject({ grants: 11, lost: 0, errors: 0, excused: 0 });
   });
 

@@ -69,7 +69,7 @@ describe('what the metrics count', () => {
     granted: (key) => one.engine.withLock(key, () => undefined, { group }),
     timeout: (key) =>
       two.engine.withLock(key, () =>
-        expect(wait(key, { waitTime: 30 })).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' }),
+        expect(wait(key, { waitTime: 1_000 })).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' }),
       ),
     aborted: (key) =>
       two.engine.withLock(key, async () => {

@@ -14,5 +14,5 @@ export default {
   testMatch: ['**/*.spec.ts'],
   globalSetup: '<rootDir>/test/recipes/installed.setup.mjs',
   globalTeardown: '<rootDir>/test/recipes/installed.teardown.mjs',
-  testTimeout: 60_000,
+  testTimeout: 180_000,
 };

@@ -12,5 +12,5 @@ export default {
   rootDir: fileURLToPath(new URL('../..', import.meta.url)),
   roots: ['<rootDir>/test/site'],
   testMatch: ['**/*.spec.ts'],
-  testTimeout: 60_000,
+  testTimeout: 180_000,
 };

@@ -8,7 +8,7 @@ let users: Cluster;
 beforeAll(async () => {
   cluster = await RedisCluster.start();
   users = cluster.client();
-}, 60_000);
+});
 afterAll(async () => {
   users.disconnect();
   await cluster.stop();

@@ -34,7 +34,7 @@ describe('a Cluster in trouble', () => {
 
   beforeAll(async () => {
     cluster = await RedisCluster.start();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   beforeEach(async () => {

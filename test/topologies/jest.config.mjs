@@ -19,7 +19,7 @@ export default {
   rootDir: common.rootDir,
   // A file at a time: at most one whole Cluster runs.
   maxWorkers: 1,
-  testTimeout: 40_000,
+  testTimeout: 120_000,
   projects: [
     {
       ...common,

@@ -7,9 +7,12 @@ import { SentinelSetup } from '../support/sentinel.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 import { documentedAcl } from './documented-acl.js';
 
+/** With these the heartbeats come 5 s apart. */
+const TIMES = { lease: 30_000, livenessWindow: 15_000, commandTimeout: 2_000 };
+
 let clients: InProcessClients;
 beforeEach(() => {
-  clients = new InProcessClients(uniquePrefix());
+  clients = new InProcessClients(uniquePrefix(), TIMES);
 });
 afterEach(() => clients.close());
 
@@ -106,7 +109,7 @@ describe("the user's own client of sentinels", () => {
   let setup: SentinelSetup;
   beforeAll(async () => {
     setup = await SentinelSetup.start(1);
-  }, 60_000);
+  });
   afterAll(() => setup.stop());
 
   test('as options, or as a client that reads from replicas: the lock goes to the primary', async () => {
@@ -148,7 +151,7 @@ describe("the user's own client of a Cluster", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await RedisCluster.start(3, 0);
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   const odd: [string, ClusterOptions][] = [
@@ -190,7 +193,7 @@ describe("the user's own client of a Cluster", () => {
       await admin.call('ACL', ...user);
       await admin.call('ACL', ...onCluster);
     }
-    clients = new InProcessClients('fairlock');
+    clients = new InProcessClients('fairlock', TIMES);
     const users = cluster.client({ redisOptions: { username: 'lock', password: 'secret' } });
     await works(users);
     const { engine } = await clients.start(users);

@@ -8,7 +8,7 @@ describe('query on a Cluster', () => {
   const clients = new InProcessClients(uniquePrefix());
   beforeAll(async () => {
     cluster = await RedisCluster.start();
-  }, 60_000);
+  });
   afterAll(async () => {
     await clients.close();
     await cluster.stop();
@@ -33,5 +33,5 @@ describe('query on a Cluster', () => {
     );
     await Promise.all(locks.map((lock) => lock.release()));
     source.disconnect();
-  }, 60_000);
+  });
 });

@@ -5,7 +5,7 @@ import { SentinelSetup } from '../support/sentinel.js';
 let setup: SentinelSetup;
 beforeAll(async () => {
   setup = await SentinelSetup.start();
-}, 60_000);
+});
 afterAll(() => setup.stop());
 
 describeLockStore(

@@ -25,7 +25,7 @@ describe('two sentinels that name two primaries, the second after a later failov
     const sentinels = await Promise.all([startSentinel(former.port, 3), startSentinel(present.port, 7)]);
     servers = [...sentinels, former, present];
     [stale, informed] = sentinels.map(({ port }) => ({ host: HOST, port })) as [Sentinel, Sentinel];
-  }, 30_000);
+  });
   afterAll(() => Promise.all(servers.map((server) => server.stop())));
   afterEach(() => client?.disconnect());
 

@@ -43,7 +43,7 @@ describe('a primary that sentinels replace', () => {
 
   beforeAll(async () => {
     setup = await SentinelSetup.start();
-  }, 60_000);
+  });
   afterAll(() => setup.stop());
 
   const open = async (lease: number): Promise<void> => {

@@ -61,7 +61,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
 
   beforeAll(async () => {
     setup = await SentinelSetup.start(replicas);
-  }, 60_000);
+  });
   afterAll(() => setup.stop());
 
   beforeEach(async () => {

@@ -13,7 +13,7 @@ describe('sentinels that ask who wants to know', () => {
 
   beforeAll(async () => {
     setup = await SentinelSetup.start(2, 'among-sentinels');
-  }, 60_000);
+  });
   afterAll(() => setup.stop());
   beforeEach(() => {
     clients = new InProcessClients(uniquePrefix());

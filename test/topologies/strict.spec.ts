@@ -10,10 +10,10 @@ import { Replicas } from '../support/replicas.js';
 import { deferred, eventually, pause, within } from '../support/waiting.js';
 
 /** Short, since many tests wait for a whole lease; ms. */
-const TIMES = { lease: 1_500, livenessWindow: 1_000, commandTimeout: 500 };
-const MAX_LEASE = 2_000;
+const TIMES = { lease: 4_000, livenessWindow: 3_000, commandTimeout: 1_000 };
+const MAX_LEASE = 5_000;
 /** Far beyond all bounds. */
-const PATIENCE = 15_000;
+const PATIENCE = 30_000;
 const DOES_NOT_MATTER = { waitTime: PATIENCE };
 
 async function refusal(request: Promise<unknown>): Promise<unknown> {
@@ -168,7 +168,7 @@ describe('strict mode', () => {
       const [client] = (await settled(server.url, 1)) as [InProcessClient];
       const error = await refusal(client.engine.acquire('k', { leaseTime: MAX_LEASE + 1 }));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect((error as FairLockError).details).toMatch(/longer than maxLease \(2000 ms\)/);
+      expect((error as FairLockError).details).toMatch(/longer than maxLease \(5000 ms\)/);
       await (await client.engine.acquire('k', { leaseTime: MAX_LEASE })).release();
     });
 
@@ -300,7 +300,11 @@ describe('strict mode', () => {
       });
       // The client leaves a server that refuses writes, at most once in a command deadline; until then the connection stays.
       await once(connections[0]!, 'close');
-      await eventually(() => connections.every(({ status }) => status === 'ready'), 2_000, 'the connections');
+      await eventually(
+        () => connections.every(({ status }) => status === 'ready'),
+        PATIENCE,
+        'the connections',
+      );
       const closed: unknown[] = [];
       for (const client of connections) client.on('close', () => closed.push(client.options.host));
       await servers.promote(replica);

@@ -30,7 +30,7 @@ async function hold(name: string, key: string, section: () => unknown): Promise<
 describe('an abort listener of lock.signal', () => {
   it('that takes a lock waits for the flow in whose timer it runs', async () => {
     const outcome = deferred<unknown>();
-    const own = await b.engine.acquire('other', { maxHold: 20, leaseTime: 10_000 });
+    const own = await b.engine.acquire('other', { maxHold: 500, leaseTime: 10_000 });
     own.signal.addEventListener('abort', () => {
       outcome.resolve(
         b.engine.tryAcquire('k').then(async (lock) => {
@@ -41,7 +41,7 @@ describe('an abort listener of lock.signal', () => {
     });
     // The timer of the watchdog is armed anew from inside this flow's hold.
     const end = await hold('A', 'k', async () => {
-      const sooner = await b.engine.acquire('sooner', { maxHold: 10, leaseTime: 10_000 });
+      const sooner = await b.engine.acquire('sooner', { maxHold: 100, leaseTime: 10_000 });
       await new Promise((resolve) => sooner.signal.addEventListener('abort', resolve));
       await sooner.release();
     });
@@ -52,13 +52,13 @@ describe('an abort listener of lock.signal', () => {
 
   it('that takes a lock waits for the flow whose request found the lease run out', async () => {
     const outcome = deferred<unknown>();
-    const own = await b.engine.acquire('short', { leaseTime: 10 });
+    const own = await b.engine.acquire('short', { leaseTime: 200 });
     own.signal.addEventListener('abort', () => {
       outcome.resolve(b.engine.tryAcquire('k'));
     });
     const end = await hold('A', 'k', async () => {
       // Blocks the event loop: no timer can find it first.
-      for (const started = performance.now(); performance.now() - started < 12;);
+      for (const started = performance.now(); performance.now() - started < 210;);
       await (await b.engine.acquire('short')).release();
     });
     expect(await outcome.promise).toBeUndefined();

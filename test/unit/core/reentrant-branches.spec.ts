@@ -141,11 +141,11 @@ describe('a branch in line', () => {
       async () => {
         const first = await b.engine.acquire('k');
         const second = rejection(b.engine.acquire('k'));
-        block(300);
+        block(1_050);
         await first.release();
         expect(await second).toBeInstanceOf(LockLostError);
       },
-      { leaseTime: 250 },
+      { leaseTime: 1_000 },
     );
   });
 
@@ -154,15 +154,15 @@ describe('a branch in line', () => {
     await b.engine.withLock(
       'k',
       async () => {
-        const first = rejection(b.engine.acquire(['k', 'l'], { waitTime: 100 }));
+        const first = rejection(b.engine.acquire(['k', 'l'], { waitTime: 500 }));
         const second = rejection(b.engine.acquire('k'));
         await settle();
         // The wait for the other key is over before the lease is, and both before the section could look.
-        block(300);
+        block(1_050);
         expect(await first).toBeInstanceOf(LockTimeoutError);
         expect(await second).toBeInstanceOf(LockLostError);
       },
-      { leaseTime: 250 },
+      { leaseTime: 1_000 },
     );
     await other.release();
   });

@@ -41,7 +41,7 @@ class AppModule {}
 
 const boot = async (...imports: Type[]): Promise<unknown> =>
   Test.createTestingModule({ imports })
-    .setLogger({ ...console, error: () => undefined })
+    .setLogger({ ...console, log: () => undefined, error: () => undefined })
     .compile();
 
 /** Decorates a member as the compiler would. */
