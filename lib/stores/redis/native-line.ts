@@ -89,7 +89,7 @@ export class NativeLine extends LineDriver<NativeTypes> {
     // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9). A try must not
     // wait for anything.
     const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.args.tries);
-    if (enters && !subscriber.up) {
+    if (enters && subscriber.upSince === undefined) {
       return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command, about));
     }
     return this.replyNow(command, about);

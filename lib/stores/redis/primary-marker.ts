@@ -17,7 +17,8 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
  * then, that operators are warned, and that strict and other clients do not share a prefix.
  */
 export class PrimaryMarker implements Watched {
-  private refusal: LockConfigurationError | undefined;
+  /** Why no lock may be asked for here. */
+  refused: LockConfigurationError | undefined;
   private looked!: () => void;
   private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
 
@@ -35,11 +36,6 @@ export class PrimaryMarker implements Watched {
     readonly maxLease: number | undefined,
     private readonly onWarning: (message: string) => void,
   ) {}
-
-  /** Why no lock may be asked for here. */
-  get refused(): LockConfigurationError | undefined {
-    return this.refusal;
-  }
 
   /** Resolves when the marker was looked at for the first time. */
   settled(): Promise<void> {
@@ -85,14 +81,14 @@ export class PrimaryMarker implements Watched {
         'The option strict needs to know which server it is connected to, and to keep the key ' +
         `${JSON.stringify(this.fullKey)}: permit INFO and that key to this user, or remove the option.`,
     }[status as string];
-    const before = this.refusal;
-    this.refusal =
+    const before = this.refused;
+    this.refused =
       why === undefined
         ? undefined
         : new LockConfigurationError(why, 'No lock is given with these options of strict.');
-    if (!this.refusal) return;
-    if (!before) this.onWarning(`${this.refusal.details} Until then no lock is given.`);
-    this.onRefused?.(this.refusal);
+    if (!this.refused) return;
+    if (!before) this.onWarning(`${this.refused.details} Until then no lock is given.`);
+    this.onRefused?.(this.refused);
   }
 
   private warnOfWait(wait: number): void {

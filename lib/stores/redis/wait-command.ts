@@ -11,7 +11,8 @@ export interface WaitOptions {
 
 /** Sends WAIT on one connection, and warns of what an operator should change. */
 export class WaitCommand {
-  private refusal: LockConfigurationError | undefined;
+  /** Why this server cannot report on replicas; undefined where no reason is known. */
+  refused: LockConfigurationError | undefined;
   /** What was warned of is not repeated before it was well again. */
   private warnedOfRefusal = false;
   private warnedOfShortage = false;
@@ -21,14 +22,9 @@ export class WaitCommand {
     private readonly options: WaitOptions,
   ) {}
 
-  /** Why this server cannot report on replicas; undefined where no reason is known. */
-  get refused(): LockConfigurationError | undefined {
-    return this.refusal;
-  }
-
   /** Another server may answer now. */
   forget(): void {
-    this.refusal = undefined;
+    this.refused = undefined;
   }
 
   /** How many replicas have what this connection wrote, 0 if the server refuses WAIT. Never rejects. */
@@ -63,11 +59,11 @@ export class WaitCommand {
     if (/replica instances|slave instances/i.test(message)) return 'failed';
     if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
       return 'failed';
-    this.refusal = new LockConfigurationError(
+    this.refused = new LockConfigurationError(
       'The option replicas needs the command WAIT, which this Redis refuses ' +
         `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
     );
-    if (!this.warnedOfRefusal) this.options.onWarning(`${this.refusal.details} Until then no lock is given.`);
+    if (!this.warnedOfRefusal) this.options.onWarning(`${this.refused.details} Until then no lock is given.`);
     this.warnedOfRefusal = true;
     return 0;
   }

@@ -48,7 +48,8 @@ interface Sent {
 
 /** The scripts as typed calls: how each is asked and repeated, and what it answers. All reject with a CommandFailure. */
 export class LockCommands {
-  private order = 0;
+  /** Position of the last command sent. */
+  lastOrder = 0;
   private highestToken = 0;
 
   constructor(
@@ -61,11 +62,6 @@ export class LockCommands {
 
   get clientId(): string {
     return this.info.clientId;
-  }
-
-  /** Position of the last command sent. */
-  get lastOrder(): number {
-    return this.order;
   }
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
@@ -231,7 +227,7 @@ export class LockCommands {
   }
 
   private sent(): Sent {
-    return { order: ++this.order, at: now() };
+    return { order: ++this.lastOrder, at: now() };
   }
 
   private args({ at }: Sent, values: Values): Values {
