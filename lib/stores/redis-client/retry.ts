@@ -17,7 +17,7 @@ export class Retry {
    * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed (R13). While there is no connection it
    * waits for one.
    *
-   * @throws CommandFailure the last one, or the first that repeating cannot mend
+   * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is
    */
   until<T>(command: () => Promise<T>, deadline: number): Promise<T> {
     return command().catch((error: unknown) => this.after(error, command, deadline));
@@ -35,7 +35,9 @@ export class Retry {
       try {
         return await command();
       } catch (next) {
+        const { effect } = failure;
         failure = toCommandFailure(next);
+        if (effect === 'unknown') failure = failure.afterUnknown();
       }
     }
   }

@@ -26,6 +26,12 @@ export class CommandFailure extends Error {
     this.retryAfter = pause;
     return this;
   }
+
+  /** The same where an earlier copy of the command may have taken effect (R13). */
+  afterUnknown(): CommandFailure {
+    if (this.effect === 'unknown') return this;
+    return new CommandFailure('unknown', this.retriable, this.error).after(this.retryAfter);
+  }
 }
 
 interface Known {

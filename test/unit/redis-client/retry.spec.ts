@@ -1,6 +1,8 @@
-import { expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
 import type { CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
 import { Retry } from '../../../lib/stores/redis-client/retry.js';
+import { CommandFailure } from '../../../lib/stores/redis-client/server-failure.js';
 
 afterEach(() => void jest.useRealTimers());
 
@@ -11,4 +13,30 @@ test('a limit beyond the longest timer of Node is not taken for none: two option
   void retry.atMost(new Promise(() => undefined), 2 ** 32).then(() => (ended = true));
   await jest.advanceTimersByTimeAsync(1_000);
   expect(ended).toBe(false);
+});
+
+describe('a command that is repeated', () => {
+  const retry = new Retry({ ready: true } as CommandConnection);
+  const failure = (effect: 'none' | 'unknown', retriable: boolean): CommandFailure =>
+    new CommandFailure(effect, retriable, new LockStoreUnavailableError('loading', 'not now'));
+
+  /** Fails with each of these in turn. */
+  function failing(...failures: CommandFailure[]): Promise<unknown> {
+    const command = (): Promise<never> => Promise.reject(failures.shift() ?? new Error('sent too often'));
+    return retry.until(command, performance.now() + 60_000);
+  }
+
+  test('R13: has an unknown outcome if one copy of it has, whatever became of the last', async () => {
+    await expect(failing(failure('unknown', true), failure('none', false))).rejects.toMatchObject({
+      effect: 'unknown',
+      retriable: false,
+      retryAfter: 100,
+    });
+  });
+
+  test('has had no effect if no copy of it had', async () => {
+    await expect(failing(failure('none', true), failure('none', false))).rejects.toMatchObject({
+      effect: 'none',
+    });
+  });
 });

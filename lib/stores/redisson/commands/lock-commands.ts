@@ -2,7 +2,7 @@ import { now } from '../../../core/clock.js';
 import type { CommandConnection } from '../../redis-client/command-connection.js';
 import type { Retry } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script-sender.js';
-import { CommandFailure, commandTimeout, toCommandFailure } from '../../redis-client/server-failure.js';
+import { commandTimeout, toCommandFailure } from '../../redis-client/server-failure.js';
 import type { ServerClock } from '../../redis-client/server-clock.js';
 import type { ServerClocks } from '../../redis-client/server-clock.js';
 import type { LineKeys } from '../line-keys.js';
@@ -43,7 +43,8 @@ export type Publish = 'PUBLISH' | 'PUBLISH SPUBLISH';
 
 /** The scripts as typed calls: how each is asked and repeated, and what it answers. All reject with a CommandFailure. */
 export class LockCommands {
-  private order = 0;
+  /** Position of the last command sent. */
+  lastOrder = 0;
 
   constructor(
     private readonly connection: CommandConnection,
@@ -52,11 +53,6 @@ export class LockCommands {
     private readonly timing: Timing,
     private readonly publish: Publish,
   ) {}
-
-  /** Position of the last command sent. */
-  get lastOrder(): number {
-    return this.order;
-  }
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
   async acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
@@ -70,8 +66,7 @@ export class LockCommands {
       } catch (error) {
         const failure = toCommandFailure(error);
         unknown ||= failure.effect === 'unknown';
-        if (failure.effect === 'unknown' || !unknown) throw failure;
-        throw new CommandFailure('unknown', failure.retriable, failure.error).after(failure.retryAfter);
+        throw unknown ? failure.afterUnknown() : failure;
       }
     };
     for (;;) {
@@ -135,7 +130,7 @@ export class LockCommands {
     id: string,
     more: readonly (string | number)[] = [],
   ): Promise<RawReply> {
-    const order = ++this.order;
+    const order = ++this.lastOrder;
     const sentAt = now();
     // Deadlines in line are by the clocks of the clients, as in Redisson: all hosts must agree on the time.
     const args = [id, Date.now(), line.channel, this.publish, ...more];
