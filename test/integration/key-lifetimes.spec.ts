@@ -39,16 +39,10 @@ describe('how long the scripts of the native protocol keep keys', () => {
   const present = async (
     hash: string,
   ): Promise<{ holder: string; first: number; last: number; leaseEnd: number } | undefined> => {
-    const {
-      state,
-      holder = '',
-      token,
-      'last-token': last,
-      'lease-end': leaseEnd,
-    } = await redis.hgetall(hash);
+    const { state, holder = '', token, 'last-token': last, since, lease } = await redis.hgetall(hash);
     if (state === undefined) return undefined;
     if (state === 'free') return { holder: '', first: 0, last: Number(last), leaseEnd: 0 };
-    return { holder, first: Number(token), last: Number(last), leaseEnd: Number(leaseEnd) };
+    return { holder, first: Number(token), last: Number(last), leaseEnd: Number(since) + Number(lease) };
   };
 
   /** Which keys would be gone before what they hold is. */

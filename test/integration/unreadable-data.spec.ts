@@ -37,10 +37,10 @@ describe('data and arguments that the scripts cannot read', () => {
     { 'last-token': '-1' },
     { 'last-token': '1.7976931348623157e+308' },
     { since: 'yesterday' },
-    { 'lease-end': '9300000000000000000' },
-    { 'lease-end': '33.3' },
+    { lease: '9300000000000000000' },
+    { lease: '33.3' },
   ];
-  const MISSING = ['format', 'holder', 'requests', 'token', 'since', 'lease-end', 'label', 'last-token'];
+  const MISSING = ['format', 'holder', 'requests', 'token', 'since', 'lease', 'label', 'last-token'];
 
   const everyScriptRefuses = async (one: ScriptClient, error: RegExp): Promise<void> => {
     const before = await state(one.keys);

@@ -20,8 +20,8 @@ end
 local function protocolError(what)
 return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
 end
-local format, state, holder, token, lastToken, requests, since, leaseEnd, label, releasedToken, releasedRequest, record =
-unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease-end', 'label',
+local format, state, holder, token, lastToken, requests, since, leased, label, releasedToken, releasedRequest, record =
+unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
 'released-token', 'released-request', 'client:' .. client))
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
@@ -29,11 +29,11 @@ end
 if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
 return protocolError('arguments of the command')
 end
-since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
+since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
 readable = readable and lastToken and (state == 'free'
-or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
+or state == 'held' and holder and requests and whole(token) and since and leased and label)
 end
 if not readable then
 if ARGV[9] ~= 'unreadable' then
@@ -42,6 +42,7 @@ end
 state, lastToken = false, 0
 end
 local held = state == 'held'
+local leaseEnd = since and leased and math.min(since + leased, LONGEST)
 lastToken = lastToken or 0
 local function memberOf(sequence, fixedLease)
 return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
@@ -88,7 +89,7 @@ token = lastToken < micros and stamp or int(lastToken + 1)
 lastToken = token + count - 1
 holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
 set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
-'since', stampMs, 'lease-end', leaseEnd, 'label', text, unpack(ended))
+'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
 keepHash()
 end
 local function keepFree(spare)
@@ -478,7 +479,7 @@ end`;
 export const acquire = {
   name: 'acquire',
   numberOfKeys: 3,
-  sha1: '6beea1ad1114e3ae4b967340662028f3683e149f',
+  sha1: '7197ec7bd25ab016f828b505baed0da04ee3b2fb',
   lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
@@ -490,7 +491,7 @@ and #ARGV[9] >= 13 and stampMs <= ARGV[9]
 and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
 and redis.call('ZCARD', queue) == 0 then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-'requests', sequence, 'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', text)
+'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
 redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
 return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end`, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
@@ -559,7 +560,7 @@ return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unser
 export const forceRelease = {
   name: 'forceRelease',
   numberOfKeys: 3,
-  sha1: '611076563d80ea16d464f0dc5d1b0648969adcd0',
+  sha1: 'd79e7f87fb24bcf9d4d6beecccb52663effab0f7',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
@@ -581,7 +582,7 @@ return reply(status)`].join('\n'),
 export const heartbeat = {
   name: 'heartbeat',
   numberOfKeys: 3,
-  sha1: 'afe1f6790af0dbf8b395a5622f8d8009af57e48b',
+  sha1: 'b8bfdaac22754e97f79315546a366c67bb731629',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -603,7 +604,7 @@ local status = 'GONE'
 if held and holder == client and token == ARGV[10] and leaseEnd > now then
 status = 'RENEWED'
 leaseEnd = math.max(leaseEnd, math.min((ARGV[11] == '' and now or since) + lease, LONGEST))
-set('lease-end', leaseEnd, 'label', ARGV[12], 'served', ARGV[13])
+set('lease', leaseEnd - since, 'label', ARGV[12], 'served', ARGV[13])
 keepHash(WINDOW + RETENTION)
 else
 settle()
@@ -617,7 +618,7 @@ return reply(status, listeners(client) or -1)`].join('\n'),
 export const inspect = {
   name: 'inspect',
   numberOfKeys: 3,
-  sha1: '15332791c5f2967f95948ab2a6fd4ddb9dfeb62e',
+  sha1: 'e9901014c074920f17ea88ce6880f850a3d11e4b',
   lua: [lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
@@ -657,7 +658,7 @@ return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
 export const join = {
   name: 'join',
   numberOfKeys: 3,
-  sha1: 'fbd88cee39be43f7eaeda4ca355db3cc0bd83a35',
+  sha1: '530b4a5746fcec4402176fb809963f355fd4a142',
   lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
@@ -690,7 +691,7 @@ return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'
 export const leave = {
   name: 'leave',
   numberOfKeys: 3,
-  sha1: 'c21d6a8c607cf8b7c9fc107e8a75e082d7e7a144',
+  sha1: '10abba536114f34332f0a45da50374df35cbce36',
   lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
@@ -722,7 +723,7 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].jo
 export const release = {
   name: 'release',
   numberOfKeys: 3,
-  sha1: 'b34e09f26308e02dd5e0d5659378d23cde68a499',
+  sha1: '48a51d618d9d108c4fa3b8c29c118602a05f53c1',
   lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
 local mine = state == 'held' and holder == client and token == ARGV[9]
@@ -745,7 +746,7 @@ if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB
 local lease = tostring(ms)
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', where,
+'since', stampMs, 'lease', lease, 'label', where,
 'released-token', token, 'released-request', me)
 redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
 if not behind then

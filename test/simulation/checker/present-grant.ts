@@ -16,15 +16,15 @@ export interface PresentGrant {
  * second holder does.
  */
 export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'free' | undefined {
-  const fields = ['state', 'holder', 'requests', 'token', 'lease-end'];
-  const [state, owner, run, first, leaseEnd] = redis.execute('HMGET', [key, ...fields]) as string[];
+  const fields = ['state', 'holder', 'requests', 'token', 'since', 'lease'];
+  const [state, owner, run, first, since, lease] = redis.execute('HMGET', [key, ...fields]) as string[];
   if (state !== 'held') return state === null || state === 'free' ? 'free' : undefined;
-  if (!owner || !run || !first || !leaseEnd) return undefined;
+  if (!owner || !run || !first || !since || !lease) return undefined;
   return {
     owner,
     first: Number(first),
     last: Number(first) + run.split(',').length - 1,
-    left: Number(leaseEnd) - serverMs(redis.execute('TIME', []) as string[]),
+    left: Number(since) + Number(lease) - serverMs(redis.execute('TIME', []) as string[]),
   };
 }
 

@@ -27,7 +27,7 @@ if ARGV[8] == '' and releasedRequest ~= me
   and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
   and redis.call('ZCARD', queue) == 0 then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-    'requests', sequence, 'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', text)
+    'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
   redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
   return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end

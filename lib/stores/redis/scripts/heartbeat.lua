@@ -40,7 +40,7 @@ local status = 'GONE'
 if held and holder == client and token == ARGV[10] and leaseEnd > now then
   status = 'RENEWED'
   leaseEnd = math.max(leaseEnd, math.min((ARGV[11] == '' and now or since) + lease, LONGEST))
-  set('lease-end', leaseEnd, 'label', ARGV[12], 'served', ARGV[13])
+  set('lease', leaseEnd - since, 'label', ARGV[12], 'served', ARGV[13])
   keepHash(WINDOW + RETENTION)
 else
   settle()

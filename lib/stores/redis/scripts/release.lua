@@ -38,7 +38,7 @@ if mine and back == '' and not waiting and lastToken and #lastToken == 16 and la
       -- R3: as above.
       redis.call('ZREMRANGEBYRANK', queue, '0', '0')
       redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-        'since', stampMs, 'lease-end', tostring(stampMs + ms), 'label', where,
+        'since', stampMs, 'lease', lease, 'label', where,
         'released-token', token, 'released-request', me)
       redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
       if not behind then

@@ -41,7 +41,7 @@ local function grant(name, sequences, count, lease, text)
   lastToken = token + count - 1
   holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
   set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
-    'since', stampMs, 'lease-end', leaseEnd, 'label', text, unpack(ended))
+    'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
   keepHash()
 end
 

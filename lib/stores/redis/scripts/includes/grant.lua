@@ -18,8 +18,8 @@ local function protocolError(what)
 end
 
 -- `record` is the caller's own.
-local format, state, holder, token, lastToken, requests, since, leaseEnd, label, releasedToken, releasedRequest, record =
-  unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease-end', 'label',
+local format, state, holder, token, lastToken, requests, since, leased, label, releasedToken, releasedRequest, record =
+  unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
     'released-token', 'released-request', 'client:' .. client))
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
   return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
@@ -28,11 +28,11 @@ if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
   return protocolError('arguments of the command')
 end
 
-since, leaseEnd, lastToken = whole(since), whole(leaseEnd), whole(lastToken)
+since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
   readable = readable and lastToken and (state == 'free'
-    or state == 'held' and holder and requests and whole(token) and since and leaseEnd and label)
+    or state == 'held' and holder and requests and whole(token) and since and leased and label)
 end
 if not readable then
   -- Only force release may clear what no script can read.
@@ -42,6 +42,7 @@ if not readable then
   state, lastToken = false, 0
 end
 local held = state == 'held'
+local leaseEnd = since and leased and math.min(since + leased, LONGEST)
 lastToken = lastToken or 0
 
 local function memberOf(sequence, fixedLease)
