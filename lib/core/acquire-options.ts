@@ -1,7 +1,6 @@
 import { detached } from './detached.js';
-import { LockConfigurationError } from './errors.js';
-import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
-import { printable, shown } from './text.js';
+import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
+import { printable } from './text.js';
 
 /** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
@@ -179,7 +178,5 @@ function isAbortSignal(value: AbortSignal | null): boolean {
 }
 
 function refuse(option: string, expected: string, got: unknown): never {
-  throw new LockConfigurationError(
-    `${option === 'options' ? 'The options of a lock' : `The lock option ${option}`} must be ${expected}; it is ${shown(got)}.`,
-  );
+  refuseValue(option === 'options' ? 'The options of a lock' : `The lock option ${option}`, expected, got);
 }

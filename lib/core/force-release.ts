@@ -1,6 +1,6 @@
 import { LockConfigurationError } from './errors.js';
 import type { LockStore } from './lock-store.js';
-import { shown } from './text.js';
+import { refuseValue } from './option-domains.js';
 
 /** How a lock is taken away from its holder. */
 export interface ForceReleaseOptions {
@@ -14,19 +14,16 @@ export interface ForceReleaseOptions {
 /** @throws LockConfigurationError for a token that cannot work */
 export function namedToken(options: unknown, { fencing, kind }: LockStore): number | undefined {
   if (options === undefined) return undefined;
-  if (typeof options !== 'object' || options === null)
-    refuse('What forceRelease is given must be an object', options);
+  if (typeof options !== 'object' || options === null) {
+    refuseValue('What forceRelease is given', 'an object', options);
+  }
   const { token } = options as { readonly token?: unknown };
   if (token === undefined) return undefined;
   if (typeof token !== 'number' || !Number.isSafeInteger(token) || token <= 0) {
-    refuse('The token of a forced release must be a fencing token, as inspect shows it', token);
+    refuseValue('The token of a forced release', 'a fencing token, as inspect shows it', token);
   }
   if (fencing) return token;
   throw new LockConfigurationError(
     `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: leave the token out.`,
   );
-}
-
-function refuse(sentence: string, got: unknown): never {
-  throw new LockConfigurationError(`${sentence}; it is ${shown(got)}.`);
 }

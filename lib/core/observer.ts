@@ -2,7 +2,7 @@ import { LockConfigurationError, LockHolderChangedError } from './errors.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
 import { requireKey } from './lock-keys.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
-import { describeDomain, wholeNumber } from './option-domains.js';
+import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
 import { addFromStore, assemble } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
 import { reportedKey } from './reported-key.js';
@@ -153,7 +153,5 @@ function checked(query: unknown): { request: ReportRequest; timeout: number; orp
 }
 
 function refuse(option: string, expected: string, got: unknown): never {
-  throw new LockConfigurationError(
-    `${option === 'query' ? 'What query is given' : `The option ${option} of query`} must be ${expected}; it is ${shown(got)}.`,
-  );
+  refuseValue(option === 'query' ? 'What query is given' : `The option ${option} of query`, expected, got);
 }

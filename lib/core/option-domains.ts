@@ -1,3 +1,6 @@
+import { LockConfigurationError } from './errors.js';
+import { shown } from './text.js';
+
 /** The numbers that an option takes. */
 export interface NumberDomain {
   readonly unit: 'milliseconds' | 'count';
@@ -67,4 +70,9 @@ export function describeDomain(option: NumberOption): string {
   const { unit, least, most, unbounded }: NumberDomain = OPTION_DOMAINS[option];
   const what = unit === 'count' ? 'a whole number' : 'a number of milliseconds';
   return `${what} from ${least} to ${most}${unbounded ? ', or Infinity' : ''}`;
+}
+
+/** @throws LockConfigurationError: `what` must be something else than what was given */
+export function refuseValue(what: string, expected: string, given: unknown): never {
+  throw new LockConfigurationError(`${what} must be ${expected}; it is ${shown(given)}.`);
 }
