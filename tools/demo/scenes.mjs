@@ -133,9 +133,11 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
 
   const leaseEnd = asked + holder.leaseLeft;
   while (!(await Promise.race([next, sleep(WATCH_EVERY, undefined, { signal })]))) {
+    const lookedAt = hostTime();
     const { holder: now } = await witness.get(LINE, signal);
+    // The answer is older than it looks: it waited for the label that only the dead process knew.
     if (now?.token === holder.token)
-      narrator.say(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`);
+      narrator.say(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`, lookedAt);
   }
   const { customer, instance, at } = await next;
   if (at < leaseEnd - ROUNDING) {
