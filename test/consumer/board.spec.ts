@@ -4,7 +4,7 @@ import { uniquePrefix } from '../support/redis.js';
 import { Installation } from './installation.js';
 import { RunningApp } from './running-app.js';
 
-const INSTALL_TIMEOUT = 180_000;
+const INSTALL_TIMEOUT = 600_000;
 
 let browser: Browser;
 beforeAll(async () => {

@@ -7,9 +7,9 @@ import { CHECKS, declarationErrors, optionalPeers } from './declarations.js';
 import { Installation, type Build, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
-const INSTALL_TIMEOUT = 180_000;
+const INSTALL_TIMEOUT = 600_000;
 /** A request over loopback, on a machine that compiles something else. */
-const SOON = 10_000;
+const SOON = 30_000;
 
 export const QUICK = process.env['FAIR_LOCK_QUICK'] === 'true';
 

@@ -3,7 +3,7 @@ import { withoutChance } from '../docs/programs.js';
 import { Newcomer } from './newcomer.js';
 
 const PAGE = 'docs/getting-started.md';
-const INSTALL_TIMEOUT = 180_000;
+const INSTALL_TIMEOUT = 600_000;
 
 describe.each([
   { nest: '11', type: 'commonjs' },

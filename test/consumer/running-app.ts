@@ -5,9 +5,9 @@ import { redisUrl } from '../support/redis.js';
 import { within } from '../support/waiting.js';
 
 /** Cold, with two compilers beside it. */
-const START_TIMEOUT = 30_000;
+const START_TIMEOUT = 90_000;
 /** Nothing is held and nothing waits when it is told to close. */
-const CLOSE_TIMEOUT = 10_000;
+const CLOSE_TIMEOUT = 30_000;
 
 /** One process of the application. */
 export class RunningApp {

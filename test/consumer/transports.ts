@@ -9,9 +9,9 @@ import { ask, leavingClient } from '../nest/web-app.js';
 import { Installation, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
-const INSTALL_TIMEOUT = 240_000;
+const INSTALL_TIMEOUT = 600_000;
 /** A request over loopback, on a machine that compiles something else. */
-const SOON = 10_000;
+const SOON = 30_000;
 
 /** The packages for the transports that fit one version of Nest. */
 export interface TransportVersions extends Versions {

@@ -26,7 +26,7 @@ export function describeSuite(suite: string): void {
       async (_, program) => {
         expect(withoutChance(await outputOf(program, suite))).toBe(withoutChance(program.output));
       },
-      60_000,
+      180_000,
     );
   });
 }

@@ -15,5 +15,5 @@ export default {
   globalSetup: '<rootDir>/test/interop/java.setup.mjs',
   // A file at a time: each has a Redis, JVMs and Node processes of its own.
   maxWorkers: 1,
-  testTimeout: 90_000,
+  testTimeout: 180_000,
 };

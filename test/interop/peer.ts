@@ -7,7 +7,7 @@ import { deferred, within, type Deferred } from '../support/waiting.js';
 const NODE_PEER = fileURLToPath(new URL('node-peer.mjs', import.meta.url));
 
 /** A cold start of a JVM with Redisson on two busy cores takes a second or two. */
-const START_TIMEOUT = 30_000;
+const START_TIMEOUT = 90_000;
 
 export interface PeerOptions {
   readonly redis: string;
@@ -88,7 +88,7 @@ export class Peer {
 }
 
 /** How long a peer may take for what must happen soon, ms. Far above what it takes; only paid by a test that fails. */
-const SOON = 10_000;
+const SOON = 30_000;
 
 export class Worker {
   private readonly unread: PeerEvent[] = [];

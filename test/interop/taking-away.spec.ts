@@ -1,10 +1,14 @@
 import { type Peer } from './peer.js';
 import { describeWithRedisson, type Interop, SOON } from './with-redisson.js';
+import { Stopwatch } from '../support/stopwatch.js';
 import { eventually, pause } from '../support/waiting.js';
 
-const LEASE = 2_000;
-/** Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. */
-const SLACK = 1_000;
+const LEASE = 6_000;
+/**
+ * Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. Less than a third of the
+ * lease, after which a holder or a waiter would look by itself: what comes before came by a message.
+ */
+const SLACK = 1_900;
 
 /** Everything in both directions. */
 const DIRECTIONS = [
@@ -55,10 +59,10 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
       const second = forced.worker('second');
       await interop.inLine(first, 'lock', lock);
       await interop.inLine(second, 'lock', lock);
-      const at = performance.now();
+      const [watch, at] = [new Stopwatch(), performance.now()];
       expect(await forcer.worker('forcer').does('force', lock)).toMatchObject({ details: 'true' });
       expect(await first.next()).toMatchObject({ event: 'granted' });
-      expect(performance.now() - at).toBeLessThan(SLACK);
+      expect(watch.stop()).toBeLessThan(SLACK);
       if (other === 'Node') {
         // Nothing on the wire tells a holder; its next renewal does.
         expect(await holder.next()).toMatchObject({ event: 'lost' });
@@ -81,10 +85,10 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
       if (other === 'Java') await nodeBehind(lock);
       await dying.kill();
       const left = await interop.redis.pttl(lock);
-      const at = performance.now();
+      const [watch, at] = [new Stopwatch(), performance.now()];
       expect(await waiter.next()).toMatchObject({ event: 'granted' });
-      expect(performance.now() - at).toBeGreaterThan(left - SLACK);
-      expect(performance.now() - at).toBeLessThan(left + SLACK);
+      expect(performance.now() - at).toBeGreaterThan(left - 1_000);
+      expect(watch.stop()).toBeLessThan(left + SLACK);
       await waiter.does('unlock', lock);
     });
 
@@ -111,10 +115,10 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
       const others = await peer(other);
       const holder = others.worker('holder');
       await holder.does('lock', lock);
-      const asked = performance.now();
+      const [watch, asked] = [new Stopwatch(), performance.now()];
       expect(await trier.does('tryLock', lock, 300, 1_000)).toMatchObject({ event: 'refused' });
       expect(performance.now() - asked).toBeGreaterThanOrEqual(300);
-      expect(performance.now() - asked).toBeLessThan(300 + SLACK);
+      expect(watch.stop()).toBeLessThan(300 + SLACK);
       await outOfLine(interop, lock);
 
       await interop.inLine(trier, 'tryLock', lock, 5_000, 1_000);

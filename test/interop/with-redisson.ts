@@ -5,7 +5,7 @@ import { eventually } from '../support/waiting.js';
 import { Peer, type PeerOptions, type Worker } from './peer.js';
 
 /** How long the tests wait for what must happen soon, ms. */
-export const SOON = 10_000;
+export const SOON = 30_000;
 
 /** What java.setup.mjs built: where the program is, or why there is none. */
 type JavaProgram = { readonly classPath: string } | { readonly missing: string };
