@@ -14,6 +14,6 @@ export function now(): Instant {
 }
 
 /** Milliseconds since `start`, by the local clock that shows more. */
-export function elapsedSince(start: Instant): number {
-  return Math.max(performance.now() - start.monotonic, Date.now() - start.wall);
+export function elapsedSince(start: Instant, end = now()): number {
+  return Math.max(end.monotonic - start.monotonic, end.wall - start.wall);
 }

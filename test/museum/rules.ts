@@ -176,8 +176,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       {
         file: 'core/clock.ts',
-        from: 'Math.max(performance.now() - start.monotonic, Date.now() - start.wall)',
-        to: 'performance.now() - start.monotonic',
+        from: 'Math.max(end.monotonic - start.monotonic, end.wall - start.wall)',
+        to: 'end.monotonic - start.monotonic',
       },
     ],
     proof: test('unit/core/lease.spec.ts', 'is the larger of both clocks'),

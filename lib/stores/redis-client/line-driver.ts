@@ -37,7 +37,7 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
   private readonly calls = new Map<T['request'], PendingRequest<T['request']>>();
   private readonly held = new Map<T['grant'], Held>();
   /** Events that happened while another was handled. */
-  private readonly events: (CommonEvent<T> | T['event'])[] = [];
+  private readonly later: (CommonEvent<T> | T['event'])[] = [];
   private handling = false;
   private closed: (() => void) | undefined;
 
@@ -101,11 +101,13 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
   }
 
   happens(event: CommonEvent<T> | T['event']): void {
-    this.events.push(event);
-    if (this.handling) return;
+    if (this.handling) {
+      this.later.push(event);
+      return;
+    }
     this.handling = true;
     try {
-      for (let next = this.events.shift(); next; next = this.events.shift()) {
+      for (let next: typeof event | undefined = event; next; next = this.later.shift()) {
         const { monotonic, wall } = now();
         this.handle(next, { monotonic, wall, order: this.shared.commands.lastOrder });
       }

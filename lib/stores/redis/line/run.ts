@@ -1,8 +1,8 @@
-import type { Instant } from '../../../core/clock.js';
+import { elapsedSince, type Instant } from '../../../core/clock.js';
 import { safetyMargin } from '../../../core/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
-import { elapsed, type Holder, type Line, type PlaceRequest, type Run } from './state.js';
+import { type Holder, type Line, type PlaceRequest, type Run } from './state.js';
 
 /**
  * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis; shorter ones,
@@ -41,7 +41,7 @@ function marginOf(line: Line, run: Pick<Run, 'leaseTime'>, given: number): numbe
 
 /** Milliseconds for which this client may act on the grant. */
 export function remaining(line: Line, run: Run): number {
-  return run.left - elapsed(line, run.since);
+  return run.left - elapsedSince(run.since, line.now);
 }
 
 /**
@@ -96,7 +96,7 @@ export function covers(run: Run, token: number): boolean {
 export function renew(line: Line, run: Run, since: Instant, left: number): void {
   const margin = marginOf(line, run, left);
   const usable = left - margin;
-  if (usable - elapsed(line, since) >= remaining(line, run)) {
+  if (usable - elapsedSince(since, line.now) >= remaining(line, run)) {
     run.since = since;
     run.margin = margin;
     run.left = usable;

@@ -201,8 +201,3 @@ export function remind(line: Line, reminder: Reminder): void {
   while (index > 0 && reminders[index - 1]!.at > reminder.at) index -= 1;
   reminders.splice(index, 0, reminder);
 }
-
-/** Milliseconds since `start`, by the local clock that shows more (R12). */
-export function elapsed(line: Line, start: Instant): number {
-  return Math.max(line.now.monotonic - start.monotonic, line.now.wall - start.wall);
-}

@@ -1,14 +1,7 @@
+import { elapsedSince } from '../../../core/clock.js';
 import { safetyMargin } from '../../../core/lease.js';
 import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
-import {
-  elapsed,
-  lookWithin,
-  remind,
-  send,
-  type ActiveGrant,
-  type Line,
-  type PlaceRequest,
-} from './state.js';
+import { lookWithin, remind, send, type ActiveGrant, type Line, type PlaceRequest } from './state.js';
 
 /** The request holds the lock; false if the reply took longer than its lease (M1). */
 export function begin(
@@ -29,7 +22,7 @@ export function begin(
     renewing: false,
   };
   const { since, left } = grant;
-  if (elapsed(line, since) >= left) return false;
+  if (elapsedSince(since, line.now) >= left) return false;
   line.grants.set(id, grant);
   line.sections.set(id, leaseTime);
   line.effects.push({ type: 'grant', request: id, grant: id, since, left });
@@ -41,7 +34,7 @@ export function begin(
 /** Leases that have run out by the local clocks, before Redis gives the lock on (R12). */
 export function lookAtLeases(line: Line): void {
   for (const grant of line.grants.values()) {
-    if (elapsed(line, grant.since) >= grant.left) {
+    if (elapsedSince(grant.since, line.now) >= grant.left) {
       lose(line, grant.id, 'its lease ran out before it could be renewed');
     }
   }

@@ -119,8 +119,3 @@ export function lookWithin(line: Line, delay: number): void {
   const due = line.now.monotonic + Math.min(delay, line.timing.look);
   line.nextLook = Math.min(line.nextLook, due);
 }
-
-/** Milliseconds since `start`, by the local clock that shows more (R12). */
-export function elapsed(line: Line, start: Instant): number {
-  return Math.max(line.now.monotonic - start.monotonic, line.now.wall - start.wall);
-}
