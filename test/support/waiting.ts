@@ -4,7 +4,7 @@
  * For so long, ms, a test waits for what takes milliseconds: far more than a busy machine needs, and paid only by a test that fails.
  * It is no bound of the product.
  */
-export const SOON = 15_000;
+export const SOON = 30_000;
 
 /** A promise and the two functions that settle it. */
 export interface Deferred<T> {
