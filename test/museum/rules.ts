@@ -207,6 +207,18 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'a request whose lost place a duplicate command took anew comes back'),
   },
   {
+    of: 'R13 an earlier copy may have run',
+    what: 'the outcome of the last copy counts for all of them',
+    mutations: [
+      {
+        file: 'stores/redis-client/retry.ts',
+        from: "        if (effect === 'unknown') failure = failure.afterUnknown();\n",
+        to: '',
+      },
+    ],
+    proof: test('unit/redis-client/retry.spec.ts', 'has an unknown outcome if one copy of it has'),
+  },
+  {
     of: 'R14 a run is of one client',
     what: 'neighbours of another client are taken along',
     mutations: [inLine('if owner ~= name then', 'if not owner then')],
