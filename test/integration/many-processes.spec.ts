@@ -18,12 +18,14 @@ const PATIENCE = 60_000;
 
 describe('many requests for one lock', () => {
   let lab: Lab;
-  beforeEach(() => (lab = new Lab(redisUrl())));
+  beforeEach(async () => {
+    lab = new Lab(redisUrl());
+    await lab.watchStalls();
+  });
   afterEach(() => lab.close());
 
   test('200 each of 3 processes are all served, one at a time, in the order of real time, with rising tokens', async () => {
     const workers = await lab.workersAlike(3);
-    await lab.watchStalls();
     await Promise.all(workers.map((worker, i) => worker.load({ ...LOAD, seed: i }, PATIENCE)));
     await lab.closeWorkers();
     const report = lab.verify();
