@@ -450,7 +450,7 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('a line of more dead than one call may look at is worked off by asking again', async () => {
-      const short = { ...TIMES, window: 5_000 };
+      const short = { ...TIMES, window: 5_000, lease: 60_000 };
       const [holder, dead, live] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
       for (let i = 0; i < 2_500; i += 500)
