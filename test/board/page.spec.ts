@@ -125,6 +125,22 @@ test('names silent processes, and draws a cycle in red', async () => {
   );
 });
 
+test('gives each of a few processes a colour of its own, the same in every view', async () => {
+  await openBoard({ at: '#/processes' });
+  const colours = (): Promise<Record<string, string>> =>
+    page.evaluate(
+      `Object.fromEntries([...document.querySelectorAll('tbody th')].map((cell) => [cell.innerText.trim(), cell.querySelector('.dot').className]))`,
+    );
+  const before = await colours();
+  expect(Object.keys(before).length).toBeGreaterThan(3);
+  expect(new Set(Object.values(before)).size).toBe(Object.keys(before).length);
+  await page.getByRole('link', { name: 'Locks', exact: true }).click();
+  await rows().first().waitFor();
+  await page.getByRole('link', { name: 'Processes' }).click();
+  await page.locator('tr.silent').waitFor();
+  expect(await colours()).toEqual(before);
+});
+
 test('shows what could not be found out', async () => {
   await openBoard({ overview: { ...shopLocks(), problems: ['The answer of web-7 cannot be read.'] } });
   await page.getByText('The answer of web-7 cannot be read.').waitFor();

@@ -1,5 +1,6 @@
 import { expectWithin, timeBetween } from '../support/bounds.js';
 import { Lab } from '../support/history/lab.js';
+import { SLACK } from '../support/history/terms.js';
 import { type WorkerProcess } from '../support/history/worker-process.js';
 import { redisUrl } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -56,7 +57,8 @@ describe('a request that leaves the line', () => {
     await aborted.queued();
     const heal = proxy.blackHole();
     aborted.abort();
-    await expectWithin(lab, await aborted.event('abortSent'), await aborted.event('aborted'), 0);
+    // 100 ms in all, of which the machine may take what others need it for.
+    await expectWithin(lab, await aborted.event('abortSent'), await aborted.event('aborted'), 100 - SLACK);
     heal();
     await holding.release();
   });

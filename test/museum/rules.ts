@@ -318,6 +318,15 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
   {
+    of: 'tokens rise beyond those that a message told',
+    what: 'only the tokens of replies are remembered',
+    mutations: [inStore('redis-lock-store.ts', '    this.commands.saw(grant);\n', '')],
+    proof: test(
+      'integration/fencing-tokens.spec.ts',
+      'a client that saw that token only in a message gets a higher one',
+    ),
+  },
+  {
     of: 'M7 a grant that ran out unnoticed is given again',
     what: 'it goes to the next',
     mutations: [

@@ -162,7 +162,9 @@ describe('replicas: a grant counts only when they have it', () => {
     lock.signal.addEventListener('abort', () => lost.resolve());
     await servers.freeze(one, other);
     const frozen = new Stopwatch();
+    const uncertain = new Stopwatch();
     await eventually(() => lock.state === 'uncertain', PATIENCE, 'the lease to be uncertain');
+    expect(uncertain.stop()).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
     lock.assertHeld();
     await within(lost.promise, PATIENCE, 'the loss');
     // The last renewal that was replicated was sent before they stood still.
@@ -177,9 +179,13 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(2).start(servers.source);
     const lock = await client.engine.acquire('k');
     await servers.freeze(other);
+    const uncertain = new Stopwatch();
     await eventually(() => lock.state === 'uncertain', PATIENCE, 'the lease to be uncertain');
+    expect(uncertain.stop()).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
     await servers.thaw(other);
+    const renewed = new Stopwatch();
     await eventually(() => lock.state === 'held', PATIENCE, 'the renewal');
+    expect(renewed.stop()).toBeLessThan(HEARTBEAT + 2 * TIMEOUT + 1_000);
     // Longer than a lease from the last renewal before they stood still.
     await pause(lease);
     lock.assertHeld();

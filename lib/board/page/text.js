@@ -5,7 +5,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** A power of two. */
+/** As many as board.css has. */
 const HUES = 8;
 
 export function duration(ms) {
@@ -34,11 +34,14 @@ export function processName({ host, pid }) {
   return host ? `${host}:${pid}` : 'unknown process';
 }
 
+/** By process, in the order in which the page first named them: up to eight have different colours. */
+const hues = new Map();
+
 /** A dot in the colour of the process: the same in every view. */
 export function dot(process) {
-  let hash = 0x811c9dc5;
-  for (const character of processName(process)) hash = Math.imul(hash ^ character.codePointAt(0), 0x01000193);
-  return h('span', { class: `dot hue${((hash ^ (hash >>> 15)) >>> 3) & (HUES - 1)}`, 'aria-hidden': 'true' });
+  const name = processName(process);
+  if (!hues.has(name)) hues.set(name, hues.size % HUES);
+  return h('span', { class: `dot hue${hues.get(name)}`, 'aria-hidden': 'true' });
 }
 
 /** A process and what it does there: dot, name, label. */
