@@ -3,11 +3,8 @@ import { describeWithRedisson, type Interop, SOON } from './with-redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { eventually, pause } from '../support/waiting.js';
 
-const LEASE = 6_000;
-/**
- * Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. Less than a third of the
- * lease, after which a holder or a waiter would look by itself: what comes before came by a message.
- */
+const LEASE = 2_000;
+/** Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. */
 const SLACK = 1_000;
 
 /** Everything in both directions. */
