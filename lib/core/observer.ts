@@ -49,7 +49,8 @@ export class Observer {
   async look(key: string): Promise<{ snapshot: LockSnapshot; hold: HoldReport | undefined }> {
     const snapshot = await this.store.inspect(requireKey(key));
     const reports = await this.reportsOn(snapshot);
-    return { snapshot: withLabels(snapshot, reports), hold: reportedHold(snapshot, reports)?.hold };
+    const known = reportedHold(snapshot, reports);
+    return { snapshot: withLabels(snapshot, reports, known), hold: known?.hold };
   }
 
   /**
@@ -59,7 +60,8 @@ export class Observer {
    */
   async refuseHandedOn(key: string, token: number): Promise<void> {
     const reports = await this.reportsOn(await this.store.inspect(key));
-    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === reportedKey(key));
+    const reported = reportedKey(key);
+    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === reported);
     const later = holds.find((hold) => hold.state !== 'lost' && hold.token > token);
     if (later) throw new LockHolderChangedError(key, token, later.token);
   }
@@ -92,8 +94,18 @@ export class Observer {
 
 const NO_REPORTS: PeerReports = { reports: [], silent: [], problems: [] };
 
+/** A hold, and the process that reports it. */
+interface ReportedHold {
+  readonly process: ProcessReport;
+  readonly hold: HoldReport;
+}
+
 /** `snapshot` with `host/pid/label` wherever a process reports the label of a hold or a wait that the store knows by an id. */
-function withLabels(snapshot: LockSnapshot, reports: readonly ProcessReport[]): LockSnapshot {
+function withLabels(
+  snapshot: LockSnapshot,
+  reports: readonly ProcessReport[],
+  known: ReportedHold | undefined,
+): LockSnapshot {
   const { holder, waiters } = snapshot;
   const waits = new Map<string, string>();
   for (const process of reports) {
@@ -101,7 +113,6 @@ function withLabels(snapshot: LockSnapshot, reports: readonly ProcessReport[]): 
       if (id !== undefined) waits.set(id, who(process, label));
     }
   }
-  const known = reportedHold(snapshot, reports);
   return {
     ...snapshot,
     holder: holder && { ...holder, who: known ? who(known.process, known.hold.label) : holder.who },
@@ -113,10 +124,11 @@ function withLabels(snapshot: LockSnapshot, reports: readonly ProcessReport[]): 
 function reportedHold(
   { key, holder }: LockSnapshot,
   reports: readonly ProcessReport[],
-): { readonly process: ProcessReport; readonly hold: HoldReport } | undefined {
+): ReportedHold | undefined {
+  const reported = reportedKey(key);
   const process = reports.find(({ clientId }) => clientId === holder?.client);
   const hold = process?.holds.find(
-    (each) => each.key === reportedKey(key) && (holder?.token === undefined || holder.token === each.token),
+    (each) => each.key === reported && (holder?.token === undefined || holder.token === each.token),
   );
   return process && hold && { process, hold };
 }

@@ -123,7 +123,8 @@ function addSnapshot({ key, holder }: LockSnapshot, overview: LockOverview): voi
   if (!holder) return;
   const { client = '', who, token = 0, heldFor = 0 } = holder;
   const { host = '', pid = 0, label } = parseClientName(who);
-  const known = overview.locks.find((lock) => lock.key === reportedKey(key));
+  const reported = reportedKey(key);
+  const known = overview.locks.find((lock) => lock.key === reported);
   const lock: LockReport = known ?? { key, waiters: [], orphan: false };
   if (!known) overview.locks.push(lock);
   lock.holder = {
