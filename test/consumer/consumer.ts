@@ -2,14 +2,12 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { CHECKS, declarationErrors, optionalPeers } from './declarations.js';
 import { Installation, type Build, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
 const INSTALL_TIMEOUT = 600_000;
-/** A request over loopback, on a machine that compiles something else. */
-const SOON = 30_000;
 
 export const QUICK = process.env['FAIR_LOCK_QUICK'] === 'true';
 

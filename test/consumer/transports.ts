@@ -4,14 +4,12 @@ import { ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { firstValueFrom } from 'rxjs';
 import { WebSocket } from 'ws';
 import { freePort, uniquePrefix } from '../support/redis.js';
-import { eventually, within } from '../support/waiting.js';
+import { eventually, SOON, within } from '../support/waiting.js';
 import { ask, leavingClient } from '../nest/web-app.js';
 import { Installation, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
 const INSTALL_TIMEOUT = 600_000;
-/** A request over loopback, on a machine that compiles something else. */
-const SOON = 30_000;
 
 /** The packages for the transports that fit one version of Nest. */
 export interface TransportVersions extends Versions {

@@ -4,9 +4,9 @@ import { Lab, USUAL_TIMES } from '../support/history/lab.js';
 import { stamp, type HistoryEvent } from '../support/history/events.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { Stopwatch } from '../support/stopwatch.js';
+import { timeUntil } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred, eventually, pause, within, SOON } from '../support/waiting.js';
+import { deferred, pause, within, SOON } from '../support/waiting.js';
 
 /** How often a holder renews. */
 const HEARTBEAT = Math.min(USUAL_TIMES.lease, USUAL_TIMES.livenessWindow) / 3;
@@ -44,9 +44,8 @@ describe('the keys of the native store', () => {
 
   const keysLeft = (of = prefix): Promise<string[]> => redis.keys(`${of}*`);
   const expectNothingAtRest = async (of = prefix): Promise<void> => {
-    const watch = new Stopwatch();
-    await eventually(async () => (await keysLeft(of)).length === 0, SOON, 'the last key to expire');
-    expect(watch.stop()).toBeLessThan(REST);
+    const took = await timeUntil(async () => (await keysLeft(of)).length === 0, 'the last key to expire');
+    expect(took).toBeLessThan(REST);
   };
 
   test('have a time to live after every single command of a busy run with a crash, and are gone at rest', async () => {

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { type FairLockError, LockStoreUnavailableError } from '../../lib/core/errors.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
-import { Stopwatch } from '../support/stopwatch.js';
+import { Stopwatch, timeUntil } from '../support/stopwatch.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 import {
   LEASE,
@@ -146,9 +146,8 @@ describe('messages and connections of the redisson store, when things go wrong',
     expect(refused).toBeInstanceOf(LockStoreUnavailableError);
     expect(watch.stop()).toBeLessThan(COMMAND_TIMEOUT + SLACK);
     const left = await scene.redis.pttl('lock');
-    const untilLost = new Stopwatch();
-    await eventually(() => holder.lease.state === 'lost', SOON, 'the holder to be lost');
-    expect(untilLost.stop()).toBeLessThan(left);
+    const untilLost = await timeUntil(() => holder.lease.state === 'lost', 'the holder to be lost');
+    expect(untilLost).toBeLessThan(left);
     heal();
     await eventually(() => scene.isFree(), SOON, 'the leases to end');
   });

@@ -1,8 +1,8 @@
 import { Cluster } from 'ioredis';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { type Peer } from './peer.js';
 import { RedisCluster } from './redis-cluster.js';
-import { describeWithRedisson, SOON } from './with-redisson.js';
+import { describeWithRedisson } from './with-redisson.js';
 
 /** A wake-up takes a few ms. Without its message it takes a third of the lease: 20 s. */
 const LEASE = 60_000;

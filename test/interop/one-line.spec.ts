@@ -1,6 +1,6 @@
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { hostClock, type Peer, type PeerEvent, type Worker } from './peer.js';
-import { describeWithRedisson, SOON } from './with-redisson.js';
+import { describeWithRedisson } from './with-redisson.js';
 
 const LOCK = 'interop';
 const ROUNDS = 100;

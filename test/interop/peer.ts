@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { deferred, within, type Deferred } from '../support/waiting.js';
+import { deferred, SOON, within, type Deferred } from '../support/waiting.js';
 
 const NODE_PEER = fileURLToPath(new URL('node-peer.mjs', import.meta.url));
 
@@ -86,9 +86,6 @@ export class Peer {
     this.worker(worker).received(received);
   }
 }
-
-/** How long a peer may take for what must happen soon, ms. Far above what it takes; only paid by a test that fails. */
-const SOON = 30_000;
 
 export class Worker {
   private readonly unread: PeerEvent[] = [];

@@ -1,7 +1,7 @@
 import { type Peer } from './peer.js';
-import { describeWithRedisson, type Interop, SOON } from './with-redisson.js';
+import { describeWithRedisson, type Interop } from './with-redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
-import { eventually, pause } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 
 const LEASE = 2_000;
 /** Beyond the time that the wire format says, ms: a command or two, a JVM's first use of a class, two busy cores. */

@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { type Peer } from './peer.js';
 import { StateReader } from './redis-state.js';
-import { type Interop, SOON } from './with-redisson.js';
+import { type Interop } from './with-redisson.js';
 
 const LOCK = 'fairLock';
 const QUEUE = `redisson_lock_queue:{${LOCK}}`;

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { Peer, type PeerOptions, type Worker } from './peer.js';
-
-/** How long the tests wait for what must happen soon, ms. */
-export const SOON = 30_000;
 
 /** What java.setup.mjs built: where the program is, or why there is none. */
 type JavaProgram = { readonly classPath: string } | { readonly missing: string };

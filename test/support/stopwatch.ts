@@ -1,3 +1,5 @@
+import { eventually, SOON } from './waiting.js';
+
 /** A tick of the watch, ms. */
 const PERIOD = 10;
 /** Less than that is what timers do anyway, ms. */
@@ -29,4 +31,11 @@ export class Stopwatch {
     this.last = now;
     this.used = process.cpuUsage();
   }
+}
+
+/** Waits until `predicate` says true. Resolves with the milliseconds that it took, without the stalls, for a bound. */
+export async function timeUntil(predicate: () => boolean | Promise<boolean>, what: string): Promise<number> {
+  const watch = new Stopwatch();
+  await eventually(predicate, SOON, what);
+  return watch.stop();
 }

@@ -5,7 +5,7 @@ import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
-import { Stopwatch } from '../support/stopwatch.js';
+import { Stopwatch, timeUntil } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, pause, within } from '../support/waiting.js';
 
@@ -162,9 +162,8 @@ describe('replicas: a grant counts only when they have it', () => {
     lock.signal.addEventListener('abort', () => lost.resolve());
     await servers.freeze(one, other);
     const frozen = new Stopwatch();
-    const uncertain = new Stopwatch();
-    await eventually(() => lock.state === 'uncertain', PATIENCE, 'the lease to be uncertain');
-    expect(uncertain.stop()).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
+    const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
+    expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
     lock.assertHeld();
     await within(lost.promise, PATIENCE, 'the loss');
     // The last renewal that was replicated was sent before they stood still.
@@ -179,13 +178,11 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(2).start(servers.source);
     const lock = await client.engine.acquire('k');
     await servers.freeze(other);
-    const uncertain = new Stopwatch();
-    await eventually(() => lock.state === 'uncertain', PATIENCE, 'the lease to be uncertain');
-    expect(uncertain.stop()).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
+    const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
+    expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
     await servers.thaw(other);
-    const renewed = new Stopwatch();
-    await eventually(() => lock.state === 'held', PATIENCE, 'the renewal');
-    expect(renewed.stop()).toBeLessThan(HEARTBEAT + 2 * TIMEOUT + 1_000);
+    const renewed = await timeUntil(() => lock.state === 'held', 'the renewal');
+    expect(renewed).toBeLessThan(HEARTBEAT + 2 * TIMEOUT + 1_000);
     // Longer than a lease from the last renewal before they stood still.
     await pause(lease);
     lock.assertHeld();
