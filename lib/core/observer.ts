@@ -11,8 +11,8 @@ import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
 const QUERY_TIMEOUT = 500;
-/** How long `inspect` waits for the labels that only other processes know, ms. */
-const LABEL_TIMEOUT = 250;
+/** How long processes that are known by name may take, ms: for a label, or before a lock is called an orphan. */
+const BY_NAME_TIMEOUT = 250;
 
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
@@ -35,9 +35,15 @@ export class Observer {
       cycles = findCycles(collected.reports);
       confirmed = seenTwice(earlier, cycles);
     }
-    const overview: LockOverview = { ...assemble(collected), cycles: confirmed };
-    await addFromStore(this.store, overview, { key: request.key, orphans });
-    return overview;
+    const show = async (peers: PeerReports): Promise<LockOverview> => {
+      const overview: LockOverview = { ...assemble(peers), cycles: confirmed };
+      await addFromStore(this.store, overview, { key: request.key, orphans });
+      return overview;
+    };
+    const overview = await show(collected);
+    const unlisted = await this.collectQuietly(request, holdersOfOrphans(overview));
+    if (!unlisted || unlisted.reports.length === 0) return overview;
+    return await show({ ...collected, reports: [...collected.reports, ...unlisted.reports] });
   }
 
   /** What the store shows of `key`, with the labels that the processes of its holder and its waiters know. */
@@ -73,7 +79,7 @@ export class Observer {
     const { key } = snapshot;
     const clients = clientsOf(snapshot).filter((client) => client !== peers.self.clientId);
     const own = this.ownReport({ key });
-    const others = clients.length === 0 ? undefined : await this.collectQuietly({ key }, clients);
+    const others = await this.collectQuietly({ key }, clients);
     return [own, ...(others?.reports ?? [])];
   }
 
@@ -82,10 +88,11 @@ export class Observer {
     return { ...others, reports: [this.ownReport(request), ...others.reports] };
   }
 
-  /** Labels are for people: a snapshot without them is still right. */
+  /** The reports of some clients, where they can be had: what is known without them is still right. */
   private async collectQuietly(request: ReportRequest, clients: string[]): Promise<PeerReports | undefined> {
+    if (clients.length === 0) return undefined;
     try {
-      return await this.store.peers?.collectReports(request, LABEL_TIMEOUT, clients);
+      return await this.store.peers?.collectReports(request, BY_NAME_TIMEOUT, clients);
     } catch {
       return undefined;
     }
@@ -135,6 +142,15 @@ function reportedHold(
 
 function who({ host, pid }: ProcessReport, label = ''): string {
   return `${host}/${pid}/${label}`;
+}
+
+/**
+ * Which clients seem to be gone. A node of a Cluster that joined a moment ago may be missing where clients are looked for, and those
+ * that listen there with it; but a message by their name arrives.
+ */
+function holdersOfOrphans({ locks }: LockOverview): string[] {
+  const holders = locks.flatMap(({ orphan, holder }) => (orphan && holder ? [holder.clientId] : []));
+  return [...new Set(holders)];
 }
 
 function clientsOf({ holder, waiters }: LockSnapshot): string[] {

@@ -30,7 +30,7 @@ export interface Node {
 export class RedisCluster {
   private readonly moving = new Set<number>();
 
-  private constructor(private readonly all: readonly Node[]) {}
+  private constructor(private readonly all: Node[]) {}
 
   static async start(
     masters = 3,
@@ -138,11 +138,22 @@ export class RedisCluster {
     return now!;
   }
 
+  /** A further replica of `master`. Resolves when all nodes know it. */
+  async join(master: Node): Promise<Node> {
+    const node = await startNode({});
+    this.all.push(node);
+    await meet(master, node);
+    await follow(node, master);
+    await eventually(() => this.areKnown(), MEETING, 'all nodes to know the new one');
+    return node;
+  }
+
   /** Resolves when every node that runs finds the Cluster in order, and every master has its replicas. */
   async whole(replicas = 1): Promise<void> {
     const isWhole = async (): Promise<boolean> => {
       const infos = await Promise.all(this.all.map(({ admin }) => admin.cluster('INFO').catch(() => '')));
       if (!infos.every((info) => String(info).includes('cluster_state:ok'))) return false;
+      if (!(await this.areKnown())) return false;
       const roles = await this.roles();
       const synced = roles.filter(({ role, link }) => role === 'slave' && link === 'connected');
       const masters = roles.filter(({ role }) => role === 'master');
@@ -197,6 +208,12 @@ export class RedisCluster {
     );
   }
 
+  /** Whether each node has all of them in its table of slots, as a client would read it. */
+  private async areKnown(): Promise<boolean> {
+    const tables = await Promise.all(this.all.map(({ admin }) => admin.cluster('SLOTS').catch(() => [])));
+    return tables.every((table) => this.all.every(({ id }) => JSON.stringify(table).includes(id)));
+  }
+
   private byId(id: string | undefined): Node {
     const node = this.all.find((one) => one.id === id);
     if (!node) throw new Error(`No node of the Cluster is called ${id}.`);
@@ -210,28 +227,33 @@ export class RedisCluster {
       const [from, to] = [i, i + 1].map((part) => Math.floor((SLOTS * part) / masters)) as [number, number];
       await admin.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to - 1));
     }
-    for (const { server, busPort } of this.all) {
-      await first.admin.call('CLUSTER', 'MEET', HOST, String(server.port), String(busPort));
-    }
+    for (const node of this.all) await meet(first, node);
     const known = `cluster_known_nodes:${this.all.length}`;
     const met = async (): Promise<boolean> => {
       const infos = await Promise.all(this.all.map(({ admin }) => admin.cluster('INFO')));
       return infos.every((info) => String(info).includes(known));
     };
     await eventually(met, MEETING, 'the nodes to meet');
-    for (const [i, { admin }] of this.all.entries()) {
+    for (const [i, node] of this.all.entries()) {
       const master = this.all[i % masters];
-      if (i < masters || !master) continue;
-      // A node learns by gossip that the other is a master.
-      const follow = (): Promise<boolean> =>
-        admin.call('CLUSTER', 'REPLICATE', master.id).then(
-          () => true,
-          () => false,
-        );
-      await eventually(follow, MEETING, 'a replica to follow its master');
+      if (i >= masters && master) await follow(node, master);
     }
     await this.whole(this.all.length / masters - 1);
   }
+}
+
+/** `node` becomes a replica of `master`, once it has learnt by gossip that the other is a master. */
+function follow({ admin }: Node, master: Node): Promise<void> {
+  const replicate = (): Promise<boolean> =>
+    admin.call('CLUSTER', 'REPLICATE', master.id).then(
+      () => true,
+      () => false,
+    );
+  return eventually(replicate, MEETING, 'a replica to follow its master');
+}
+
+function meet({ admin }: Node, { server, busPort }: Node): Promise<unknown> {
+  return admin.call('CLUSTER', 'MEET', HOST, String(server.port), String(busPort));
 }
 
 async function startNode(config: NonNullable<RedisServerOptions['config']>): Promise<Node> {

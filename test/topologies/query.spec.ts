@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';
@@ -22,7 +23,7 @@ describe('query on a Cluster', () => {
       all.map(({ engine }, i) => engine.acquire(`order:${i}`, { label: `flow ${i}` })),
     );
     await eventually(
-      async () => (await all[0]!.engine.query({ timeout: SOON })).processes.length === all.length,
+      async () => (await all[0]!.engine.query()).processes.length === all.length,
       SOON,
       'an answer of each client',
     );
@@ -32,6 +33,27 @@ describe('query on a Cluster', () => {
       all.map((_, i) => [`order:${i}`, `flow ${i}`, false]),
     );
     await Promise.all(locks.map((lock) => lock.release()));
+    source.disconnect();
+  });
+
+  test('finds a client that listens on a node which joined the Cluster later', async () => {
+    const source = cluster.client();
+    const early = await clients.start(source);
+    await early.engine.query();
+    const { server } = await cluster.join(cluster.nodes[0]!);
+    // Its messages come by the new node, and its commands go where the keys are.
+    const late = await clients.start((role) =>
+      role === 'subscriber' ? new Redis(server.url) : cluster.client(),
+    );
+    await eventually(async () => (await late.engine.health()).listening, SOON, 'the subscription');
+    const lock = await late.engine.acquire('order:late');
+    // A node drops messages of one that it does not yet know; so it may take a second query.
+    const found = async (): Promise<boolean> => {
+      const { locks } = await early.engine.query({ key: 'order:late' });
+      return locks[0]?.holder?.token === lock.token;
+    };
+    await eventually(found, SOON, 'the report of the late client');
+    await lock.release();
     source.disconnect();
   });
 });

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
 import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
+import { currentNodes } from './current-nodes.js';
 import {
   reportMessages,
   parseReport,
@@ -81,8 +82,7 @@ export class RedisPeers implements Peers {
 
   /** Every client that listens. On a Cluster each node knows only those that are connected to it. */
   private async listeners(): Promise<{ listening: string[]; problems: string[] }> {
-    const { client } = this.connection;
-    const nodes = client.isCluster ? (client as Cluster).nodes('all') : [client as Redis];
+    const nodes = await currentNodes(this.connection.client, 'all', this.timeout / 4);
     const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
     const listening = new Set<string>();
     const problems: string[] = [];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
+import { currentNodes } from '../redis-client/current-nodes.js';
 
 /** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
 const LONGEST_NAME = 512;
@@ -54,9 +55,15 @@ function escapeUnit(unit: string): string {
 /**
  * The names of all locks that Redis keeps anything for: `<prefix>{name}`. Looks at every key of the database, in steps that
  * block no other command for long. Names that are too long to be kept in full are left out.
+ *
+ * @param timeout how long to look for nodes of a Cluster that joined, ms
  */
-export async function namesInRedis(client: Redis | Cluster, prefix: string): Promise<string[]> {
-  const nodes = client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
+export async function namesInRedis(
+  client: Redis | Cluster,
+  prefix: string,
+  timeout: number,
+): Promise<string[]> {
+  const nodes = await currentNodes(client, 'master', timeout);
   const found = await Promise.all(nodes.map((node) => scan(node, prefix)));
   return [...new Set(found.flat())];
 }

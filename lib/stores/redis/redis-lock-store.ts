@@ -117,7 +117,8 @@ export class RedisLockStore implements LockStore {
 
   keptKeys(): Promise<readonly string[]> {
     const { client } = this.client.connection;
-    return this.client.answer(() => namesInRedis(client, `${this.keyPrefix}${this.options.keyPrefix}:`));
+    const prefix = `${this.keyPrefix}${this.options.keyPrefix}:`;
+    return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));
   }
 
   async forceRelease(key: string, token?: number): Promise<boolean> {

@@ -1,6 +1,10 @@
 import { jest } from '@jest/globals';
 import { LockConfigurationError, LockHolderChangedError } from '../../../lib/core/errors.js';
-import { bench, type Bench } from './support.js';
+import type { HoldReport, ProcessReport } from '../../../lib/core/lock-overview.js';
+import type { LockSnapshot } from '../../../lib/core/lock-store.js';
+import { Observer } from '../../../lib/core/observer.js';
+import type { Peers } from '../../../lib/core/peers.js';
+import { bench, RecordingStore, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -131,6 +135,56 @@ describe('query', () => {
     b.engine.beginShutdown();
     await b.engine.close();
     await flows;
+  });
+
+  describe('of a lock whose client was not found among those that listen', () => {
+    const identity = { clientId: 'far', host: 'web-2', pid: 4711 };
+    const hold: HoldReport = { key: 'order:1', label: 'Orders.pay', heldFor: 5, token: 7, state: 'held' };
+    const report = {
+      ...identity,
+      version: '1',
+      eventLoopDelay: 0,
+      holds: [hold],
+      waits: [],
+      truncated: false,
+    };
+
+    function observer(answers: boolean): Observer {
+      const here: ProcessReport = { ...report, clientId: 'here', holds: [] };
+      const peers: Peers = {
+        self: here,
+        onReportRequest: undefined,
+        collectReports: (_request, _timeout, clients) =>
+          Promise.resolve({
+            reports: answers && clients?.includes('far') ? [report] : [],
+            silent: [],
+            problems: [],
+          }),
+      };
+      const snapshot: LockSnapshot = {
+        key: 'order:1',
+        holder: { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 },
+        waiters: [],
+        queueLength: 0,
+      };
+      const store = new RecordingStore();
+      store.inspect = () => Promise.resolve(snapshot);
+      return new Observer(
+        Object.assign(store, { peers, keptKeys: () => Promise.resolve(['order:1']) }),
+        () => here,
+      );
+    }
+
+    it('calls it an orphan if the client does not answer to its name either', async () => {
+      const { locks } = await observer(false).query({ orphans: true });
+      expect(locks).toMatchObject([{ key: 'order:1', orphan: true, holder: identity }]);
+    });
+
+    it('shows the client with what it holds if it answers to its name', async () => {
+      const { locks, processes } = await observer(true).query({ orphans: true });
+      expect(locks).toMatchObject([{ orphan: false, holder: { ...identity, label: 'Orders.pay' } }]);
+      expect(processes).toContainEqual(report);
+    });
   });
 
   it.each([
