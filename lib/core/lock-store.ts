@@ -50,10 +50,17 @@ export interface LockStore {
   forceRelease(key: string, token?: number): Promise<boolean>;
 
   /** The keys that the store keeps anything for, also for processes that are gone; absent where it cannot tell. */
-  keptKeys?(): Promise<readonly string[]>;
+  keptKeys?(): Promise<KeptKeys>;
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
+}
+
+/** The keys of which a store keeps anything. */
+export interface KeptKeys {
+  readonly keys: readonly string[];
+  /** A sentence for each part of the store that could not be searched. */
+  readonly problems: readonly string[];
 }
 
 /** Whether a store can serve at the moment. */

@@ -97,7 +97,11 @@ async function keysInStore(
   { problems }: LockOverview,
 ): Promise<readonly string[]> {
   if (key !== undefined) return [key];
-  if (store.keptKeys) return await store.keptKeys();
+  if (store.keptKeys) {
+    const kept = await store.keptKeys();
+    problems.push(...kept.problems);
+    return kept.keys;
+  }
   if (store.peers) {
     problems.push(`Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`);
   }

@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis';
-import { RedisCluster } from '../support/cluster.js';
+import { RedisCluster, type Node } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 
 describe('query on a Cluster', () => {
   let cluster: RedisCluster;
-  const clients = new InProcessClients(uniquePrefix());
+  const prefix = uniquePrefix();
+  const clients = new InProcessClients(prefix);
   beforeAll(async () => {
     cluster = await RedisCluster.start();
   });
@@ -35,6 +36,32 @@ describe('query on a Cluster', () => {
     await Promise.all(locks.map((lock) => lock.release()));
     source.disconnect();
   });
+
+  test('names the nodes that do not answer, and shows what the others know', async () => {
+    const source = cluster.client();
+    const one = await clients.start(source);
+    const lost = await cluster.masterOf(`${prefix}:{lost}`);
+    const kept = await one.engine.acquire(await keyOfOther(lost));
+    const frozen = [lost, ...(await cluster.replicasOf(lost))];
+    await Promise.all(frozen.map(({ server }) => server.kill('SIGSTOP')));
+    try {
+      const { locks, problems } = await one.engine.query({ orphans: true });
+      expect(locks.map(({ key }) => key)).toContain(kept.key);
+      const node = `The node 127.0.0.1:${lost.server.port} did not report which`;
+      expect(problems).toContain(`${node} processes listen there.`);
+      expect(problems).toContain(`${node} locks it keeps.`);
+    } finally {
+      await cluster.revive(...frozen);
+    }
+    await kept.release();
+    source.disconnect();
+  });
+
+  /** A key that is kept on another node. */
+  async function keyOfOther(node: Node): Promise<string> {
+    for (let i = 0; ; i += 1)
+      if ((await cluster.masterOf(`${prefix}:{kept:${i}}`)) !== node) return `kept:${i}`;
+  }
 
   test('finds a client that listens on a node which joined the Cluster later', async () => {
     const source = cluster.client();

@@ -1,12 +1,48 @@
 import type { Cluster, NodeRole, Redis } from 'ioredis';
 import { within } from './retry.js';
+import { toCommandFailure } from './server-failure.js';
+
+/** What the nodes answered, and a sentence for each that did not. */
+export interface NodeAnswers<T> {
+  readonly answers: T[];
+  readonly problems: string[];
+}
+
+/**
+ * Asks each node of a Cluster, or the only server. The answers of the others count although some nodes give none.
+ *
+ * @param limit how long to look for nodes that joined, ms
+ * @param question must settle, also where a node never answers
+ * @param missing what one does not learn without the answer of a node: `did not report …`
+ * @throws CommandFailure where no node answers
+ */
+export async function askNodes<T>(
+  client: Redis | Cluster,
+  role: NodeRole,
+  limit: number,
+  question: (node: Redis) => Promise<T>,
+  missing: string,
+): Promise<NodeAnswers<T>> {
+  const nodes = await currentNodes(client, role, limit);
+  const outcomes = await Promise.allSettled(nodes.map(question));
+  const found: NodeAnswers<T> = { answers: [], problems: [] };
+  let failure: unknown = new Error("Cluster isn't ready");
+  outcomes.forEach((outcome, i) => {
+    if (outcome.status === 'fulfilled') return found.answers.push(outcome.value);
+    failure = outcome.reason;
+    const { host, port } = nodes[i]!.options;
+    return found.problems.push(`The node ${host}:${port} ${missing}.`);
+  });
+  if (found.answers.length === 0) throw toCommandFailure(failure);
+  return found;
+}
 
 /**
  * The nodes of a Cluster as they are now, or the only server. ioredis asks which nodes there are when it connects and when it is
  * redirected, so its table lacks what joined meanwhile: it is refreshed first, for `limit` ms at the most. A refresh that fails leaves
  * the nodes that were known; the commands sent to them tell why.
  */
-export async function currentNodes(
+async function currentNodes(
   client: Redis | Cluster,
   role: NodeRole,
   limit: number,

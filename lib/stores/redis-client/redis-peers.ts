@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
 import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
-import { currentNodes } from './current-nodes.js';
+import { askNodes } from './current-nodes.js';
 import {
   reportMessages,
   parseReport,
@@ -82,24 +81,16 @@ export class RedisPeers implements Peers {
 
   /** Every client that listens. On a Cluster each node knows only those that are connected to it. */
   private async listeners(): Promise<{ listening: string[]; problems: string[] }> {
-    const nodes = await currentNodes(this.connection.client, 'all', this.timeout / 4);
     const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    const listening = new Set<string>();
-    const problems: string[] = [];
-    const errors: unknown[] = [];
-    const look = async (node: Redis): Promise<void> => {
-      try {
-        const channels = await within(node.pubsub('CHANNELS', pattern), this.timeout / 2);
-        for (const channel of channels as string[]) listening.add(channel.slice(this.channels.length));
-      } catch (error) {
-        errors.push(error);
-        const { host, port } = node.options;
-        problems.push(`The node ${host}:${port} did not report which processes listen there.`);
-      }
-    };
-    await Promise.all(nodes.map(look));
-    if (errors.length === nodes.length) throw toCommandFailure(errors[0]);
-    return { listening: [...listening], problems };
+    const { answers, problems } = await askNodes(
+      this.connection.client,
+      'all',
+      this.timeout / 4,
+      (node) => within(node.pubsub('CHANNELS', pattern), this.timeout / 2),
+      'did not report which processes listen there',
+    );
+    const channels = new Set((answers as string[][]).flat());
+    return { listening: [...channels].map((channel) => channel.slice(this.channels.length)), problems };
   }
 
   /** @throws LockStoreUnavailableError when there is no answer in time */

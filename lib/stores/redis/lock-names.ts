@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
-import { currentNodes } from '../redis-client/current-nodes.js';
+import type { KeptKeys } from '../../core/lock-store.js';
+import { askNodes } from '../redis-client/current-nodes.js';
+import { within } from '../redis-client/retry.js';
 
 /** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
 const LONGEST_NAME = 512;
@@ -56,23 +58,26 @@ function escapeUnit(unit: string): string {
  * The names of all locks that Redis keeps anything for: `<prefix>{name}`. Looks at every key of the database, in steps that
  * block no other command for long. Names that are too long to be kept in full are left out.
  *
- * @param timeout how long to look for nodes of a Cluster that joined, ms
+ * @param timeout within which each step must be answered, ms
+ * @throws CommandFailure where no node answers
  */
 export async function namesInRedis(
   client: Redis | Cluster,
   prefix: string,
   timeout: number,
-): Promise<string[]> {
-  const nodes = await currentNodes(client, 'master', timeout);
-  const found = await Promise.all(nodes.map((node) => scan(node, prefix)));
-  return [...new Set(found.flat())];
+): Promise<KeptKeys> {
+  const look = (node: Redis): Promise<string[]> => scan(node, prefix, timeout);
+  const missing = 'did not report which locks it keeps';
+  const { answers, problems } = await askNodes(client, 'master', timeout, look, missing);
+  return { keys: [...new Set(answers.flat())], problems };
 }
 
-async function scan(node: Redis, prefix: string): Promise<string[]> {
+async function scan(node: Redis, prefix: string, timeout: number): Promise<string[]> {
   const names: string[] = [];
   const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}{*}`;
   for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-    const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    const step = node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    const [next, keys] = await within(step, timeout);
     for (const key of keys) {
       const name = decodeName(key.slice(prefix.length + 1, -1));
       if (name !== undefined) names.push(name);

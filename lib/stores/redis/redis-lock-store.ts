@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { now } from '../../core/clock.js';
 import { LockShuttingDownError, type FairLockError } from '../../core/errors.js';
-import type { Grant, LockRequest, LockSnapshot, LockStore, StoreHealth } from '../../core/lock-store.js';
+import type {
+  Grant,
+  KeptKeys,
+  LockRequest,
+  LockSnapshot,
+  LockStore,
+  StoreHealth,
+} from '../../core/lock-store.js';
 import type { Peers } from '../../core/peers.js';
 import { openConnection, openSubscription } from '../redis-client/redis-source.js';
 import { warnOfClockStep } from '../redis-client/server-clock.js';
@@ -115,7 +122,7 @@ export class RedisLockStore implements LockStore {
     return this.inspection.inspect(key);
   }
 
-  keptKeys(): Promise<readonly string[]> {
+  keptKeys(): Promise<KeptKeys> {
     const { client } = this.client.connection;
     const prefix = `${this.keyPrefix}${this.options.keyPrefix}:`;
     return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));

@@ -170,7 +170,7 @@ describe('query', () => {
       const store = new RecordingStore();
       store.inspect = () => Promise.resolve(snapshot);
       return new Observer(
-        Object.assign(store, { peers, keptKeys: () => Promise.resolve(['order:1']) }),
+        Object.assign(store, { peers, keptKeys: () => Promise.resolve({ keys: ['order:1'], problems: [] }) }),
         () => here,
       );
     }
