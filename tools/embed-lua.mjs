@@ -15,7 +15,6 @@
  * include is generated once, as constants that the scripts join.
  * `KEYS  none` declares a script without keys. `--check` writes nothing and fails where a file is out of date.
  */
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
@@ -111,23 +110,15 @@ function constants(files) {
     for (const piece of assemble(file))
       if (piece.file !== file)
         parts.set(constantOf(piece), `const ${constantOf(piece)} = ${literal(piece.text)};`);
-  return [...parts.values()];
+  return [...parts.values()].join('\n');
 }
 
 function embed(file) {
   const pieces = assemble(file);
-  const lua = pieces.map(({ text }) => text).join('\n');
-  const sha1 = createHash('sha1').update(lua).digest('hex');
   const name = camelCase(nameOf(file));
+  const keys = numberOfKeys(file, pieces.map(({ text }) => text).join('\n'));
   const parts = pieces.map((piece) => (piece.file === file ? literal(piece.text) : constantOf(piece)));
-  return [
-    `export const ${name} = {`,
-    `  name: '${name}',`,
-    `  numberOfKeys: ${numberOfKeys(file, lua)},`,
-    `  sha1: '${sha1}',`,
-    `  lua: [${parts.join(', ')}].join('\\n'),`,
-    '} as const;',
-  ].join('\n');
+  return `export const ${name} = script('${name}', ${keys}, ${parts.join(', ')});`;
 }
 
 function literal(text) {
@@ -159,8 +150,10 @@ function main() {
     if (scripts.length === 0) continue;
     const files = scripts.map((script) => join(folder, script));
 
-    const head = '// Made from scripts/*.lua by `npm run lua`. Do not edit.';
-    const text = `${[head, ...constants(files), ...files.map(embed)].join('\n\n')}\n`;
+    const head =
+      '// Made from scripts/*.lua by `npm run lua`. Do not edit.\n' +
+      `import { script } from '${store.name === 'redis-client' ? '.' : '../redis-client'}/script.js';`;
+    const text = `${[head, constants(files), ...files.map(embed)].filter((part) => part !== '').join('\n\n')}\n`;
     const upToDate = existsSync(target) && readFileSync(target, 'utf8') === text;
     if (upToDate) continue;
     if (check)

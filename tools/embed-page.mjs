@@ -24,7 +24,7 @@ const entries = files.map((file, index) => {
 });
 const code =
   '// Made by tools/embed-page.mjs from lib/board/page. Do not edit.\n\n' +
-  'export interface PageFile {\n  readonly type: string;\n  readonly text: string;\n}\n\n' +
+  'export type PageFile = { readonly type: string; readonly text: string };\n\n' +
   `export const page: Readonly<Record<string, PageFile>> = {\n${entries.join('')}};\n`;
 
 if (!process.argv.includes('--check')) writeFileSync(TARGET, code);

@@ -1,13 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import type { Script } from '../../lib/stores/redis-client/script-sender.js';
+import { script } from '../../lib/stores/redis-client/script.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 
-const COUNT = script(`return redis.call('INCR', KEYS[1])`);
+const COUNT = script('count', 1, `return redis.call('INCR', KEYS[1])`);
 
 describe('commands of one turn of the event loop', () => {
   let admin: Redis;
@@ -68,10 +67,6 @@ describe('commands of one turn of the event loop', () => {
     await connection.whenReady(1_000);
   });
 });
-
-function script(lua: string): Script {
-  return { lua, sha1: createHash('sha1').update(lua).digest('hex'), numberOfKeys: 1 };
-}
 
 /** Leads to the server and counts what it reads from its client. */
 class CountingProxy {

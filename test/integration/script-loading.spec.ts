@@ -1,8 +1,7 @@
 import { Redis } from 'ioredis';
-import { createHash } from 'node:crypto';
 import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import type { Script } from '../../lib/stores/redis-client/script-sender.js';
+import { script, type Script } from '../../lib/stores/redis-client/script.js';
 import { CommandFailure } from '../../lib/stores/redis-client/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { SOON } from '../support/waiting.js';
@@ -10,12 +9,9 @@ import { SOON } from '../support/waiting.js';
 const COMMANDS = 500;
 
 /** As long as the longest of the lock's own. */
-function script(text: string): Script {
-  const lua = `${text} ${'-'.repeat(17_000)}`;
-  return { lua, sha1: createHash('sha1').update(lua).digest('hex'), numberOfKeys: 1 };
-}
+const long = (text: string): Script => script('long', 1, `${text} ${'-'.repeat(17_000)}`);
 
-const APPEND = script("return redis.call('RPUSH', KEYS[1], ARGV[1]) --");
+const APPEND = long("return redis.call('RPUSH', KEYS[1], ARGV[1]) --");
 
 describe('a server that does not know a script', () => {
   let server: RedisServer;

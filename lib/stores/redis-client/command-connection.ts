@@ -6,7 +6,8 @@ import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
 import { introduce } from './introduction.js';
-import { ScriptSender, type Script } from './script-sender.js';
+import type { Script } from './script.js';
+import { ScriptSender } from './script-sender.js';
 import {
   commandTimeout,
   refusedCredentials,

@@ -1,15 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../core/linked-list.js';
+import type { Script } from './script.js';
 
 /** A pipeline of this size is sent before the turn ends, so that the server begins early. */
 const LARGEST = 100;
-
-/** A Lua script as the embedding tool writes it. */
-export interface Script {
-  readonly lua: string;
-  readonly sha1: string;
-  readonly numberOfKeys: number;
-}
 
 /**
  * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent

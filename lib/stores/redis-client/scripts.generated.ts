@@ -1,10 +1,7 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
+import { script } from './script.js';
 
-export const tryCommands = {
-  name: 'tryCommands',
-  numberOfKeys: 1,
-  sha1: '4a1f49ae04133daf5884eaad5277144d5c06d1aa',
-  lua: [`local refused = {}
+export const tryCommands = script('tryCommands', 1, `local refused = {}
 for _, command in ipairs(ARGV) do
 local words = {}
 for word in string.gmatch(command, '%S+') do
@@ -19,5 +16,4 @@ refused[#refused + 1] = command
 refused[#refused + 1] = message
 end
 end
-return refused`].join('\n'),
-} as const;
+return refused`);

@@ -2,7 +2,8 @@ import { LockConfigurationError, LockNotReplicatedError, type FairLockError } fr
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
-import { UnknownScript, type Script } from '../redis-client/script-sender.js';
+import type { Script } from '../redis-client/script.js';
+import { UnknownScript } from '../redis-client/script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 

@@ -1,4 +1,5 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
+import { script } from '../redis-client/script.js';
 
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
@@ -8,7 +9,6 @@ local CENTURY = 3155760000000
 local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
 local stampMs = string.sub(stamp, 1, 13)`;
-
 const grantPart2 = `local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local LONGEST = 2 ^ 53 - 1
@@ -64,7 +64,6 @@ end
 local function holds(sequence)
 return held and holder == client and leaseEnd > now and contains(requests, sequence)
 end`;
-
 const changesPart2 = `local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
 local function int(number)
@@ -117,7 +116,6 @@ return { status, micros, wake, requests, tonumber(token), leaseEnd - now, askAga
 end
 return { status, micros, wake, '', 0, 0, askAgainAt and 1 or 0, generation, ... }
 end`;
-
 const primaryPart1 = `local MARKER_LIFE = 3600000
 local function markerLife(lease)
 return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
@@ -152,7 +150,6 @@ end
 grantableAt = since + lease
 return now >= grantableAt
 end`;
-
 const clientsPart2 = `local function recordOf(name)
 if name == client and record ~= nil then
 return record
@@ -277,7 +274,6 @@ set('last-ticket', last, 'last-token', lastToken)
 keepHash(WINDOW + RETENTION)
 return added
 end`;
-
 const livenessPart2 = `local LIVE, SUSPECT, DEAD = 1, 2, 3
 local serverId
 local function isThisServer(id)
@@ -359,7 +355,6 @@ end
 drop(dead)
 return #dead
 end`;
-
 const linePart3 = `redis.call('ZCARD', clients)
 local SWEEP = 1000
 local STEP = 100
@@ -476,11 +471,7 @@ keepFree(RETENTION)
 end
 end`;
 
-export const acquire = {
-  name: 'acquire',
-  numberOfKeys: 3,
-  sha1: '7197ec7bd25ab016f828b505baed0da04ee3b2fb',
-  lua: [lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
+export const acquire = script('acquire', 3, lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease = fixed == '' and ARGV[6] or fixed
@@ -554,14 +545,9 @@ if holds(sequence) then
 return reply('GRANTED')
 end
 end
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`].join('\n'),
-} as const;
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`);
 
-export const forceRelease = {
-  name: 'forceRelease',
-  numberOfKeys: 3,
-  sha1: 'd79e7f87fb24bcf9d4d6beecccb52663effab0f7',
-  lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+export const forceRelease = script('forceRelease', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
@@ -576,14 +562,9 @@ ended = { 'released-token', token, 'released-request', 'forced' }
 takeAway(true)
 end
 settle()
-return reply(status)`].join('\n'),
-} as const;
+return reply(status)`);
 
-export const heartbeat = {
-  name: 'heartbeat',
-  numberOfKeys: 3,
-  sha1: 'b8bfdaac22754e97f79315546a366c67bb731629',
-  lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
+export const heartbeat = script('heartbeat', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
 local lease = ARGV[11] == '' and LEASE or whole(ARGV[11])
@@ -612,14 +593,9 @@ end
 if ARGV[17] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
-return reply(status, listeners(client) or -1)`].join('\n'),
-} as const;
+return reply(status, listeners(client) or -1)`);
 
-export const inspect = {
-  name: 'inspect',
-  numberOfKeys: 3,
-  sha1: 'e9901014c074920f17ea88ce6880f850a3d11e4b',
-  lua: [lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
+export const inspect = script('inspect', 3, lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
 known[name] = known[name]
@@ -652,14 +628,9 @@ end
 if held then
 return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`].join('\n'),
-} as const;
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`);
 
-export const join = {
-  name: 'join',
-  numberOfKeys: 3,
-  sha1: '530b4a5746fcec4402176fb809963f355fd4a142',
-  lua: [lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
+export const join = script('join', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
 return reply('EXPIRED')
 end
 local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
@@ -685,14 +656,9 @@ local added = #entries > 1 and enqueue(entries, ticket + count - 1) or 0
 if free then
 settle()
 end
-return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`].join('\n'),
-} as const;
+return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`);
 
-export const leave = {
-  name: 'leave',
-  numberOfKeys: 3,
-  sha1: '10abba536114f34332f0a45da50374df35cbce36',
-  lua: [lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
+export const leave = script('leave', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[11] == 'waiting' then
@@ -700,14 +666,9 @@ markAlive()
 end
 settle()
 leaveToExpire()
-return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`].join('\n'),
-} as const;
+return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`);
 
-export const primary = {
-  name: 'primary',
-  numberOfKeys: 1,
-  sha1: 'ba248b2f4426a53f85cf31b92ed8cb064d5af0a0',
-  lua: [`local time = redis.call('TIME')
+export const primary = script('primary', 1, `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local marker, strict = KEYS[1], tonumber(ARGV[1])
 if not strict then
@@ -717,14 +678,9 @@ if trouble then
 return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
-return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`].join('\n'),
-} as const;
+return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`);
 
-export const release = {
-  name: 'release',
-  numberOfKeys: 3,
-  sha1: '48a51d618d9d108c4fa3b8c29c118602a05f53c1',
-  lua: [lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
+export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
 local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
 local mine = state == 'held' and holder == client and token == ARGV[9]
 if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
@@ -768,5 +724,4 @@ if waiting then
 markAlive()
 end
 settle()
-return reply('RELEASED')`].join('\n'),
-} as const;
+return reply('RELEASED')`);

@@ -1,4 +1,5 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
+import { script } from '../redis-client/script.js';
 
 const lockPart1 = `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
@@ -40,11 +41,7 @@ end
 end
 end`;
 
-export const acquire = {
-  name: 'acquire',
-  numberOfKeys: 3,
-  sha1: 'cc06025253495874b69ca5544bcd328f2ea25d0c',
-  lua: [lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
+export const acquire = script('acquire', 3, lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
 return { 'EXPIRED', time }
 end
@@ -85,14 +82,9 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', again, head or request }`].join('\n'),
-} as const;
+return { 'WAITS', time, length, 'new', holder or '', again, head or request }`);
 
-export const forceRelease = {
-  name: 'forceRelease',
-  numberOfKeys: 3,
-  sha1: '24cceaa1243408447069d819ee7714a5ae80c682',
-  lua: [lockPart1, `local held = holds()
+export const forceRelease = script('forceRelease', 3, lockPart1, `local held = holds()
 if held then
 free()
 end
@@ -100,26 +92,16 @@ local head = dropStale()
 if not holder then
 wake(head)
 end
-return { held and 'FORCED' or 'FREE', time, head or '' }`].join('\n'),
-} as const;
+return { held and 'FORCED' or 'FREE', time, head or '' }`);
 
-export const inspect = {
-  name: 'inspect',
-  numberOfKeys: 3,
-  sha1: '0a23fcd9edf13f8e5d41e7c1ac6226d7c9de29b8',
-  lua: [lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
+export const inspect = script('inspect', 3, lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
 for _, waiter in ipairs(redis.call('LRANGE', queue, 0, ARGV[5] - 1)) do
 reply[#reply + 1] = waiter
 reply[#reply + 1] = math.floor(tonumber(redis.call('ZSCORE', deadlines, waiter) or 0) - now)
 end
-return reply`].join('\n'),
-} as const;
+return reply`);
 
-export const leave = {
-  name: 'leave',
-  numberOfKeys: 3,
-  sha1: '57a9d7d6d6b2f9a1a69529eb569f94d5a2988b46',
-  lua: [lockPart1, `local place = redis.call('LPOS', queue, request)
+export const leave = script('leave', 3, lockPart1, `local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
 local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
@@ -133,32 +115,21 @@ if not holder then
 head = dropStale()
 wake(head)
 end
-return { 'LEFT', time, head or '', holder or '', place or -1 }`].join('\n'),
-} as const;
+return { 'LEFT', time, head or '', holder or '', place or -1 }`);
 
-export const release = {
-  name: 'release',
-  numberOfKeys: 3,
-  sha1: 'bf6612ececa5c7771316dfec79f760861d71b150',
-  lua: [lockPart1, `if holder and not holds() then
+export const release = script('release', 3, lockPart1, `if holder and not holds() then
 return { 'LOST', time, '' }
 end
 free()
 local head = dropStale()
 wake(head)
-return { 'RELEASED', time, head or '' }`].join('\n'),
-} as const;
+return { 'RELEASED', time, head or '' }`);
 
-export const renew = {
-  name: 'renew',
-  numberOfKeys: 3,
-  sha1: '21de587d8be107cc0b0ff5cf881cbe4f60c0c4b9',
-  lua: [lockPart1, `if time > tonumber(ARGV[6]) then
+export const renew = script('renew', 3, lockPart1, `if time > tonumber(ARGV[6]) then
 return { 'EXPIRED', time }
 end
 if not holds() then
 return { 'GONE', time }
 end
 redis.call('PEXPIRE', lock, ARGV[5])
-return { 'RENEWED', time }`].join('\n'),
-} as const;
+return { 'RENEWED', time }`);

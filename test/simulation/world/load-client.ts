@@ -104,14 +104,7 @@ export class ClientLoader {
     };
     const store = load(join(this.lib, STORE));
     const options = load(join(this.lib, OPTIONS));
-    const scripts = load(join(this.lib, SCRIPTS)) as Record<
-      string,
-      { name: string; sha1: string; lua: string }
-    >;
-    for (const script of Object.values(scripts)) {
-      // A mutated script has another digest.
-      script.sha1 = createHash('sha1').update(script.lua).digest('hex');
-    }
+    const scripts = load(join(this.lib, SCRIPTS)) as Record<string, { name: string; sha1: string }>;
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,

@@ -1,7 +1,7 @@
 import { now } from '../../../core/clock.js';
 import type { CommandConnection } from '../../redis-client/command-connection.js';
 import type { Retry } from '../../redis-client/retry.js';
-import type { Script } from '../../redis-client/script-sender.js';
+import type { Script } from '../../redis-client/script.js';
 import { commandTimeout, toCommandFailure } from '../../redis-client/server-failure.js';
 import type { ServerClock } from '../../redis-client/server-clock.js';
 import type { ServerClocks } from '../../redis-client/server-clock.js';

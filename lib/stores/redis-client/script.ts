@@ -1,0 +1,15 @@
+import { createHash } from 'node:crypto';
+
+/** A Lua script as it is sent: by its text, or by the digest of a text that the server has. */
+export interface Script {
+  readonly name: string;
+  readonly numberOfKeys: number;
+  readonly lua: string;
+  readonly sha1: string;
+}
+
+/** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the calls. */
+export function script(name: string, numberOfKeys: number, ...parts: readonly string[]): Script {
+  const lua = parts.join('\n');
+  return { name, numberOfKeys, lua, sha1: createHash('sha1').update(lua).digest('hex') };
+}
