@@ -69,15 +69,17 @@ export class Reporter {
 
   private describeWait(wait: Wait, now: number): WaitReport {
     const { key, call, place, description } = wait;
-    return {
+    // There may be 1,000. V8 makes an object of several spreads at several times the cost of fields that are set.
+    const report: WaitReport = {
       key: reportedKey(key),
-      ...labelOf(call.options.label),
       waitingFor: now - call.askedAt,
-      ...(place && { ahead: place.ahead }),
-      ...(place?.id !== undefined && { id: place.id }),
       inside: this.keysAround(wait),
-      ...traceOf(description),
     };
+    addLabel(report, call.options.label);
+    if (place) report.ahead = place.ahead;
+    if (place?.id !== undefined) report.id = place.id;
+    if (description?.traceId !== undefined) report.traceId = description.traceId;
+    return report;
   }
 
   /** The keys of this engine that the waiting flow, or owner, holds. */
@@ -96,23 +98,20 @@ export class Reporter {
 
 function describeHold({ key, call, heldFor, grant, lease, description }: ActiveGrant): HoldReport {
   const { state } = lease;
-  return {
+  const report: HoldReport = {
     key: reportedKey(key),
-    ...labelOf(call.options.label),
     heldFor,
     token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,
-    ...traceOf(description),
-    ...(description?.spanId !== undefined && { spanId: description.spanId }),
   };
+  addLabel(report, call.options.label);
+  if (description?.traceId !== undefined) report.traceId = description.traceId;
+  if (description?.spanId !== undefined) report.spanId = description.spanId;
+  return report;
 }
 
-function traceOf(description: { readonly traceId?: string } | undefined): { traceId?: string } {
-  return description?.traceId === undefined ? {} : { traceId: description.traceId };
-}
-
-function labelOf(label: string): { label?: string } {
-  return label === '' ? {} : { label: label.slice(0, LONGEST_LABEL) };
+function addLabel(report: { label?: string }, label: string): void {
+  if (label !== '') report.label = label.slice(0, LONGEST_LABEL);
 }
 
 function oldest<T>(all: Iterable<T>, fits: (item: T) => boolean): { items: T[]; truncated: boolean } {

@@ -102,14 +102,15 @@ function readHold(value: unknown): HoldReport | undefined {
   if (!isObject(value)) return undefined;
   const { key, heldFor, token, state } = value;
   if (typeof key !== 'string' || time(heldFor) === undefined || time(token) === undefined) return undefined;
-  return {
+  const hold: HoldReport = {
     key,
-    ...texts(value, 'label', 'traceId', 'spanId'),
     heldFor: heldFor as number,
     token: token as number,
     // A state that a newer version may know is one of a lock that is held.
     state: state === 'lost' || state === 'uncertain' ? state : 'held',
   };
+  copyTexts(value, hold, 'label', 'traceId', 'spanId');
+  return hold;
 }
 
 function readWait(value: unknown): WaitReport | undefined {
@@ -117,18 +118,22 @@ function readWait(value: unknown): WaitReport | undefined {
   const { key, waitingFor, ahead, inside } = value;
   if (typeof key !== 'string' || time(waitingFor) === undefined) return undefined;
   const keys: unknown[] = Array.isArray(inside) ? inside : [];
-  return {
+  const wait: WaitReport = {
     key,
-    ...texts(value, 'label', 'id', 'traceId'),
     waitingFor: waitingFor as number,
-    ...(time(ahead) !== undefined && { ahead: ahead as number }),
     inside: keys.filter((each) => typeof each === 'string'),
   };
+  if (time(ahead) !== undefined) wait.ahead = ahead as number;
+  copyTexts(value, wait, 'label', 'id', 'traceId');
+  return wait;
 }
 
-function texts<Name extends string>(value: Json, ...names: Name[]): { [name in Name]?: string } {
-  const found = names.map((name) => [name, text(value[name])]).filter(([, each]) => each !== undefined);
-  return Object.fromEntries(found) as { [name in Name]?: string };
+/** Sets those of `names` that are texts in `from`. */
+function copyTexts<Name extends string>(from: Json, to: { [name in Name]?: string }, ...names: Name[]): void {
+  for (const name of names) {
+    const value = from[name];
+    if (typeof value === 'string') to[name] = value;
+  }
 }
 
 function text(value: unknown): string | undefined {
