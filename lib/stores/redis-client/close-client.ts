@@ -1,3 +1,5 @@
+import { atMost } from './time-limit.js';
+
 /** What closing needs to know of a client. */
 export interface Closable {
   readonly status: string;
@@ -11,17 +13,14 @@ export interface Closable {
 /** Quits, and cuts the connection where that takes longer than `limit` ms. Resolves when it is gone. Never rejects. */
 export async function closeClient(client: Closable, limit: number): Promise<void> {
   if (client.status === 'end') return;
-  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  const ended = new Promise<boolean>((resolve) => client.once('end', () => resolve(true)));
   // Not both: after a successful quit ioredis would arm a timer for a socket that is closed already.
   if (client.status === 'ready' && client.quit && isQuitClean(client)) {
     client.quit().catch(() => client.disconnect());
   } else {
     client.disconnect();
   }
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, limit, 'late')));
-  if ((await Promise.race([ended, late])) === 'late') client.disconnect();
-  clearTimeout(timer);
+  if (!(await atMost(ended, limit))) client.disconnect();
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from './hash-slot.js';
 import { introduce } from './introduction.js';
+import { atMost } from './time-limit.js';
 
 /** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
 const REFRESH_PAUSE = 100;
@@ -95,20 +96,13 @@ export class ClusterNodes {
 }
 
 /** Resolves when it has answered, or its connection was dropped. Never rejects. */
-function dropIfSilent(node: Redis, limit: number): Promise<void> {
-  return new Promise((resolve) => {
-    const settled = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    const timer = setTimeout(() => {
-      node.disconnect();
-      resolve();
-    }, limit);
-    timer.unref();
-    // A refusal is an answer.
-    node.ping().then(settled, settled);
-  });
+async function dropIfSilent(node: Redis, limit: number): Promise<void> {
+  // A refusal is an answer.
+  const answered = node.ping().then(
+    () => true,
+    () => true,
+  );
+  if (!(await atMost(answered, limit))) node.disconnect();
 }
 
 /** As in the table of slots. */

@@ -1,6 +1,6 @@
 import type { Cluster, NodeRole, Redis } from 'ioredis';
-import { within } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
+import { atMost } from './time-limit.js';
 
 /** What the nodes answered, and a sentence for each that did not. */
 export interface NodeAnswers<T> {
@@ -50,6 +50,6 @@ async function currentNodes(
   if (!client.isCluster) return [client as Redis];
   const cluster = client as Cluster;
   const refreshed = new Promise<void>((resolve) => cluster.refreshSlotsCache(() => resolve()));
-  await within(refreshed, limit).catch(() => undefined);
+  await atMost(refreshed, limit);
   return cluster.nodes(role);
 }

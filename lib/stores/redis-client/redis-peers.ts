@@ -11,8 +11,9 @@ import {
   readReport,
   type ReportMessage,
 } from './peer-messages.js';
-import { within, type Retry } from './retry.js';
+import type { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
+import { within } from './time-limit.js';
 
 /** Of how many clients host and process are remembered, to name one that has become silent. */
 const MOST_REMEMBERED = 1_000;

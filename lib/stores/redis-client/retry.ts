@@ -1,12 +1,11 @@
-import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import type { CommandConnection } from './command-connection.js';
-import { commandTimeout, toCommandFailure } from './server-failure.js';
+import { toCommandFailure } from './server-failure.js';
 
 /** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 
-/** How a client repeats, waits and gives up. All of it ends when the client closes; none of it keeps the process alive. */
+/** How a client repeats commands. All of it ends when the client closes; none of it keeps the process alive. */
 export class Retry {
   private readonly delays = new Set<() => void>();
   private closed = false;
@@ -42,17 +41,6 @@ export class Retry {
     }
   }
 
-  /** The result, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). `promise` must not reject. */
-  atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, Math.min(limit, LARGEST_NUMBER), undefined);
-      void promise.then((value) => {
-        clearTimeout(timer);
-        resolve(value);
-      });
-    });
-  }
-
   /** Resolves in `delay` ms, or when the client closes. */
   private delay(delay: number): Promise<void> {
     return new Promise((resolve) => {
@@ -70,13 +58,4 @@ export class Retry {
     this.closed = true;
     for (const done of this.delays) done();
   }
-}
-
-/** @throws CommandFailure after `limit` ms */
-export function within<T>(command: Promise<T>, limit: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(commandTimeout(limit)), limit);
-    timer.unref();
-    command.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -1,8 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { CommandConnection } from './command-connection.js';
-import type { Retry } from './retry.js';
 import { tryCommands } from './scripts.generated.js';
 import { networkTrouble, refusedCredentials, toCommandFailure } from './server-failure.js';
+import { atMost } from './time-limit.js';
 
 /** What a store needs of its server. */
 export interface RequiredCommands {
@@ -34,7 +34,6 @@ export async function reportOnServer(
   connection: CommandConnection,
   subscriber: { readonly refused: boolean },
   required: RequiredCommands,
-  retry: Retry,
   limit: number,
   onWarning: (message: string) => void,
 ): Promise<void> {
@@ -51,7 +50,7 @@ export async function reportOnServer(
     return;
   }
   const found = lookAtServer(connection, required, subscriber.refused);
-  for (const warning of (await retry.atMost(found, limit)) ?? []) onWarning(warning);
+  for (const warning of (await atMost(found, limit)) ?? []) onWarning(warning);
 }
 
 /**

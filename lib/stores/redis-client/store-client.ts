@@ -4,11 +4,12 @@ import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from './command-connection.js';
 import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
-import { Retry, within } from './retry.js';
+import { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
 import { ServerClocks } from './server-clock.js';
 import { reportOnServer, type RequiredCommands } from './start-up-check.js';
 import { Subscriber, type SubscriberClient } from './subscriber.js';
+import { atMost, within } from './time-limit.js';
 
 interface StoreClientOptions {
   readonly commands: RedisConnection;
@@ -75,15 +76,15 @@ export class StoreClient {
    * @param settled what else to wait for; it must not reject
    */
   async start(required: RequiredCommands, settled?: () => Promise<unknown>): Promise<void> {
-    const { connection, subscriber, retry } = this;
+    const { connection, subscriber } = this;
     const { commandTimeout, onWarning } = this.options;
     this.connect();
     await Promise.all([
       connection.whenReady(commandTimeout),
       subscriber.settled(commandTimeout),
-      settled && retry.atMost(settled(), commandTimeout),
+      settled && atMost(settled(), commandTimeout),
     ]);
-    await reportOnServer(connection, subscriber, required, retry, commandTimeout, onWarning);
+    await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
   }
 
   /** No lock may be asked for any more. */
@@ -126,7 +127,7 @@ export class StoreClient {
 
   private async closeAll(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
     const { commandTimeout } = this.options;
-    await this.retry.atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
+    await atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
     this.retry.close();
     this.watchdog.stop();
     lines.clear();

@@ -1,5 +1,6 @@
 import { closeClient, type Closable } from './close-client.js';
 import { readRunId } from './introduction.js';
+import { atMost } from './time-limit.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;
@@ -74,11 +75,7 @@ export class Subscriber {
 
   /** Resolves when the first attempt to subscribe has ended, whatever its outcome, or after `limit` ms. */
   async settled(limit: number): Promise<void> {
-    if (this.upSince !== undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limit)));
-    await Promise.race([this.firstAttempt.promise, late]);
-    clearTimeout(timer);
+    if (!this.up) await atMost(this.firstAttempt.promise, limit);
   }
 
   /** Subscribes to a channel, now and after every reconnect. Resolves when acknowledged or failed (then it is retried). */

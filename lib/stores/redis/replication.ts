@@ -5,6 +5,7 @@ import { openConnection, type RedisSource } from '../redis-client/redis-source.j
 import type { Script } from '../redis-client/script.js';
 import { UnknownScript } from '../redis-client/script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
+import { atMost } from '../redis-client/time-limit.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
 /** Runs scripts. */
@@ -88,7 +89,7 @@ export class Replication {
 
   /** Resolves when it is known, and warned of, whether this server can do what is demanded; after `limit` ms at the latest. */
   async start(limit: number): Promise<void> {
-    await this.retry.atMost(this.firstProbe, limit);
+    await atMost(this.firstProbe, limit);
   }
 
   /**
@@ -173,7 +174,7 @@ export class Replication {
     const sent = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
     // Replies come in the order of the commands, so those of the batch have arrived; only their callbacks may still be due.
     const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
-    const replicas = await this.retry.atMost(waited, timeout + slack);
+    const replicas = await atMost(waited, timeout + slack);
     if (replicas === undefined && epoch === this.epoch) this.rebuild();
     // A WAIT on another connection does not cover these writes.
     if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;

@@ -1,0 +1,25 @@
+import { LARGEST_NUMBER } from '../../core/option-domains.js';
+import { commandTimeout } from './server-failure.js';
+
+/** What `promise` resolves with, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). */
+export async function atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.min(limit, LARGEST_NUMBER), undefined);
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @throws CommandFailure after `limit` ms */
+export async function within<T>(command: Promise<T>, limit: number): Promise<T> {
+  const outcome = await atMost(
+    command.then((answer) => ({ answer })),
+    limit,
+  );
+  if (!outcome) throw commandTimeout(limit);
+  return outcome.answer;
+}
