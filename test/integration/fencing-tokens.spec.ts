@@ -61,4 +61,18 @@ describe('where a server lost its data and its clock is behind the last token', 
     expect(next.token).toBeGreaterThan(first.token!);
     await next.release();
   });
+
+  test('a client that left the line in between gives a lower token back, and asks for a higher one', async () => {
+    await first.release();
+    const seen = await within(second, SOON, 'the second turn');
+    await seen.release();
+    const holder = await other.engine.acquire('lock');
+    const { turn } = await inLine();
+    // The line is kept: the heartbeat of a waiter finds the lock free, and the server takes its token from a clock that is behind.
+    await redis.del(`${prefix}:{lock}`);
+    const next = await within(turn, SOON, 'the third turn');
+    expect(next.token).toBeGreaterThan(seen.token!);
+    await next.release();
+    await holder.release();
+  });
 });

@@ -45,8 +45,9 @@ export class NativeLine extends LineDriver<NativeTypes> {
     forget: () => void,
   ) {
     super(context, forget);
-    const { timing, replication, subscriber } = context;
-    this.line = newLine({ timing, replicated: replication !== undefined }, server, subscriber.upSince);
+    const { timing, replication, subscriber, commands } = context;
+    const settings = { timing, replicated: replication !== undefined };
+    this.line = newLine(settings, server, subscriber.upSince, commands.highestToken);
   }
 
   protected handle(event: LineEvent, moment: Moment): void {

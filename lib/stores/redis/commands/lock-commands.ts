@@ -50,7 +50,8 @@ interface Sent {
 export class LockCommands {
   /** Position of the last command sent. */
   lastOrder = 0;
-  private highestToken = 0;
+  /** Of all grants of this client that it was told of, whatever the lock. */
+  highestToken = 0;
 
   constructor(
     private readonly connection: CommandConnection,

@@ -152,7 +152,10 @@ function present(line: Line, grant: PresentGrant): void {
 function enter(line: Line, grant: PresentGrant): void {
   const run = newRun(line, grant);
   const wanted = unserved(run).length > 0;
-  if (wanted && line.settings.replicated) {
+  if (wanted && grant.first <= line.seenBefore) {
+    // Of a server that lost the last token and whose clock is behind it. The requests ask for a higher one.
+    finish(line, run);
+  } else if (wanted && line.settings.replicated) {
     confirm(line, run);
   } else if (wanted && remaining(line, run) <= 0) {
     // Nothing left beyond the margin: a heartbeat renews it, and its reply comes here again (M1).

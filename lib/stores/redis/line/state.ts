@@ -108,6 +108,8 @@ export interface Line {
   generation: number;
 
   // ---- the grant (grant.ts)
+  /** The highest token that this client had seen when the line was made: every request of the line asks for a higher one. */
+  readonly seenBefore: number;
   /** The run whose member holds the lock. */
   run: Run | undefined;
   /** A grant that not enough replicas are known to have yet: it is not held. */
@@ -158,6 +160,7 @@ export function newLine(
   settings: LineSettings,
   server: string | undefined,
   subscribedSince: number | undefined,
+  seenBefore: number,
 ): Line {
   return {
     settings,
@@ -166,6 +169,7 @@ export function newLine(
     waiting: new Map(),
     newcomers: [],
     generation: 0,
+    seenBefore,
     run: undefined,
     confirming: undefined,
     late: undefined,

@@ -85,6 +85,27 @@ describe('learning of a grant', () => {
   });
 });
 
+describe('a token that is not higher than one that the client saw before', () => {
+  beforeEach(() => {
+    line = new LineUnderTest({ seenBefore: 600 });
+  });
+
+  test('is not entered: the grant is released, and its requests ask anew', () => {
+    line.queue(10, {}, {});
+    line.message(500, 1, 2);
+    expect(line.granted).toEqual([]);
+    expect(line.last('release').command.grant).toEqual({ first: 500, head: 0, unserved: [1, 2] });
+    expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([10, 11]);
+    line.reply(line.last('acquire'), { status: 'granted', grant: [601, 2] });
+    expect(line.granted).toEqual([601]);
+  });
+
+  test('is released as before where no request waits for it', () => {
+    line.message(500, 99);
+    expect(line.last('release').command.grant).toEqual({ first: 500, head: 99, unserved: [] });
+  });
+});
+
 describe('a run', () => {
   beforeEach(() => {
     line.queue(10, {}, {}, {});

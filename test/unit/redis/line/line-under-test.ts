@@ -58,12 +58,12 @@ export class LineUnderTest {
   private order = 0;
   private sequence = 0;
 
-  constructor(options: { replicated?: boolean } = {}) {
+  constructor(options: { replicated?: boolean; seenBefore?: number } = {}) {
     const settings = {
       timing: timing(LEASE, WINDOW, COMMAND_TIMEOUT),
       replicated: options.replicated === true,
     };
-    this.line = newLine(settings, 'server-1', 0);
+    this.line = newLine(settings, 'server-1', 0, options.seenBefore ?? 0);
   }
 
   /** Something happens; returns what the line does about it. */
