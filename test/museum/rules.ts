@@ -327,6 +327,12 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
+    of: 'tokens rise beyond those that a message told',
+    what: 'a client enters a grant whose token is lower than one that it saw, from a server that lost its data',
+    mutations: [inStore('line/grant.ts', 'wanted && grant.first <= line.seenBefore', 'false')],
+    proof: simulation('server-step', 'evict'),
+  },
+  {
     of: 'M7 a grant that ran out unnoticed is given again',
     what: 'it goes to the next',
     mutations: [

@@ -9,6 +9,7 @@ import { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
 import { LockStates } from './lock-states.js';
 import { ServerGrants } from './server-grants.js';
+import { Tokens } from './tokens.js';
 import { Turns } from './turns.js';
 
 /** Errors that a caller may see; anything else is a bug. */
@@ -20,6 +21,7 @@ export class Checker {
   readonly findings: Findings;
   readonly turns: Turns;
   readonly serverGrants: ServerGrants;
+  readonly tokens: Tokens;
   private readonly locks = new LockStates();
   private requests = 0;
   private acquires = 0;
@@ -34,7 +36,17 @@ export class Checker {
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
     this.turns = new Turns(world, clients, excuses, this.findings, locks);
-    this.serverGrants = new ServerGrants(world, server, plan, clients, excuses, this.findings, locks);
+    this.tokens = new Tokens(world, server, excuses, this.findings);
+    this.serverGrants = new ServerGrants(
+      world,
+      server,
+      plan,
+      clients,
+      excuses,
+      this.findings,
+      locks,
+      this.tokens,
+    );
   }
 
   // ---- what callers live through -----------------------------------------------------------------------------------
@@ -77,17 +89,7 @@ export class Checker {
     record.unsubscribedBefore =
       (isSeen ? unsubscribed.get(record.client) : undefined) ?? record.client.lastUnsubscribed;
     if (isSeen) record.markedAlive = markedAlive;
-    if (record.token <= lock.highestToken) {
-      // Tokens of the server's own grants are compared in server-grants.ts, without this excuse.
-      if (this.excuses.mayOverlap(record, now)) this.findings.tally.excusedOverlaps += 1;
-      else if (!this.excuses.tokenMayFall(record.lock)) {
-        this.findings.violate(
-          'fencing',
-          `${nameOf(record)} has token ${record.token}, after ${lock.highestToken}`,
-        );
-      }
-    }
-    lock.highestToken = Math.max(lock.highestToken, record.token);
+    this.tokens.entered(record);
     this.turns.checkOrder(lock, record);
     this.turns.checkGap(lock);
     lock.holds.add(record);

@@ -63,10 +63,10 @@ export class Excuses {
     });
   }
 
-  /** The data are gone, and the clock that seeds tokens was set back. */
-  tokenMayFall(lock: string): boolean {
-    const lost = this.breaks.some(({ kind, lock: of }) => kind === 'data-lost' && (of ?? lock) === lock);
-    return lost && this.steppedBack > 0;
+  dataLostSince(name: string, since: number): boolean {
+    return this.breaks.some(
+      ({ kind, at, lock = name }) => kind === 'data-lost' && lock === name && at >= since,
+    );
   }
 
   /** The holder could not renew, or was robbed. */

@@ -86,7 +86,6 @@ export interface LockState {
   readonly waiting: Set<RequestRecord>;
   /** Granted and not yet given back. */
   readonly holds: Set<RequestRecord>;
-  highestToken: number;
   /** The last grant that was seen on the server, and since when. */
   serverGrant: ServerGrant;
   /** Until when the server honours a grant of a process that is gone; 0: it does not. */
@@ -95,8 +94,6 @@ export interface LockState {
   lastUse: number;
   /** The clients of which the server kept a record after the last script. */
   recorded: readonly string[];
-  /** Came back with old data. */
-  restoredToken: number | undefined;
   /** Since when a request waits and no grant is held; undefined: not so. */
   neededSince: number | undefined;
 }

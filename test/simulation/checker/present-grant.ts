@@ -28,6 +28,14 @@ export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'fre
   };
 }
 
+/** The grant of which a message tells, and the lock; undefined: of none. */
+export function announcedGrant(
+  message: string,
+): { readonly lock: string; readonly first: number } | undefined {
+  const [, first, lock] = /^granted \d+ \d+ (\d+) [\d,]+ (.*)$/s.exec(message) ?? [];
+  return lock === undefined ? undefined : { lock, first: Number(first) };
+}
+
 /** Whether the server knows the last token of a lock. */
 export function remembersToken(redis: MiniRedis, key: string): boolean {
   return redis.execute('HGET', [key, 'last-token']) !== null;

@@ -4,11 +4,12 @@ import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
-import { nameOf, NO_GRANT, type LockState } from './history.js';
+import { nameOf, type LockState } from './history.js';
 import type { LockStates } from './lock-states.js';
-import { presentGrant, recordedClients, remembersToken, silenceLeft } from './present-grant.js';
+import type { Tokens } from './tokens.js';
+import { presentGrant, recordedClients, silenceLeft } from './present-grant.js';
 
-/** What the server has of each lock, beside what callers believe: its grants, their tokens, its records. */
+/** What the server has of each lock, beside what callers believe: its grants, its records. */
 export class ServerGrants {
   constructor(
     private readonly world: World,
@@ -18,26 +19,18 @@ export class ServerGrants {
     private readonly excuses: Excuses,
     private readonly findings: Findings,
     private readonly locks: LockStates,
+    private readonly tokens: Tokens,
   ) {}
 
   /** The server's data are those of an earlier time: what is granted in them is no new grant. */
   dataRestored(): void {
     for (const lock of this.locks.all()) {
       const grant = presentGrant(this.server.redis, lock.name);
-      lock.restoredToken = grant === 'free' ? undefined : grant?.first;
+      this.tokens.dataRestored(lock.name, grant === 'free' ? undefined : grant);
     }
   }
 
-  /** The server's clock was set back: a lock that was at rest for long remembers no token (promise 4 of the protocol). */
-  clockSetBack(): void {
-    for (const lock of this.locks.all()) {
-      if (remembersToken(this.server.redis, lock.name)) continue;
-      lock.highestToken = 0;
-      lock.serverGrant = NO_GRANT;
-    }
-  }
-
-  /** Tokens rise from grant to grant, and no holder may believe in a grant that the server has given up. */
+  /** No holder may believe in a grant that the server has given up. */
   checkGrant(lock: LockState): void {
     const { now } = this.world;
     const grant = presentGrant(this.server.redis, lock.name);
@@ -46,18 +39,8 @@ export class ServerGrants {
     if (grant !== 'free') {
       lock.lastUse = now;
       if (!this.clientOf(grant.owner)?.process.alive) lock.heldByDeadUntil = now + grant.left + 1;
-      const before = lock.serverGrant.firstToken;
-      if (
-        grant.first < before &&
-        grant.first !== lock.restoredToken &&
-        !this.excuses.tokenMayFall(lock.name)
-      ) {
-        this.findings.violate(
-          'fencing',
-          `the server granted ${lock.name} with ${grant.first} after ${before}`,
-        );
-      }
-      if (grant.first !== before) {
+      this.tokens.honoured(lock.name, grant);
+      if (grant.first !== lock.serverGrant.firstToken) {
         const unsubscribed = new Map(this.clients.map((client) => [client, client.lastUnsubscribed]));
         const markedAlive = this.markedAlive(lock);
         lock.serverGrant = {

@@ -126,7 +126,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       server.redis.memoryFull = true;
       return () => (server.redis.memoryFull = false);
     case 'server-step':
-      if (fault.amount < 0) checker.serverGrants.clockSetBack();
+      if (fault.amount < 0) checker.tokens.clockSetBack();
       server.stepClock(fault.amount);
       broke(fault.amount > 0 ? 'clock-forward' : 'clock-back', undefined, Math.abs(fault.amount));
       return undefined;

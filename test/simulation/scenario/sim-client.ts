@@ -53,6 +53,7 @@ export class SimClient {
     loaded: LoadedClient,
     private readonly plan: Plan,
     readonly terms: PlannedClient,
+    private readonly onMessage: (message: string) => void,
   ) {
     this.unreachableSince = world.now;
     this.lastUnsubscribed = world.now;
@@ -80,6 +81,7 @@ export class SimClient {
         if (role === 'replication') throw new Error('not simulated');
         const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
         this.redis.set(role, client);
+        client.on('message', (_channel, message: string) => this.onMessage(message));
         return client as never;
       },
       keyPrefix: options.keyPrefix,

@@ -146,7 +146,16 @@ export class Simulation {
     const { plan, world, slots } = this;
     const [terms, loaded] = [plan.clients[index], slots[index]];
     if (!terms || !loaded) throw new Error('more clients than slots');
-    const client = new SimClient(index, world, this.server, this.random, loaded, plan, terms);
+    const client: SimClient = new SimClient(
+      index,
+      world,
+      this.server,
+      this.random,
+      loaded,
+      plan,
+      terms,
+      (message) => this.checker.tokens.told(client, message),
+    );
     this.living.push(client);
     void client.store.start();
     for (const flow of plan.flows) {
