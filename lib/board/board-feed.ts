@@ -98,6 +98,7 @@ export class BoardFeed implements OnModuleDestroy {
 }
 
 function textOf(error: unknown): string {
-  if (error instanceof FairLockError) return error.details;
+  // What a store says of a failed command; here no lock was to be taken.
+  if (error instanceof FairLockError) return error.details.replace(' The lock was not taken.', '');
   return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@ import { type INestApplication } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import helmet from 'helmet';
 import { type Browser, type Page } from 'playwright-core';
+import { LockStoreUnavailableError } from 'nestjs-fair-lock';
 import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { boardApp, type BoardApp, CookieGuard, type Platform, PLATFORMS } from './board-app.js';
 import { complaintsOf, launchChromium } from './chromium.js';
@@ -144,10 +145,21 @@ test('gives each of a few processes a colour of its own, the same in every view'
 test('shows what could not be found out', async () => {
   await openBoard({ overview: { ...shopLocks(), problems: ['The answer of web-7 cannot be read.'] } });
   await page.getByText('The answer of web-7 cannot be read.').waitFor();
-  board.locks.failure = new Error('Redis did not answer within 5 s.');
-  await page.getByText('Redis did not answer within 5 s.').waitFor();
+});
+
+test('while Redis is away, says that what is shown is old, and is live again by itself', async () => {
+  await openBoard();
+  board.locks.failure = new LockStoreUnavailableError(
+    'unreachable',
+    'The lock store could not serve: there is no connection to Redis. The lock was not taken.',
+  );
+  // Here no lock was to be taken.
+  const trouble = page.getByText('there is no connection to Redis. What you see is the last that arrived.');
+  await trouble.waitFor();
+  await page.getByText('Not live', { exact: true }).waitFor();
   board.locks.failure = undefined;
-  await page.getByText('Redis did not answer within 5 s.').waitFor({ state: 'detached' });
+  await trouble.waitFor({ state: 'detached' });
+  await page.getByText('Live', { exact: true }).waitFor();
 });
 
 test('keeps a key, label or host that looks like markup as text', async () => {
@@ -317,6 +329,34 @@ test.each(VIEWS)('%s fits a phone', async (at) => {
   await openBoard({ at, browser: { viewport: { width: 360, height: 740 } } });
   const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   expect(wider).toBeLessThanOrEqual(0);
+});
+
+test('on a phone, every figure of every process is on the screen, with its name', async () => {
+  await openBoard({ at: '#/processes', browser: { viewport: { width: 360, height: 740 } } });
+  const cells = await page.evaluate<[string, number][]>(
+    `[...document.querySelectorAll('tbody td[data-name]')]
+      .map((td) => [getComputedStyle(td, '::before').display, td.getBoundingClientRect().right])`,
+  );
+  expect(cells.length).toBeGreaterThan(0);
+  for (const [name, right] of cells) {
+    expect(name).toBe('block');
+    expect(right).toBeLessThanOrEqual(360);
+  }
+});
+
+test('a wait of an hour does not cover the line of the last minutes', async () => {
+  const overview = shopLocks();
+  overview.locks[0]!.waiters[0]!.waitingFor = 43 * 60_000 + 59_000;
+  await openBoard({ overview, browser: { viewport: { width: 1200, height: 800 } } });
+  const [end, begin] = await page.evaluate<[number, number]>(
+    `(() => {
+      const figure = [...document.querySelectorAll('.figure')].find((each) => each.textContent.includes('Longest wait'));
+      const text = document.createRange();
+      text.selectNodeContents(figure.querySelector('p'));
+      return [text, figure.querySelector('svg')].map((each) => each.getBoundingClientRect()).flatMap(({ left, right }, i) => [right, left][i]);
+    })()`,
+  );
+  expect(begin).toBeGreaterThan(end);
 });
 
 test('on a phone, which has no room for headings, each figure of a lock says what it is', async () => {

@@ -11,6 +11,7 @@ import { count } from './text.js';
 
 const { base, readOnly } = document.documentElement.dataset;
 const MINUTES = 5;
+const LAST = 'What you see is the last that arrived.';
 
 const main = document.getElementById('main');
 const state = {
@@ -112,11 +113,11 @@ function draw() {
     tab('processes', '#/processes', 'Processes'),
     tab('graph', '#/graph', 'Waits'),
   );
-  main.classList.toggle('stale', state.connection !== 'open' || state.trouble !== undefined);
+  main.classList.toggle('stale', condition() !== 'open');
   const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
   const content = overview
     ? views[view](state, actions)
-    : h('p', { class: 'empty' }, 'Waiting for the answers of the processes …');
+    : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the answers of the processes …');
   render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
 }
 
@@ -136,9 +137,20 @@ function tab(view, href, text) {
   return h('a', { href, 'aria-current': current ? 'page' : undefined }, text);
 }
 
+/** Of the connection to the server; `stale` where the server itself gets no answer. */
+function condition() {
+  return state.connection === 'open' && state.trouble !== undefined ? 'stale' : state.connection;
+}
+
 function live() {
-  const texts = { wait: 'Connecting', open: 'Live', lost: 'Reconnecting', refused: 'Signed out' };
-  return [h('span', { class: `lamp ${state.connection}`, 'aria-hidden': 'true' }), texts[state.connection]];
+  const texts = {
+    wait: 'Connecting',
+    open: 'Live',
+    stale: 'Not live',
+    lost: 'Reconnecting',
+    refused: 'Signed out',
+  };
+  return [h('span', { class: `lamp ${condition()}`, 'aria-hidden': 'true' }), texts[condition()]];
 }
 
 function alerts() {
@@ -148,8 +160,8 @@ function alerts() {
     { key: 'alerts', role: 'alert' },
     connection === 'refused' &&
       alert('bad', 'The server no longer lets this page in. Reload it to sign in again.'),
-    connection === 'lost' && alert('warn', 'The connection is lost. What you see is the last that arrived.'),
-    trouble !== undefined && alert('bad', trouble),
+    connection === 'lost' && alert('warn', `The connection is lost. ${overview ? LAST : ''}`),
+    trouble !== undefined && alert('bad', `${trouble} ${overview ? LAST : ''}`),
     overview?.cycles.length > 0 &&
       view !== 'graph' &&
       alert(

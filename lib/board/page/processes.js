@@ -4,6 +4,7 @@ import { dot, duration, number, processName } from './text.js';
 
 /** ms of delay from which an event loop is worth a colour. */
 const SLOW_LOOP = 50;
+const FIGURES = ['Holds', 'Waits', 'Longest hold', 'Longest wait', 'Event loop delay', 'Version'];
 
 export function processesView({ overview: { processes, silent } }) {
   return [
@@ -17,19 +18,7 @@ export function processesView({ overview: { processes, silent } }) {
         h(
           'thead',
           null,
-          h(
-            'tr',
-            null,
-            ...[
-              'Process',
-              'Holds',
-              'Waits',
-              'Longest hold',
-              'Longest wait',
-              'Event loop delay',
-              'Version',
-            ].map((text) => h('th', { scope: 'col' }, text)),
-          ),
+          h('tr', null, ...['Process', ...FIGURES].map((text) => h('th', { scope: 'col' }, text))),
         ),
         h('tbody', null, ...silent.map(silentRow), ...processes.map(row)),
       ),
@@ -45,20 +34,20 @@ export function processesView({ overview: { processes, silent } }) {
 
 function row(process) {
   const { clientId, holds, waits, longestHold, longestWait, eventLoopDelay, version, truncated } = process;
+  const figures = [
+    number(holds) + (truncated && holds > 0 ? '+' : ''),
+    number(waits) + (truncated && waits > 0 ? '+' : ''),
+    holds > 0 ? duration(longestHold) : '–',
+    waits > 0 ? duration(longestWait) : '–',
+    h('span', { class: eventLoopDelay >= SLOW_LOOP ? 'badge warn' : '' }, duration(eventLoopDelay)),
+    version,
+  ];
   return h(
     'tr',
     { key: clientId },
     h('th', { scope: 'row' }, dot(process), processName(process)),
-    h('td', null, number(holds) + (truncated && holds > 0 ? '+' : '')),
-    h('td', null, number(waits) + (truncated && waits > 0 ? '+' : '')),
-    h('td', null, holds > 0 ? duration(longestHold) : '–'),
-    h('td', null, waits > 0 ? duration(longestWait) : '–'),
-    h(
-      'td',
-      null,
-      h('span', { class: eventLoopDelay >= SLOW_LOOP ? 'badge warn' : '' }, duration(eventLoopDelay)),
-    ),
-    h('td', null, version),
+    // A phone has no room for the headings: there each figure has its own.
+    ...figures.map((figure, i) => h('td', { 'data-name': FIGURES[i] }, figure)),
   );
 }
 
@@ -68,6 +57,6 @@ function silentRow(process) {
     'tr',
     { key: process.clientId, class: 'silent' },
     h('th', { scope: 'row' }, dot(process), name),
-    h('td', { colspan: '6' }, h('span', { class: 'badge warn' }, 'did not answer')),
+    h('td', { colspan: String(FIGURES.length) }, h('span', { class: 'badge warn' }, 'did not answer')),
   );
 }
