@@ -115,8 +115,8 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // Node adds advice about arguments that begin with a dash.
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
+    // Node adds advice about arguments that begin with a dash, after a full stop or on lines of its own.
+    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
   }
 }
 

@@ -14,6 +14,7 @@ test.each([
   [['ls', '--nope'], /Unknown option '--nope'\.$/m],
   [['ls', '--count', '3'], /--count is an option of watch, not of ls/],
   [['inspect', 'a', '--orphans'], /--orphans is an option of ls and watch, not of inspect/],
+  [['ls', '--timeout', '-3'], /'--timeout' argument is ambiguous\.$/m],
   [['ls', '--timeout', 'soon'], /--timeout must be a whole number/],
   [['ls', '--timeout', '2147483648'], /--timeout must be a whole number from 1 to 2147483647/],
   [['ls', '--store', 'memory'], /--store must be redis or redisson/],
