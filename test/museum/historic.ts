@@ -174,7 +174,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a lease counts from the receipt of the answer',
     mutations: [
-      inStore('commands/lock-commands.ts', 'readReply(answer, order, at)', 'readReply(answer, order, now())'),
+      {
+        file: 'stores/redis-client/script-commands.ts',
+        from: 'this.read(answer, sent)',
+        to: 'this.read(answer, { ...sent, sentAt: now() })',
+      },
     ],
     proof: test(
       'integration/watchdog.spec.ts',

@@ -49,7 +49,8 @@ export class RedissonWire {
     await connection.whenReady(5_000);
     const times = timing(defaults.leaseTime, defaults.wait, 1_000);
     const clocks = new ServerClocks(() => undefined);
-    const commands = new LockCommands(connection, new Retry(connection), clocks, times, 'PUBLISH');
+    const client = { connection, retry: new Retry(connection), clocks };
+    const commands = new LockCommands(client, times, 'PUBLISH');
     const wire = new RedissonWire(name, new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,

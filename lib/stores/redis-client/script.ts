@@ -8,6 +8,11 @@ export interface Script {
   readonly sha1: string;
 }
 
+/** Runs scripts. */
+export interface ScriptRunner {
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+}
+
 /** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the calls. */
 export function script(name: string, numberOfKeys: number, ...parts: readonly string[]): Script {
   const lua = parts.join('\n');

@@ -2,6 +2,7 @@ import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
 import type { Moment, Note } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
+import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { HeartbeatArgs } from './commands/arguments.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
@@ -18,7 +19,7 @@ import type {
 } from './line/events.js';
 import { handle } from './line/line.js';
 import { newLine, type Line } from './line/state.js';
-import type { Replication, ScriptRunner } from './replication.js';
+import type { Replication } from './replication.js';
 import { leaseTooShort } from './store-options.js';
 import type { SubscriptionCheck } from './subscription-check.js';
 import type { Timing } from './timing.js';

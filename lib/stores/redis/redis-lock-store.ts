@@ -78,7 +78,7 @@ export class RedisLockStore implements LockStore {
       for (const line of this.lines.all()) line.happens({ type: 'refused', error });
     };
     const info = new ClientInfo(clientId, subscriber, connection, times, where, maxLease);
-    this.commands = new LockCommands(connection, client.retry, client.clocks, info, times);
+    this.commands = new LockCommands(client, info, times);
     this.inspection = new LockInspection(client, this.commands, (key) => this.keysOf(encodeName(key)));
     const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster);
     this.context = {

@@ -2,16 +2,11 @@ import { LockConfigurationError, LockNotReplicatedError, type FairLockError } fr
 import { CommandConnection } from '../redis-client/command-connection.js';
 import { Retry } from '../redis-client/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
-import type { Script } from '../redis-client/script.js';
+import type { Script, ScriptRunner } from '../redis-client/script.js';
 import { UnknownScript } from '../redis-client/script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { atMost } from '../redis-client/time-limit.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
-
-/** Runs scripts. */
-export interface ScriptRunner {
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-}
 
 /** What became of a command that was to be replicated. */
 export interface Replicated<T> {

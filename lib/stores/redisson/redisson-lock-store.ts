@@ -79,7 +79,7 @@ export class RedissonLockStore implements LockStore {
     connection.onConnected = subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     const times = timing(lockWatchdogTimeout, fairLockWaitTimeout, commandTimeout);
-    this.commands = new LockCommands(connection, client.retry, client.clocks, times, publish);
+    this.commands = new LockCommands(client, times, publish);
     this.context = {
       commands: this.commands,
       wakeUps: new WakeUps(subscriber, subscriptions.client, (channel, text) =>

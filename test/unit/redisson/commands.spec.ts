@@ -24,7 +24,7 @@ describe('the commands of the redisson store', () => {
     return {
       sent,
       timeOf,
-      commands: new LockCommands(connection, new Retry(connection), clocks, times, 'PUBLISH'),
+      commands: new LockCommands({ connection, retry: new Retry(connection), clocks }, times, 'PUBLISH'),
     };
   }
 

@@ -1,8 +1,7 @@
 import type { CommandConnection } from '../../redis-client/command-connection.js';
+import type { Values } from '../../redis-client/script-commands.js';
 import type { Subscriber } from '../../redis-client/subscriber.js';
 import type { Timing } from '../timing.js';
-
-export type Values = (string | number)[];
 
 /** What names a request in the queue. */
 export interface RequestName {

@@ -2,6 +2,7 @@ import { LockProtocolError } from '../../../core/errors.js';
 import { CommandFailure } from '../../redis-client/server-failure.js';
 import type { Instant } from '../../../core/clock.js';
 import type { Blocker } from '../../redis-client/line-machine.js';
+import type { Answered, Sent } from '../../redis-client/script-commands.js';
 
 /** The client's present grant of a lock, as a reply or a message tells it. */
 export interface PresentGrant {
@@ -15,11 +16,7 @@ export interface PresentGrant {
 }
 
 /** What every reply tells about the lock. */
-export interface LockReply {
-  /** Position of the answered command among all that this client has sent. */
-  readonly order: number;
-  /** When it was sent. */
-  readonly sentAt: Instant;
+export interface LockReply extends Sent {
   /** The client's generation at this lock (M5); 0: it has none; -1: the script did not look. */
   readonly generation: number;
   /** Milliseconds until asking again makes sense; -1: never by itself. */
@@ -75,10 +72,7 @@ export type LeaveReply = LockReply & {
 export type ForceReleaseReply = LockReply & { readonly status: 'forced' | 'free' };
 
 /** A reply as the scripts write it, read once. */
-export interface RawReply extends LockReply {
-  readonly status: string;
-  /** Time of Redis when the script ran, ms. */
-  readonly serverTime: number;
+export interface RawReply extends LockReply, Answered {
   /** What the header of the script calls a, b, c. */
   readonly details: readonly unknown[];
 }
@@ -151,8 +145,26 @@ export function readJoin(reply: RawReply, repeated: boolean): JoinReply {
   return { ...reply, repeated, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead };
 }
 
+export function readRelease(reply: RawReply): ReleaseReply {
+  return { ...reply, status: reply.status === 'RELEASED' ? 'released' : 'lost' };
+}
+
+export function readHeartbeat(reply: RawReply): HeartbeatReply {
+  const status = reply.status === 'RENEWED' ? 'renewed' : reply.status === 'EXPIRED' ? 'expired' : 'gone';
+  return { ...reply, status, listeners: Number(reply.details[0] ?? -1) };
+}
+
+export function readLeave(reply: RawReply): LeaveReply {
+  const [holder, heldFor, ahead] = reply.details;
+  return { ...reply, status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) };
+}
+
+export function readForceRelease(reply: RawReply): ForceReleaseReply {
+  return { ...reply, status: reply.status === 'FORCED' ? 'forced' : 'free' };
+}
+
 /** Who was in the way, as Redis tells it. */
-export function blocker(label: unknown, heldFor: unknown): Blocker {
+function blocker(label: unknown, heldFor: unknown): Blocker {
   return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
 }
 

@@ -1,12 +1,4 @@
-import type { Instant } from '../../../core/clock.js';
-
-/** What is known of every command that was answered. */
-export interface Sent {
-  /** Position of the command among all that this client has sent. */
-  readonly order: number;
-  /** When it was sent. */
-  readonly sentAt: Instant;
-}
+import type { Answered, Sent } from '../../redis-client/script-commands.js';
 
 export type AcquireReply = Sent & {
   /** Another copy of the command may still run, until its deadline (R13). */
@@ -71,25 +63,28 @@ export type InspectReply = Sent & {
 };
 
 /** A reply as the scripts write it. */
-export type RawReply = Sent & {
-  readonly status: string;
+export interface RawReply extends Answered {
   readonly details: readonly (string | number)[];
-};
+}
+
+export function readReply(answer: unknown, sent: Sent): RawReply {
+  const [status, serverTime, ...details] = answer as [string, number, ...(string | number)[]];
+  return { ...sent, status, serverTime, details };
+}
 
 export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
-  const { order, sentAt, status, details } = reply;
-  const [first, second, holder, left, head] = details;
-  const sent = { order, sentAt, repeated };
-  switch (status) {
+  const [first, second, holder, left, head] = reply.details;
+  switch (reply.status) {
     case 'HELD':
-      return { ...sent, status: 'granted', left: Number(first), waiting: Number(second) };
+      return { ...reply, repeated, status: 'granted', left: Number(first), waiting: Number(second) };
     case 'BUSY':
-      return { ...sent, status: 'busy', blocker: String(first) };
+      return { ...reply, repeated, status: 'busy', blocker: String(first) };
     case 'FULL':
-      return { ...sent, status: 'full' };
+      return { ...reply, repeated, status: 'full' };
     default:
       return {
-        ...sent,
+        ...reply,
+        repeated,
         status: 'queued',
         ahead: Number(first),
         entered: second === 'new',
@@ -100,12 +95,25 @@ export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
   }
 }
 
-export function readLeave({ order, sentAt, details }: RawReply): LeaveReply {
-  const [woken, holder, ahead] = details;
+export function readRelease(reply: RawReply): ReleaseReply {
+  const status = reply.status === 'RELEASED' ? 'released' : 'lost';
+  return { ...reply, status, woken: named(reply.details[0]) };
+}
+
+export function readRenewal(reply: RawReply): RenewReply {
+  const status = reply.status === 'RENEWED' ? 'renewed' : reply.status === 'EXPIRED' ? 'expired' : 'gone';
+  return { ...reply, status };
+}
+
+export function readForceRelease(reply: RawReply): ForceReleaseReply {
+  return { ...reply, status: reply.status === 'FORCED' ? 'forced' : 'free', woken: named(reply.details[0]) };
+}
+
+export function readLeave(reply: RawReply): LeaveReply {
+  const [woken, holder, ahead] = reply.details;
   const place = Number(ahead);
   return {
-    order,
-    sentAt,
+    ...reply,
     status: 'left',
     woken: named(woken),
     holder: named(holder),
@@ -113,15 +121,14 @@ export function readLeave({ order, sentAt, details }: RawReply): LeaveReply {
   };
 }
 
-export function readInspect({ order, sentAt, details }: RawReply): InspectReply {
-  const [holder, leaseLeft, queueLength, ...entries] = details;
+export function readInspect(reply: RawReply): InspectReply {
+  const [holder, leaseLeft, queueLength, ...entries] = reply.details;
   const waiters = [];
   for (let i = 0; i < entries.length; i += 2) {
     waiters.push({ id: String(entries[i]), left: Number(entries[i + 1]) });
   }
   return {
-    order,
-    sentAt,
+    ...reply,
     holder: named(holder),
     leaseLeft: milliseconds(leaseLeft),
     queueLength: Number(queueLength),
@@ -130,7 +137,7 @@ export function readInspect({ order, sentAt, details }: RawReply): InspectReply 
 }
 
 /** A holder or waiter; the scripts write '' for none. */
-export function named(id: string | number | undefined): string | undefined {
+function named(id: string | number | undefined): string | undefined {
   return id === undefined || id === '' ? undefined : String(id);
 }
 

@@ -1,0 +1,140 @@
+import { now, type Instant } from '../../core/clock.js';
+import type { CommandConnection } from './command-connection.js';
+import type { Retry } from './retry.js';
+import type { Script, ScriptRunner } from './script.js';
+import { commandTimeout, toCommandFailure } from './server-failure.js';
+import type { ServerClock, ServerClocks } from './server-clock.js';
+
+export type Values = readonly (string | number)[];
+
+/** A command as it was sent. */
+export interface Sent {
+  /** Its position among all that this client has sent. */
+  readonly order: number;
+  readonly sentAt: Instant;
+}
+
+/** What every reply tells. */
+export interface Answered extends Sent {
+  readonly status: string;
+  /** Time of Redis when the script ran, ms. */
+  readonly serverTime: number;
+}
+
+/** What scripts are sent by. */
+export interface ScriptClient {
+  readonly connection: CommandConnection;
+  readonly retry: Retry;
+  readonly clocks: ServerClocks;
+}
+
+/**
+ * How the scripts of a store are sent: numbered, with what the client tells by every command, and repeated while there is no
+ * answer. The only place for deadlines and unknown outcomes (R2, R13). All calls reject with a CommandFailure.
+ */
+export abstract class ScriptCommands<Reply extends Answered> {
+  /** Position of the last command sent. */
+  lastOrder = 0;
+
+  constructor(
+    private readonly client: ScriptClient,
+    protected readonly timing: { readonly commandTimeout: number },
+  ) {}
+
+  /** The clock of the server that keeps a lock. */
+  clockOf([key = '']: readonly string[]): ServerClock {
+    return this.client.clocks.of(this.client.connection.addressOf(key));
+  }
+
+  /** What a script gets beside its keys. A store may add what its client tells with every command. */
+  protected argumentsOf(values: Values, _sentAt: Instant): Values {
+    return values;
+  }
+
+  /** @throws CommandFailure for what no script answers */
+  protected abstract read(answer: unknown, sent: Sent): Reply;
+
+  /**
+   * Sends a command once.
+   *
+   * @param values get the Redis time after which it must not write any more: the command may take no longer than any other
+   * @param via another connection than that of all commands
+   */
+  protected async once(
+    script: Script,
+    keys: readonly string[],
+    values: (limit: number) => Values,
+    via: ScriptRunner = this.client.connection,
+  ): Promise<Reply> {
+    const limit = this.clockOf(keys).atMost(performance.now() + this.timing.commandTimeout);
+    const sent = this.next();
+    const answer = await via.run(script, keys, this.argumentsOf(values(limit), sent.sentAt));
+    return this.received(keys, answer, sent);
+  }
+
+  /** Repeats a command that carries `deadline` until it is answered or that has passed (R2, R13). */
+  protected repeatUntil<T>(
+    script: Script,
+    keys: readonly string[],
+    values: (limit: number) => Values,
+    deadline: number,
+    read: (reply: Reply, repeated: boolean) => T,
+  ): Promise<T> {
+    let attempts = 0;
+    let expired = 0;
+    const valuesNow = (): Values => {
+      attempts += 1;
+      return values(this.clockOf(keys).atMost(deadline));
+    };
+    const unlessExpired = (reply: Reply): T | Promise<T> => {
+      // What came too late wrote nothing, and no copy of it will.
+      if (reply.status !== 'EXPIRED') return read(reply, attempts - expired > 1);
+      // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
+      expired += 1;
+      if (performance.now() >= deadline) throw commandTimeout(this.timing.commandTimeout);
+      const unanswered = attempts > expired;
+      const again = this.repeat(script, keys, valuesNow, deadline, unlessExpired);
+      return unanswered ? again.catch(afterUnknown) : again;
+    };
+    return this.repeat(script, keys, valuesNow, deadline, unlessExpired);
+  }
+
+  /**
+   * Sends a command and repeats it until it is answered or `until` (monotonic) has passed.
+   *
+   * Not async, and one `then`: each promise of the way of a free lock is paid for by every request.
+   */
+  protected repeat<T>(
+    script: Script,
+    keys: readonly string[],
+    values: () => Values,
+    until: number,
+    read: (reply: Reply) => T | Promise<T>,
+  ): Promise<T> {
+    let sent: Sent;
+    const attempt = (): Promise<unknown> => {
+      sent = this.next();
+      return this.client.connection.run(script, keys, this.argumentsOf(values(), sent.sentAt));
+    };
+    const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
+    return attempt().then(answered, (error: unknown) =>
+      this.client.retry.after(error, attempt, until).then(answered),
+    );
+  }
+
+  private next(): Sent {
+    return { order: ++this.lastOrder, sentAt: now() };
+  }
+
+  private received(keys: readonly string[], answer: unknown, sent: Sent): Reply {
+    const reply = this.read(answer, sent);
+    // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
+    this.clockOf(keys).observe(sent.sentAt.monotonic, performance.now(), reply.serverTime);
+    return reply;
+  }
+}
+
+/** Whatever became of the last copy of a command, an earlier one may have taken effect (R13). */
+function afterUnknown(error: unknown): never {
+  throw toCommandFailure(error).afterUnknown();
+}
