@@ -7,7 +7,7 @@ import { FairLockHealthIndicator, FairLockTerminusModule } from 'nestjs-fair-loc
 import request from 'supertest';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { eventually } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 
 @Controller('ready')
 class ReadyController {
@@ -42,21 +42,21 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
     };
     // Asked until it is so: on a busy machine one answer may take longer than a command's limit, and 'down' is right then.
     const says = (status: number, state: string): Promise<void> =>
-      eventually(async () => isDeepStrictEqual(await ask(), [status, state]), 10_000, `${status} ${state}`);
+      eventually(async () => isDeepStrictEqual(await ask(), [status, state]), SOON, `${status} ${state}`);
     await says(200, 'up');
 
     const heal = proxy.blackHole({ role: 'subscriber' });
     proxy.cut('subscriber');
-    await eventually(async () => !(await app.get(FairLockService).health()).listening, 10_000, 'the break');
+    await eventually(async () => !(await app.get(FairLockService).health()).listening, SOON, 'the break');
     await says(200, 'degraded');
     heal();
 
     const away = proxy.acceptAndClose();
     proxy.cut();
-    await eventually(async () => !(await app.get(FairLockService).health()).reachable, 10_000, 'the break');
+    await eventually(async () => !(await app.get(FairLockService).health()).reachable, SOON, 'the break');
     await says(503, 'down');
     away();
-    await eventually(async () => (await app.get(FairLockService).health()).listening, 10_000, 'the way back');
+    await eventually(async () => (await app.get(FairLockService).health()).listening, SOON, 'the way back');
     await app.close();
     await proxy.close();
   });

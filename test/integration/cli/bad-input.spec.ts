@@ -88,6 +88,7 @@ describe('a process that does not answer as this version does', () => {
   let peers: Peers;
   let stranger: Redis;
   let sender: Redis;
+  let late: NodeJS.Timeout | undefined;
   beforeEach(() => {
     prefix = uniquePrefix();
     peers = new Peers(prefix);
@@ -95,6 +96,7 @@ describe('a process that does not answer as this version does', () => {
     sender = new Redis(redisUrl());
   });
   afterEach(async () => {
+    clearTimeout(late);
     await peers.kill();
     await Promise.all([stranger.quit(), sender.quit()]);
   });
@@ -106,8 +108,7 @@ describe('a process that does not answer as this version does', () => {
       const [kind, nonce, requester = ''] = message.split(' ');
       if (kind !== 'Q') return;
       const answer = `A ${nonce} stranger 0 1 ${report}`;
-      // A late report may come when the test is over.
-      setTimeout(() => void sender.publish(channel(requester), answer).catch(() => undefined), delay);
+      late = setTimeout(() => void sender.publish(channel(requester), answer), delay);
     });
     await stranger.subscribe(channel('stranger'));
   }

@@ -1,5 +1,5 @@
 import { LockLostError, LockNotHeldError } from '../../../lib/core/errors.js';
-import { block, deferred, eventually } from '../../support/waiting.js';
+import { block, deferred, eventually, SOON } from '../../support/waiting.js';
 import { bench, leftovers, NOTHING, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
@@ -167,7 +167,7 @@ describe('withLock', () => {
         { onLost: 'reject' },
       ),
     ).finally(() => (settled = true));
-    await eventually(() => b.warnings.length > 0, 1_000, 'the warning');
+    await eventually(() => b.warnings.length > 0, SOON, 'the warning');
     expect(settled).toBe(false);
     end.resolve();
     expect(await result).toBeInstanceOf(LockLostError);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { jest } from '@jest/globals';
-import { block, deferred, eventually } from '../../support/waiting.js';
+import { block, deferred, eventually, SOON } from '../../support/waiting.js';
 import { Watchdog, type Watched } from '../../../lib/core/watchdog.js';
 
 beforeEach(() => {
@@ -128,7 +128,7 @@ describe('the watchdog', () => {
       });
       watchdog.schedule(slow, due);
     }
-    await eventually(() => called > 0, 1_000, 'the first slice');
+    await eventually(() => called > 0, SOON, 'the first slice');
     // 20 tasks of 2 ms are at least 7 slices of 5 ms; others had a turn after the first of them.
     expect(called).toBeLessThan(20);
     await last.promise;
