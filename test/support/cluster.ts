@@ -15,7 +15,8 @@ export const NODE_TIMEOUT = 1_000;
  */
 export const FAILOVER = NODE_TIMEOUT * 1.5 + 1_500;
 
-type SlotRange = [from: number, to: number, master: [host: string, port: number, id: string]];
+type Address = [host: string, port: number, id: string];
+type SlotRange = [from: number, to: number, master: Address, ...replicas: Address[]];
 
 /** One node of the Cluster. */
 export interface Node {
@@ -65,9 +66,7 @@ export class RedisCluster {
   /** The node that serves the slot of `key`, as the others see it. */
   async masterOf(key: string): Promise<Node> {
     const slot = await this.slotOf(key);
-    const table = (await this.ask(({ admin }) => admin.cluster('SLOTS'))) as unknown as SlotRange[];
-    const id = table.find(([from, to]) => from <= slot && slot <= to)?.[2][2];
-    return this.byId(id);
+    return this.byId(await this.ask((node) => ownerOf(slot, node)));
   }
 
   /** The replicas of a node, as they see themselves. */
@@ -107,6 +106,7 @@ export class RedisCluster {
     return keys.length;
   }
 
+  /** Resolves when every node that runs knows where the slot is: a replica learns it by gossip. */
   async endMove(key: string, target: Node): Promise<void> {
     const slot = await this.slotOf(key);
     const masters = (await this.roles()).filter(({ role }) => role === 'master').map(({ node }) => node);
@@ -115,6 +115,11 @@ export class RedisCluster {
       await node.admin.cluster('SETSLOT', slot, 'NODE', target.id);
     }
     this.moving.delete(slot);
+    const moved = async (): Promise<boolean> => {
+      const owners = await Promise.all(this.running().map((node) => ownerOf(slot, node)));
+      return owners.every((id) => id === target.id);
+    };
+    await eventually(moved, MEETING, 'all nodes to know that a slot has moved');
   }
 
   /** Moves the slot of `key`, as `redis-cli --cluster reshard` does. */
@@ -144,7 +149,7 @@ export class RedisCluster {
     this.all.push(node);
     await meet(master, node);
     await follow(node, master);
-    await eventually(() => this.areKnown(), MEETING, 'all nodes to know the new one');
+    await eventually(() => this.agree(), MEETING, 'all nodes to know the new one');
     return node;
   }
 
@@ -153,7 +158,7 @@ export class RedisCluster {
     const isWhole = async (): Promise<boolean> => {
       const infos = await Promise.all(this.all.map(({ admin }) => admin.cluster('INFO').catch(() => '')));
       if (!infos.every((info) => String(info).includes('cluster_state:ok'))) return false;
-      if (!(await this.areKnown())) return false;
+      if (!(await this.agree())) return false;
       const roles = await this.roles();
       const synced = roles.filter(({ role, link }) => role === 'slave' && link === 'connected');
       const masters = roles.filter(({ role }) => role === 'master');
@@ -208,10 +213,11 @@ export class RedisCluster {
     );
   }
 
-  /** Whether each node has all of them in its table of slots, as a client would read it. */
-  private async areKnown(): Promise<boolean> {
-    const tables = await Promise.all(this.all.map(({ admin }) => admin.cluster('SLOTS').catch(() => [])));
-    return tables.every((table) => this.all.every(({ id }) => JSON.stringify(table).includes(id)));
+  /** Whether all nodes have the same table of slots, as a client would read it, with all of them in it. */
+  private async agree(): Promise<boolean> {
+    const tables = await Promise.all(this.all.map((node) => slotsOf(node).catch(() => [])));
+    const [first = '', ...others] = tables.map(textOf);
+    return this.all.every(({ id }) => first.includes(id)) && others.every((other) => other === first);
   }
 
   private byId(id: string | undefined): Node {
@@ -240,6 +246,25 @@ export class RedisCluster {
     }
     await this.whole(this.all.length / masters - 1);
   }
+}
+
+/** The table of slots, as `node` sees it. */
+async function slotsOf({ admin }: Node): Promise<SlotRange[]> {
+  return (await admin.cluster('SLOTS')) as unknown as SlotRange[];
+}
+
+/** The id of the master that serves a slot, as `node` sees it. */
+async function ownerOf(slot: number, node: Node): Promise<string | undefined> {
+  return (await slotsOf(node)).find(([from, to]) => from <= slot && slot <= to)?.[2][2];
+}
+
+/** Each range with its master and its replicas; two nodes may name ranges and replicas in different orders. */
+function textOf(table: readonly SlotRange[]): string {
+  const ranges = table.map(([from, to, [, , master], ...replicas]) => {
+    const followers = replicas.map(([, , id]) => id).sort();
+    return [from, to, master, ...followers].join(' ');
+  });
+  return ranges.sort().join('\n');
 }
 
 /** `node` becomes a replica of `master`, once it has learnt by gossip that the other is a master. */

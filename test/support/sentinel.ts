@@ -26,8 +26,8 @@ export class SentinelSetup {
   private constructor(
     readonly instances: readonly Instance[],
     readonly sentinels: readonly RedisServer[],
-    private readonly watch: Redis,
-    private readonly password: string | undefined,
+    /** One for each sentinel. */
+    private readonly admins: readonly Redis[],
   ) {}
 
   /** @param password that the sentinels ask for, also of each other */
@@ -42,10 +42,9 @@ export class SentinelSetup {
     const setup = new SentinelSetup(
       [primary, ...followers],
       sentinels,
-      adminOf(sentinels[0]!, password),
-      password,
+      sentinels.map((sentinel) => adminOf(sentinel, password)),
     );
-    await setup.watch.connect();
+    await Promise.all(setup.admins.map((admin) => admin.connect()));
     await setup.whole();
     return setup;
   }
@@ -57,18 +56,12 @@ export class SentinelSetup {
 
   /** Says the same to each of the sentinels. */
   async tellSentinels(...command: [string, ...string[]]): Promise<unknown[]> {
-    return await Promise.all(
-      this.sentinels.map(async (sentinel) => {
-        const admin = adminOf(sentinel, this.password);
-        await admin.connect();
-        return await admin.call(...command).finally(() => admin.disconnect());
-      }),
-    );
+    return await Promise.all(this.admins.map((admin) => admin.call(...command)));
   }
 
-  /** Whom the sentinels name. */
+  /** Whom the first of the sentinels names. */
   async primary(): Promise<Instance> {
-    const [, port] = (await this.watch.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as [string, string];
+    const [, port] = (await this.first.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as [string, string];
     const found = this.instances.find(({ server }) => server.port === Number(port));
     if (!found) throw new Error(`The sentinels name a stranger at port ${port}.`);
     return found;
@@ -76,7 +69,7 @@ export class SentinelSetup {
 
   /** Asks the sentinels to promote a replica although nothing is wrong. */
   async failover(): Promise<void> {
-    await this.watch.call('SENTINEL', 'FAILOVER', NAME);
+    await this.first.call('SENTINEL', 'FAILOVER', NAME);
   }
 
   /** Resolves when the sentinels name another one than `former`, and that one is a primary. */
@@ -90,16 +83,15 @@ export class SentinelSetup {
     return now;
   }
 
-  /** Resolves when all servers run, follow the primary, and are known to the sentinels. */
+  /** Resolves when all servers run and follow the primary, and each sentinel knows that: any of them may lead a failover. */
   async whole(): Promise<void> {
     const isWhole = async (): Promise<boolean> => {
       const primary = await this.primary();
       const roles = await Promise.all(this.instances.map(({ admin }) => admin.role().catch(() => [])));
       const following = roles.filter((role) => role[0] === 'slave' && role[3] === 'connected').length;
       if (following !== this.instances.length - 1) return false;
-      const [known, others] = await Promise.all([this.flagsOf('REPLICAS'), this.flagsOf('SENTINELS')]);
-      const well = known.filter((flags) => flags === 'slave').length === this.instances.length - 1;
-      return well && others.length === SENTINELS - 1 && (await this.idle(primary));
+      const views = await Promise.all(this.admins.map((admin) => this.seesAll(admin, primary)));
+      return views.every(Boolean);
     };
     await eventually(isWhole, MEETING, 'the primary, its replicas and the sentinels to be in order');
   }
@@ -126,25 +118,41 @@ export class SentinelSetup {
 
   async stop(): Promise<void> {
     for (const { admin } of this.instances) admin.disconnect();
-    this.watch.disconnect();
+    for (const admin of this.admins) admin.disconnect();
     const servers = [...this.sentinels, ...this.instances.map(({ server }) => server)];
     await Promise.all(servers.map((server) => server.kill('SIGCONT')));
     await Promise.all(servers.map((server) => server.stop()));
   }
 
-  private async flagsOf(who: 'REPLICAS' | 'SENTINELS'): Promise<string[]> {
-    const entries = (await this.watch.call('SENTINEL', who, NAME)) as string[][];
-    return entries.map((entry) => entry[entry.indexOf('flags') + 1] ?? '');
+  private get first(): Redis {
+    return this.admins[0]!;
   }
 
-  /** No failover is under way. */
-  private async idle({ server }: Instance): Promise<boolean> {
-    const entry = (await this.watch.call('SENTINEL', 'MASTER', NAME)) as string[];
+  /** Whether a sentinel knows the others, the primary, and each replica so well that it could choose it; and no failover is under way. */
+  private async seesAll(sentinel: Redis, { server }: Instance): Promise<boolean> {
+    const [primary] = await entriesOf(sentinel, 'MASTERS');
+    const replicas = await entriesOf(sentinel, 'REPLICAS', NAME);
+    const others = await entriesOf(sentinel, 'SENTINELS', NAME);
+    // 0 until the replica has told of itself.
+    const eligible = replicas.filter(
+      (entry) => entry['flags'] === 'slave' && Number(entry['info-refresh']) > 0,
+    );
     return (
-      entry[entry.indexOf('flags') + 1] === 'master' &&
-      entry[entry.indexOf('port') + 1] === String(server.port)
+      primary?.['flags'] === 'master' &&
+      primary['port'] === String(server.port) &&
+      eligible.length === this.instances.length - 1 &&
+      others.length === SENTINELS - 1
     );
   }
+}
+
+/** What a sentinel tells of each primary, replica or other sentinel. */
+async function entriesOf(sentinel: Redis, ...question: string[]): Promise<Record<string, string>[]> {
+  const entries = (await sentinel.call('SENTINEL', ...question)) as string[][];
+  return entries.map((entry) => {
+    const pairs = entry.flatMap((name, i) => (i % 2 === 0 ? [[name, entry[i + 1]]] : []));
+    return Object.fromEntries(pairs) as Record<string, string>;
+  });
 }
 
 async function startInstance(of?: number): Promise<Instance> {
