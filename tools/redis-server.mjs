@@ -124,12 +124,17 @@ function startReaper(dir) {
   return reaper;
 }
 
+/** The ports found so far: servers that start side by side, each on a port that it has not bound yet, need different ones. */
+const found = new Set();
+
 export async function freePort() {
   const probe = createServer().listen(0, HOST);
   await once(probe, 'listening');
   const { port } = probe.address();
   probe.close();
   await once(probe, 'close');
+  if (found.has(port)) return freePort();
+  found.add(port);
   return port;
 }
 
