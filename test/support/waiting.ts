@@ -28,6 +28,7 @@ export async function within<T>(promise: Promise<T>, ms: number, what: string): 
   const late = deferred<never>();
   const error = new Error(`Still waiting for ${what} after ${ms} ms.`);
   const timer = setTimeout(() => late.reject(error), ms);
+  timer.unref(); // of two that race, the one that lost is not waited for when the tests are over
   try {
     return await Promise.race([promise, late.promise]);
   } finally {
