@@ -4,10 +4,13 @@ import { InProcessClients } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 
+/** Many clients in one process, beside six servers: on a busy machine a command takes its time. */
+const TIMES = { lease: 30_000, livenessWindow: 15_000, commandTimeout: 10_000 };
+
 describe('query on a Cluster', () => {
   let cluster: RedisCluster;
   const prefix = uniquePrefix();
-  const clients = new InProcessClients(prefix);
+  const clients = new InProcessClients(prefix, TIMES);
   beforeAll(async () => {
     cluster = await RedisCluster.start();
   });
