@@ -5,7 +5,7 @@ import type { RemoteRequest } from '../support/history/remote-request.js';
 import { SLACK, type Gap } from '../support/history/terms.js';
 import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
 import { SentinelSetup, type Instance } from '../support/sentinel.js';
-import { pause } from '../support/waiting.js';
+import { eventually, pause } from '../support/waiting.js';
 import { DEADLINE, PATIENCE, WINDOW } from '../faults/scene.js';
 import { expectGone } from '../soak/leftovers.js';
 
@@ -143,14 +143,22 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   /** All but those of the sentinels: these would take the primary for down. */
   async function cutSubscriptions(): Promise<void> {
     const { admin } = await setup.primary();
+    const subscribers = async (): Promise<string[]> => {
+      const lines = String(await admin.client('LIST', 'TYPE', 'PUBSUB')).split('\n');
+      const ours = lines.filter((line) => line !== '' && !line.includes(' name=sentinel-'));
+      return ours.map((line) => /^id=(\d+)/.exec(line)![1]!);
+    };
     for (let times = 0; times < 3; times += 1) {
       const heal = fault('cut');
-      const subscribers = String(await admin.client('LIST', 'TYPE', 'PUBSUB')).split('\n');
-      const ours = subscribers.filter((line) => line !== '' && !line.includes(' name=sentinel-'));
-      expect(ours).toHaveLength(workers.length);
-      const ids = ours.map((line) => /^id=(\d+)/.exec(line)![1]!);
-      await Promise.all(ids.map((id) => admin.client('KILL', 'ID', id)));
+      const cut = await subscribers();
+      expect(cut).toHaveLength(workers.length);
+      await Promise.all(cut.map((id) => admin.client('KILL', 'ID', id)));
       await pause(RESUBSCRIBED);
+      const back = async (): Promise<boolean> => {
+        const ids = await subscribers();
+        return ids.length === cut.length && ids.every((id) => !cut.includes(id));
+      };
+      await eventually(back, PATIENCE, 'all to listen again');
       heal();
     }
   }
