@@ -30,6 +30,7 @@ export interface Node {
 /** A Redis Cluster on loopback and free ports: so many masters, each with so many replicas. */
 export class RedisCluster {
   private readonly moving = new Set<number>();
+  private readonly departed: Node[] = [];
 
   private constructor(private readonly all: Node[]) {}
 
@@ -153,6 +154,13 @@ export class RedisCluster {
     return node;
   }
 
+  /** A replica is taken out of the Cluster, as `redis-cli --cluster del-node` does, and stays up. */
+  async leave(node: Node): Promise<void> {
+    this.departed.push(...this.all.splice(this.all.indexOf(node), 1));
+    await Promise.all(this.all.map(({ admin }) => admin.call('CLUSTER', 'FORGET', node.id)));
+    await node.admin.call('CLUSTER', 'RESET', 'SOFT');
+  }
+
   /** Resolves when every node that runs finds the Cluster in order, and every master has its replicas. */
   async whole(replicas = 1): Promise<void> {
     const isWhole = async (): Promise<boolean> => {
@@ -190,9 +198,10 @@ export class RedisCluster {
   }
 
   async stop(): Promise<void> {
-    for (const { admin } of this.all) admin.disconnect();
-    await Promise.all(this.all.map(({ server }) => server.kill('SIGCONT')));
-    await Promise.all(this.all.map(({ server }) => server.stop()));
+    const nodes = [...this.all, ...this.departed];
+    for (const { admin } of nodes) admin.disconnect();
+    await Promise.all(nodes.map(({ server }) => server.kill('SIGCONT')));
+    await Promise.all(nodes.map(({ server }) => server.stop()));
   }
 
   /** What the first to answer says: a frozen node looks as if it ran, and never does. */

@@ -22,8 +22,8 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   /** @param cluster knows the nodes, and is closed with this connection */
   constructor(private readonly cluster: Cluster) {
     super();
-    // Nodes become known together, one event each: the choice waits until all of them are.
-    cluster.on('+node', () => queueMicrotask(() => this.open()));
+    // Not an address to begin with before it has answered: it may have left the Cluster, and gets no messages then.
+    cluster.on('refresh', () => this.open());
     cluster.on('end', () => this.end());
   }
 

@@ -3,6 +3,7 @@ import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js'
 import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
 import { askNodes } from './current-nodes.js';
+import type { LoopbackCheck } from './loopback-check.js';
 import {
   reportMessages,
   parseReport,
@@ -17,6 +18,9 @@ import { within } from './time-limit.js';
 
 /** Of how many clients host and process are remembered, to name one that has become silent. */
 const MOST_REMEMBERED = 1_000;
+
+const DEAF =
+  'This process itself receives no messages, so the answers of the others may be lost. Its subscription is being made anew: ask again.';
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
 export class RedisPeers implements Peers {
@@ -33,6 +37,7 @@ export class RedisPeers implements Peers {
     private readonly channels: string,
     private readonly connection: CommandConnection,
     private readonly retry: Retry,
+    private readonly loopback: LoopbackCheck,
     private readonly timeout: number,
   ) {}
 
@@ -42,7 +47,7 @@ export class RedisPeers implements Peers {
     clients?: readonly string[],
   ): Promise<PeerReports> {
     const { listening, problems } = clients
-      ? { listening: clients, problems: [] }
+      ? { listening: clients, problems: [] as string[] }
       : await this.answered(() => this.listeners());
     const others = listening.filter((client) => client !== this.self.clientId);
     if (others.length === 0) return { reports: [], silent: [], problems };
@@ -54,7 +59,9 @@ export class RedisPeers implements Peers {
       await this.answered(() =>
         Promise.all(others.map((client) => this.connection.client.publish(this.channels + client, text))),
       );
+      const messages = this.loopback.works(this.timeout);
       await survey.complete;
+      if (!survey.hasAll && !(await messages)) problems.push(DEAF);
     } finally {
       survey.end();
       this.surveys.delete(nonce);
@@ -64,6 +71,7 @@ export class RedisPeers implements Peers {
 
   /** Whether `text` was a message between clients. Never throws. */
   onMessage(text: string): boolean {
+    this.loopback.received();
     if (text.startsWith('A ')) {
       const report = parseReport(text);
       if (report) this.surveys.get(report.nonce)?.add(report);
@@ -160,6 +168,10 @@ class Survey {
     if (known[part] !== undefined) return;
     known[part] = json;
     if (isComplete(known) && --this.missing === 0) this.done();
+  }
+
+  get hasAll(): boolean {
+    return this.missing === 0;
   }
 
   end(): void {

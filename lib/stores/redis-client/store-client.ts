@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/lock-store.js';
 import { Watchdog } from '../../core/watchdog.js';
 import { CommandConnection } from './command-connection.js';
+import { LoopbackCheck } from './loopback-check.js';
 import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
 import { Retry } from './retry.js';
@@ -38,6 +39,7 @@ export class StoreClient {
   readonly clocks: ServerClocks;
   readonly watchdog = new Watchdog();
   readonly peers: RedisPeers;
+  private readonly loopback: LoopbackCheck;
   /** host/pid */
   readonly where: string;
   /** Connected and closed with the others. */
@@ -58,7 +60,10 @@ export class StoreClient {
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
-    this.peers = new RedisPeers(self, channels, this.connection, this.retry, commandTimeout);
+    const ping = (): Promise<unknown> => this.connection.client.publish(channels + clientId, 'ping');
+    this.loopback = new LoopbackCheck(this.subscriber, ping);
+    const { connection, retry, loopback } = this;
+    this.peers = new RedisPeers(self, channels, connection, retry, loopback, commandTimeout);
   }
 
   /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
@@ -109,14 +114,15 @@ export class StoreClient {
   /** Whether the server answers in time, and whether messages are received. Never rejects. */
   async health(): Promise<StoreHealth> {
     this.connect();
-    const { connection, subscriber } = this;
-    const listening = subscriber.up;
+    const { commandTimeout } = this.options;
+    const messages = this.loopback.works(commandTimeout);
     try {
       // A command that the ACL rule of the lock permits.
-      await within(connection.client.time(), this.options.commandTimeout);
-      return { reachable: true, listening };
+      await within(this.connection.client.time(), commandTimeout);
+      return { reachable: true, listening: await messages };
     } catch (error) {
-      return { reachable: false, listening, problem: toCommandFailure(error).error.message };
+      const problem = toCommandFailure(error).error.message;
+      return { reachable: false, listening: this.subscriber.up, problem };
     }
   }
 
