@@ -400,6 +400,20 @@ describe('the scripts of the native protocol', () => {
       expect((await asking.heartbeat()).run).toBe('2');
     });
 
+    test('and so they do if the set of clients has expired, as after a step of the clock', async () => {
+      const short = { ...TIMES, lease: 1_000 };
+      const [holder, alive, other] = [client(short), await subscribed(short), client(short)];
+      const grant = await holder.acquire();
+      await alive.acquire();
+      await alive.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await alive.heartbeat()).run).toBe('1,2');
+      await redis.del(alive.keys[2]);
+      await pause(1_020);
+      expect((await other.acquire()).status).toBe('QUEUED');
+      expect((await alive.heartbeat()).run).toBe('2');
+    });
+
     test('and not if its channel has no listener any more', async () => {
       const short = { ...TIMES, lease: 1_000 };
       const [holder, gone, other] = [client(short), await subscribed(short), client(short)];

@@ -436,6 +436,7 @@ for sequence in string.gmatch(requests, '%d+') do
 local ticket = nextTicket()
 if ticket and contains(list, sequence) then
 redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)
+redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
 end
 end
 keepLine()

@@ -101,6 +101,8 @@ local function requeue(list)
     local ticket = nextTicket()
     if ticket and contains(list, sequence) then
       redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)
+      -- The set of clients may have expired while the queue was empty (the clock was set forward): a new window.
+      redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
     end
   end
   keepLine()
