@@ -83,12 +83,13 @@ export class Checker {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.findings.violate('exactly-once', `${nameOf(record)} was granted after it aborted`);
     }
-    const { firstToken, lastToken, at, unsubscribed, markedAlive } = lock.serverGrant;
+    const { firstToken, lastToken, at, unsubscribed, markedAlive, before } = lock.serverGrant;
     const isSeen = firstToken <= record.token && record.token <= lastToken;
     record.passedAt = isSeen ? at : now;
     record.unsubscribedBefore =
       (isSeen ? unsubscribed.get(record.client) : undefined) ?? record.client.lastUnsubscribed;
     if (isSeen) record.markedAlive = markedAlive;
+    if (isSeen) record.clientBefore = before;
     this.tokens.entered(record);
     this.turns.checkOrder(lock, record);
     this.turns.checkGap(lock);

@@ -24,6 +24,8 @@ export interface RequestRecord {
   unsubscribedBefore?: number;
   /** When the server had last marked each waiting client alive, as it was then. */
   markedAlive?: ReadonlyMap<SimClient, number>;
+  /** Which client the server granted the lock to before. */
+  clientBefore?: SimClient | undefined;
   rejectedAt?: number;
   error?: string;
 }
@@ -70,6 +72,10 @@ export interface ServerGrant {
   readonly unsubscribed: ReadonlyMap<SimClient, number>;
   /** When the server had last marked each waiting client alive, as it was then. */
   readonly markedAlive: ReadonlyMap<SimClient, number>;
+  /** To which client. */
+  readonly owner: SimClient | undefined;
+  /** To which client the lock was granted before. */
+  readonly before: SimClient | undefined;
 }
 
 export const NO_GRANT: ServerGrant = {
@@ -78,6 +84,8 @@ export const NO_GRANT: ServerGrant = {
   at: 0,
   unsubscribed: new Map(),
   markedAlive: new Map(),
+  owner: undefined,
+  before: undefined,
 };
 
 export interface LockState {

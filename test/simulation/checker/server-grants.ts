@@ -49,6 +49,8 @@ export class ServerGrants {
           at: now,
           unsubscribed,
           markedAlive,
+          owner: this.clientOf(grant.owner),
+          before: lock.serverGrant.owner,
         };
       }
     }
