@@ -13,7 +13,6 @@ import type { Peers } from '../../core/peers.js';
 import { openConnection, openSubscription } from '../redis-client/redis-source.js';
 import { warnOfClockStep } from '../redis-client/server-clock.js';
 import { Lines, StoreClient } from '../redis-client/store-client.js';
-import { ClientInfo } from './commands/arguments.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import { LockInspection } from './lock-inspection.js';
 import { encodeName, namesInRedis } from './lock-names.js';
@@ -77,8 +76,7 @@ export class RedisLockStore implements LockStore {
     this.marker.onRefused = (error) => {
       for (const line of this.lines.all()) line.happens({ type: 'refused', error });
     };
-    const info = new ClientInfo(clientId, subscriber, connection, times, where, maxLease);
-    this.commands = new LockCommands(client, info, times);
+    this.commands = new LockCommands(client, clientId, times, maxLease);
     this.inspection = new LockInspection(client, this.commands, (key) => this.keysOf(encodeName(key)));
     const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster);
     this.context = {

@@ -6,20 +6,10 @@ import {
   type Values,
 } from '../../redis-client/script-commands.js';
 import type { ScriptRunner } from '../../redis-client/script.js';
+import type { Subscriber } from '../../redis-client/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from '../scripts.generated.js';
 import type { Timing } from '../timing.js';
-import {
-  acquireArguments,
-  heartbeatArguments,
-  joinArguments,
-  leaveArguments,
-  releaseArguments,
-  type AcquireArgs,
-  type ClientInfo,
-  type FinishedGrant,
-  type HeartbeatArgs,
-  type RequestName,
-} from './arguments.js';
+import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from './arguments.js';
 import {
   readAcquire,
   readForceRelease,
@@ -41,26 +31,45 @@ import {
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
 
-/** The scripts as typed calls: how each is asked and repeated, and what it answers. */
+/** What a client tells of itself with its commands. */
+interface NativeClient extends ScriptClient {
+  readonly subscriber: Subscriber;
+  /** host/pid, without white space */
+  readonly where: string;
+}
+
+/**
+ * The scripts as typed calls: how each is asked and repeated, and what it answers. The only place that knows the order of
+ * arguments, as the headers of the scripts have it.
+ */
 export class LockCommands extends ScriptCommands<RawReply> {
   /** Of all grants of this client that it was told of, whatever the lock. */
   highestToken = 0;
 
-  constructor(
-    client: ScriptClient,
-    private readonly info: ClientInfo,
-    protected override readonly timing: Timing,
-  ) {
-    super(client, timing);
-  }
+  /** The last of what this client tells with every command. */
+  private readonly times: Values;
 
-  get clientId(): string {
-    return this.info.clientId;
+  /** @param maxLease the longest lease of a strict client, ms; undefined: not strict */
+  constructor(
+    private readonly self: NativeClient,
+    readonly clientId: string,
+    protected override readonly timing: Timing,
+    maxLease: number | undefined,
+  ) {
+    super(self, timing);
+    const { window, lease, rest } = timing;
+    this.times = [Math.round(window), Math.round(lease), rest, maxLease ?? ''];
   }
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
-    const values = (limit: number): Values => acquireArguments(args, limit, this.highestToken);
+    const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
+    const values = (limit: number): Values => {
+      const usual = [limit, sequence, fixed(leaseTime), label, this.highestToken];
+      // What is sent costs the server time, also when it says nothing new.
+      if (maxQueue === Infinity && ticket === 0 && !tries) return usual;
+      return [...usual, maxQueue === Infinity ? -1 : maxQueue, ticket, tries ? 'try' : 'wait'];
+    };
     return this.repeatUntil(acquire, keys, values, deadline, readAcquire);
   }
 
@@ -71,7 +80,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
    * @param deadline as for `acquire`
    */
   join(keys: LineKeys, first: number, count: number, deadline: number): Promise<JoinReply> {
-    const values = (limit: number): Values => joinArguments(first, count, limit, this.highestToken);
+    const values = (limit: number): Values => [limit, first, count, this.highestToken];
     return this.repeatUntil(join, keys, values, deadline, readJoin);
   }
 
@@ -82,7 +91,11 @@ export class LockCommands extends ScriptCommands<RawReply> {
    */
   release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
     const until = performance.now() + this.timing.lease;
-    return this.repeat(release, keys, () => releaseArguments(grant, markAlive), until, readRelease);
+    const { first, head, unserved } = grant;
+    const usual = [first, head];
+    const values =
+      unserved.length === 0 && !markAlive ? usual : [...usual, waits(markAlive), unserved.join(',')];
+    return this.repeat(release, keys, () => values, until, readRelease);
   }
 
   /**
@@ -93,7 +106,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
   leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
-    return this.repeat(leave, keys, () => leaveArguments(request, markAlive), until, readLeave);
+    const values = [request.sequence, fixed(request.leaseTime), waits(markAlive)];
+    return this.repeat(leave, keys, () => values, until, readLeave);
   }
 
   /**
@@ -102,7 +116,20 @@ export class LockCommands extends ScriptCommands<RawReply> {
    * @param via another connection than that of all commands
    */
   async heartbeat(keys: LineKeys, args: HeartbeatArgs, via?: ScriptRunner): Promise<HeartbeatReply> {
-    const values = (limit: number): Values => heartbeatArguments(args, limit);
+    const { renewal, waiting, ping } = args;
+    const { first, leaseTime, label, served } = renewal;
+    const oldest = waiting?.oldest;
+    const values = (limit: number): Values => [
+      limit,
+      first,
+      fixed(leaseTime),
+      label,
+      served,
+      waits(waiting !== undefined),
+      oldest?.sequence ?? '',
+      fixed(oldest?.leaseTime),
+      ping ? 'ping' : '',
+    ];
     return readHeartbeat(await this.once(heartbeat, keys, values, via));
   }
 
@@ -138,7 +165,25 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return reply;
   }
 
+  /** First which server carries the subscription and for how long, the process, and its times (scripts/includes/lock.lua). */
   protected override argumentsOf(values: Values, sentAt: Instant): Values {
-    return [...this.info.at(sentAt.monotonic), ...values];
+    const { subscriber, connection, where } = this.self;
+    const { upSince, serverRunId } = subscriber;
+    // A subscription on another server than the one that commands go to proves nothing there (R6).
+    const known =
+      upSince !== undefined && serverRunId !== undefined && serverRunId === connection.serverRunId;
+    const server = known ? serverRunId : '-';
+    const subscribedFor = known ? Math.floor(sentAt.monotonic - upSince) : 0;
+    return [this.clientId, server, subscribedFor, where, ...this.times, ...values];
   }
+}
+
+/** A fixed lease in ms; empty where the lease is renewed. */
+function fixed(leaseTime: number | undefined): number | '' {
+  return leaseTime === undefined ? '' : Math.round(leaseTime);
+}
+
+/** Whether the client waits, or is to be marked alive as if it did (R5). */
+function waits(waiting: boolean): string {
+  return waiting ? 'waiting' : 'idle';
 }
