@@ -84,16 +84,22 @@ export class BoardFeed implements OnModuleDestroy {
 
   private async sendLines(overview: LockOverview): Promise<void> {
     const keys = new Set([...this.viewers].flatMap(({ key }) => key ?? []));
-    for (const key of keys) {
-      const message = lineMessage(await this.locks.inspect(key), overview);
-      const json = JSON.stringify(message);
-      for (const viewer of this.viewers) if (viewer.key === key) viewer.send('line', json);
+    await Promise.all([...keys].map((key) => this.sendLine(key, overview)));
+  }
+
+  /** A lock that cannot be read is the trouble of those alone who look at it. */
+  private async sendLine(key: string, overview: LockOverview): Promise<void> {
+    const to = (viewer: BoardViewer): boolean => viewer.key === key;
+    try {
+      this.sendAll('line', lineMessage(await this.locks.inspect(key), overview), to);
+    } catch (error) {
+      this.sendAll('trouble', { message: textOf(error) }, to);
     }
   }
 
-  private sendAll(event: string, message: object): void {
+  private sendAll(event: string, message: object, to?: (viewer: BoardViewer) => boolean): void {
     const json = JSON.stringify(message);
-    for (const viewer of this.viewers) viewer.send(event, json);
+    for (const viewer of this.viewers) if (!to || to(viewer)) viewer.send(event, json);
   }
 }
 
