@@ -77,7 +77,8 @@ export class Excuses {
     if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
       return true;
     return this.breaks.some(
-      ({ kind, at }) => kind !== 'clock-back' && kind !== 'line-lost' && at >= now - 2 * lease,
+      ({ kind, at, lock = record.lock }) =>
+        kind !== 'clock-back' && kind !== 'line-lost' && lock === record.lock && at >= now - 2 * lease,
     );
   }
 
