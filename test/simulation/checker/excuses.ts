@@ -142,9 +142,21 @@ export class Excuses {
         // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones. A copy of an old
         // command may hide that the rest of a client's places are gone.
         (passedAt <= at + recovery ||
-          this.steppedBack > 0 ||
+          this.clockAt(served.sentAt) <= this.highestClock(waiting.ackedAt ?? 0) ||
           (kind === 'line-lost' && this.kinds.has('duplicate'))),
     );
+  }
+
+  /** The server's clock at a time, but for a constant and its rate, ms. */
+  private clockAt(time: number): number {
+    const steps = this.breaks.filter(({ kind, at }) => kind.startsWith('clock-') && at <= time);
+    return steps.reduce((clock, { kind, by }) => clock + (kind === 'clock-forward' ? by : -by), time);
+  }
+
+  /** The highest that the server's clock had been until then. */
+  private highestClock(until: number): number {
+    const stepsBack = this.breaks.filter(({ kind, at }) => kind === 'clock-back' && at <= until);
+    return Math.max(this.clockAt(until), ...stepsBack.map(({ at, by }) => this.clockAt(at) + by));
   }
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */
