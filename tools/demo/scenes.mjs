@@ -112,7 +112,11 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
   log.add('killed', { instance: victim.name });
 
   const next = log.first('order begun', ({ at }) => at > kill.at, signal);
-  next.catch(() => {}); // the demo is ended: told elsewhere
+  let served = false;
+  next.then(
+    () => (served = true),
+    () => {}, // the demo is ended: told elsewhere
+  );
   const witness = instances.find(({ alive }) => alive);
   const asked = hostTime();
   const { holder, waiters } = await witness.get(LINE, signal);
@@ -136,7 +140,7 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
     const lookedAt = hostTime();
     const { holder: now } = await witness.get(LINE, signal);
     // The answer is older than it looks: it waited for the label that only the dead process knew.
-    if (now?.token === holder.token)
+    if (now?.token === holder.token && !served)
       narrator.say(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`, lookedAt);
   }
   const { customer, instance, at } = await next;
