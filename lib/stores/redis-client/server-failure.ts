@@ -34,14 +34,6 @@ export class CommandFailure extends Error {
   }
 }
 
-interface Known {
-  readonly pattern: RegExp;
-  readonly failure: StoreFailure;
-  readonly effect: Effect;
-  readonly retriable: boolean;
-  readonly text: string;
-}
-
 /** No password where one is needed, a wrong one, or a user that does not exist or is disabled. */
 const CREDENTIALS = /NOAUTH|WRONGPASS/;
 const REFUSED_CREDENTIALS =
@@ -55,66 +47,50 @@ export const NO_RIGHT =
  * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a
  * script, or at its first write, have no effect; Redis 6 wraps script errors, so patterns are looked for anywhere.
  */
-const KNOWN: readonly Known[] = [
-  known(
+const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, retriable: boolean, why: string])[] = [
+  [
     /WRONGTYPE/,
     'foreign-type',
     'none',
     false,
     'a key of this lock holds a value of another type, written by something else; choose another name or keyPrefix',
-  ),
-  known(
+  ],
+  [
     /OOM/,
     'out-of-memory',
     'none',
     false,
     'Redis is out of memory and takes no new requests; held locks are still renewed and released',
-  ),
-  known(/READONLY/, 'read-only', 'none', true, 'Redis is a read-only replica'),
-  known(/MISCONF/, 'refused', 'none', true, 'Redis refuses writes because it cannot persist (MISCONF)'),
-  known(
+  ],
+  [/READONLY/, 'read-only', 'none', true, 'Redis is a read-only replica'],
+  [/MISCONF/, 'refused', 'none', true, 'Redis refuses writes because it cannot persist (MISCONF)'],
+  [
     /NOREPLICAS/,
     'refused',
     'none',
     true,
     'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
-  ),
-  known(/LOADING/, 'loading', 'none', true, 'Redis is loading its data'),
-  known(/MASTERDOWN/, 'unreachable', 'none', true, 'the replica has lost its master'),
-  known(
+  ],
+  [/LOADING/, 'loading', 'none', true, 'Redis is loading its data'],
+  [/MASTERDOWN/, 'unreachable', 'none', true, 'the replica has lost its master'],
+  [
     /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
     'unreachable',
     'none',
     true,
     'the cluster does not serve this slot at the moment',
-  ),
-  known(/BUSY/, 'busy', 'none', true, 'Redis is busy with another script'),
-  known(CREDENTIALS, 'wrong-credentials', 'none', false, REFUSED_CREDENTIALS),
-  known(
-    NO_RIGHT,
-    'not-permitted',
-    'unknown',
-    false,
-    'the Redis user lacks a right that the lock needs (ACL)',
-  ),
-  known(
+  ],
+  [/BUSY/, 'busy', 'none', true, 'Redis is busy with another script'],
+  [CREDENTIALS, 'wrong-credentials', 'none', false, REFUSED_CREDENTIALS],
+  [NO_RIGHT, 'not-permitted', 'unknown', false, 'the Redis user lacks a right that the lock needs (ACL)'],
+  [
     /isn't writeable|Cluster isn't ready|enableOfflineQueue/,
     'unreachable',
     'none',
     true,
     'there is no connection to Redis',
-  ),
+  ],
 ];
-
-function known(
-  pattern: RegExp,
-  failure: StoreFailure,
-  effect: Effect,
-  retriable: boolean,
-  text: string,
-): Known {
-  return { pattern, failure, effect, retriable, text };
-}
 
 /** Turns whatever ioredis rejects with into a failure with a sentence. Never repeats arguments or credentials. */
 export function toCommandFailure(cause: unknown): CommandFailure {
@@ -136,37 +112,31 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       'rolled back, wait until its locks are released or their keys have expired.';
     return new CommandFailure('none', false, new LockProtocolError(text, plain(cause), true));
   }
-  const found = KNOWN.find(({ pattern }) => pattern.test(message));
-  if (found) {
-    const text = `The lock store could not serve: ${found.text}. The lock was not taken.`;
-    return new CommandFailure(
-      found.effect,
-      found.retriable,
-      new LockStoreUnavailableError(found.failure, text, plain(cause)),
-    );
+  for (const [pattern, failure, effect, retriable, why] of KNOWN) {
+    if (pattern.test(message)) return unavailable(failure, effect, retriable, why, cause);
   }
   if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
-    const text = `The lock store could not serve: Redis refused a script (${firstLine(message)}). The lock was not taken.`;
-    return new CommandFailure('unknown', false, new LockStoreUnavailableError('refused', text, plain(cause)));
+    return unavailable('refused', 'unknown', false, `Redis refused a script (${firstLine(message)})`, cause);
   }
-  const text =
-    'The lock store could not serve: the connection to Redis broke before the answer came. The lock was not taken.';
-  return new CommandFailure(
-    'unknown',
-    true,
-    new LockStoreUnavailableError('unreachable', text, plain(cause)),
-  );
+  const why = 'the connection to Redis broke before the answer came';
+  return unavailable('unreachable', 'unknown', true, why, cause);
 }
 
 /** Why a connection cannot be made, if it is for the credentials. They may be rotated, so repeating makes sense. */
 export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
-  const text = `The lock store could not serve: ${REFUSED_CREDENTIALS}. The lock was not taken.`;
-  return new CommandFailure(
-    'none',
-    true,
-    new LockStoreUnavailableError('wrong-credentials', text, plain(cause)),
-  );
+  return unavailable('wrong-credentials', 'none', true, REFUSED_CREDENTIALS, cause);
+}
+
+function unavailable(
+  failure: StoreFailure,
+  effect: Effect,
+  retriable: boolean,
+  why: string,
+  cause: unknown,
+): CommandFailure {
+  const text = `The lock store could not serve: ${why}. The lock was not taken.`;
+  return new CommandFailure(effect, retriable, new LockStoreUnavailableError(failure, text, plain(cause)));
 }
 
 /**
