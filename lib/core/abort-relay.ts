@@ -16,13 +16,13 @@ export function follow(source: AbortSignal, follower: Follower): void {
     return;
   }
   let relay = relays.get(source);
-  if (!relay) relays.set(source, (relay = new Relay()));
-  relay.add(source, follower);
+  if (!relay) relays.set(source, (relay = new Relay(source)));
+  relay.add(follower);
 }
 
 /** Ends what `follow` began; no effect if it never did. */
 export function unfollow(source: AbortSignal, follower: Follower): void {
-  relays.get(source)?.remove(source, follower);
+  relays.get(source)?.remove(follower);
 }
 
 /**
@@ -42,22 +42,24 @@ interface Follower {
 class Relay {
   private readonly followers = new Set<Follower>();
 
-  add(source: AbortSignal, follower: Follower): void {
-    if (this.followers.size === 0) source.addEventListener('abort', this);
+  constructor(private readonly source: AbortSignal) {}
+
+  add(follower: Follower): void {
+    if (this.followers.size === 0) this.source.addEventListener('abort', this.onAbort);
     this.followers.add(follower);
   }
 
-  remove(source: AbortSignal, follower: Follower): void {
+  remove(follower: Follower): void {
     if (this.followers.delete(follower) && this.followers.size === 0) {
-      source.removeEventListener('abort', this);
+      this.source.removeEventListener('abort', this.onAbort);
     }
   }
 
-  handleEvent(event: Event): void {
-    const source = event.target as AbortSignal;
+  /** A function: polyfills of AbortSignal know no other listeners. */
+  private readonly onAbort = (): void => {
     for (const follower of this.followers) {
-      this.remove(source, follower);
-      follower.abort(source.reason);
+      this.remove(follower);
+      follower.abort(this.source.reason);
     }
-  }
+  };
 }

@@ -174,7 +174,8 @@ function guarded(onQueued: (position: number) => void, defaults: EngineDefaults)
 
 /** By shape: a signal may come from another realm or a polyfill. */
 function isAbortSignal(value: AbortSignal | null): boolean {
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+  if (typeof value !== 'object' || value === null || !('aborted' in value)) return false;
+  return typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
 }
 
 function refuse(option: string, expected: string, got: unknown): never {

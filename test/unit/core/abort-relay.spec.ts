@@ -30,6 +30,20 @@ describe('a controller that follows a signal', () => {
     expect(followers.some(({ signal }) => signal.aborted)).toBe(false);
   });
 
+  it('follows a signal of a polyfill, which calls functions only', () => {
+    let listener: unknown;
+    const source = {
+      aborted: false,
+      reason: 'why',
+      addEventListener: (_type: string, added: unknown) => (listener = added),
+      removeEventListener: () => undefined,
+    } as unknown as AbortSignal;
+    const follower = new AbortController();
+    follow(source, follower);
+    (listener as () => void)();
+    expect(follower.signal.reason).toBe('why');
+  });
+
   it('can follow again after it ended', () => {
     const source = new AbortController();
     const follower = new AbortController();

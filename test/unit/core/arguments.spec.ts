@@ -62,6 +62,7 @@ describe('a call that cannot work', () => {
     ['label', 7],
     ['signal', {}],
     ['signal', null],
+    ['signal', { aborted: false, addEventListener: () => undefined }],
     ['onQueued', 'tell me'],
   ])('is refused with a sentence that names the option: %s: %p', async (option, value) => {
     const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
