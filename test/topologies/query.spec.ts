@@ -11,18 +11,19 @@ const TIMES = { lease: 30_000, livenessWindow: 15_000, commandTimeout: 10_000 };
 describe('query on a Cluster', () => {
   let cluster: RedisCluster;
   const prefix = uniquePrefix();
-  const clients = new InProcessClients(prefix, TIMES);
+  const clients = new InProcessClients(prefix);
+  const patient = new InProcessClients(prefix, TIMES);
   beforeAll(async () => {
     cluster = await RedisCluster.start();
   });
   afterAll(async () => {
-    await clients.close();
+    await Promise.all([clients.close(), patient.close()]);
     await cluster.stop();
   });
 
   test('finds clients that listen on different nodes, and orphans on all of them', async () => {
     const source = cluster.client();
-    const all = await Promise.all(Array.from({ length: 6 }, () => clients.start(source)));
+    const all = await Promise.all(Array.from({ length: 6 }, () => patient.start(source)));
     await eventually(async () => (await all[0]!.engine.health()).listening, SOON, 'the subscription');
     const locks = await Promise.all(
       all.map(({ engine }, i) => engine.acquire(`order:${i}`, { label: `flow ${i}` })),
@@ -108,7 +109,7 @@ describe('query on a Cluster', () => {
     const source = new Cluster([{ port: server.port }, { port: cluster.nodes[0]!.server.port }], {
       lazyConnect: true,
     });
-    await Promise.all(Array.from({ length: 6 }, () => clients.start(source)));
+    await Promise.all(Array.from({ length: 6 }, () => patient.start(source)));
     expect(await listenersAt(leaver)).toEqual([]);
     source.disconnect();
   });

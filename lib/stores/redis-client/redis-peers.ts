@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
 import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
@@ -46,8 +47,8 @@ export class RedisPeers implements Peers {
     timeout: number,
     clients?: readonly string[],
   ): Promise<PeerReports> {
-    const { listening, problems } = clients
-      ? { listening: clients, problems: [] as string[] }
+    const { listening, problems, via } = clients
+      ? { listening: clients, problems: [] as string[], via: this.connection.client }
       : await this.answered(() => this.listeners());
     const others = listening.filter((client) => client !== this.self.clientId);
     if (others.length === 0) return { reports: [], silent: [], problems };
@@ -57,7 +58,7 @@ export class RedisPeers implements Peers {
     try {
       const text = requestMessage(nonce, this.self.clientId, request);
       await this.answered(() =>
-        Promise.all(others.map((client) => this.connection.client.publish(this.channels + client, text))),
+        Promise.all(others.map((client) => via.publish(this.channels + client, text))),
       );
       const messages = this.loopback.works(this.timeout);
       await survey.complete;
@@ -88,18 +89,25 @@ export class RedisPeers implements Peers {
     return true;
   }
 
-  /** Every client that listens. On a Cluster each node knows only those that are connected to it. */
-  private async listeners(): Promise<{ listening: string[]; problems: string[] }> {
+  /**
+   * Every client that listens: on a Cluster each node knows only those that are connected to it. With a node that answered, for publishing:
+   * each passes messages on to all others, and ioredis would choose any, also one that stands still.
+   */
+  private async listeners(): Promise<{ listening: string[]; problems: string[]; via: Redis }> {
     const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
     const { answers, problems } = await askNodes(
       this.connection.client,
       'all',
       this.timeout / 4,
-      (node) => within(node.pubsub('CHANNELS', pattern), this.timeout / 2),
+      async (node) => {
+        const channels = await within(node.pubsub('CHANNELS', pattern), this.timeout / 2);
+        return { node, channels: channels as string[] };
+      },
       'did not report which processes listen there',
     );
-    const channels = new Set((answers as string[][]).flat());
-    return { listening: [...channels].map((channel) => channel.slice(this.channels.length)), problems };
+    const found = new Set(answers.flatMap(({ channels }) => channels));
+    const listening = [...found].map((channel) => channel.slice(this.channels.length));
+    return { listening, problems, via: answers[0]!.node };
   }
 
   /** @throws LockStoreUnavailableError when there is no answer in time */
