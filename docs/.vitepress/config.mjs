@@ -21,7 +21,7 @@ export default defineConfig({
   },
   themeConfig: {
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: pagesFirst } } } },
     nav: [
       page('Guide', '/getting-started'),
       page('Recipes', '/recipes/'),
@@ -90,6 +90,11 @@ export default defineConfig({
     ].map((group) => ({ ...group, items: group.items.filter(exists) })),
   },
 });
+
+/** The API has a place for every property of a name, which would stand above the page that explains it. Runs in the browser. */
+function pagesFirst(place) {
+  return place.startsWith('/api/') ? 0.1 : 1;
+}
 
 function exists({ link }) {
   const path = new URL(`..${link}`, import.meta.url).pathname;

@@ -67,6 +67,21 @@ describe('the site', () => {
     expect(warnings.filter((line) => !line.startsWith('npm warn'))).toEqual([]);
   });
 
+  test('its search shows the pages that explain a word before the properties of that name', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${url}/getting-started`);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.locator('.search-input').fill('fencing token');
+    const results = page.locator('.results .result');
+    await results.first().waitFor();
+    const first = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.results .result')].slice(0, 3).map((link) => link.pathname)`,
+    );
+    expect(first).toEqual(expect.arrayContaining(['/locking']));
+    expect(first.filter((path) => path.startsWith('/api/'))).toEqual([]);
+    await page.close();
+  });
+
   describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
     test.each(PAGES)('%s is accessible, and its scripts complain of nothing', async (path) => {
       const page = await browser.newPage({ colorScheme });
