@@ -12,9 +12,10 @@ import {
   mustRequest,
   refuse,
   reportPlace,
+  requestAgain,
   requestPlace,
 } from './requests.js';
-import { skipMember, renew } from './run.js';
+import { isPresent, renew, skipMember } from './run.js';
 import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
@@ -115,6 +116,8 @@ function applyPlaceReply(
     if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
     // To a join that was repeated: each asks for itself.
     else if (reply.status === 'known') requestPlace(line, request);
+    // A newer grant came first: the server has lost this one with its data.
+    else if (reply.status === 'granted' && !isPresent(line, request)) requestAgain(line, request);
   }
   for (const request of requests) if (mustRequest(line, request)) requestPlace(line, request);
 }

@@ -87,6 +87,11 @@ export function isGranted(line: Line, request: PlaceRequest): boolean {
   return run !== undefined && run.members.includes(request, run.next);
 }
 
+/** The same, or it is part of a grant of which the next heartbeat tells whether it is over (M1). */
+export function isPresent(line: Line, request: PlaceRequest): boolean {
+  return isGranted(line, request) || line.late?.run.includes(request.sequence) === true;
+}
+
 /** Whether a token of this run. */
 export function covers(run: Run, token: number): boolean {
   return token >= run.first && token < run.first + run.sequences.length;

@@ -77,6 +77,17 @@ describe('learning of a grant', () => {
     expect(line.granted).toEqual([]);
   });
 
+  test('a request whose grant was followed by a newer one before its reply came asks anew', () => {
+    const first = line.request();
+    const second = line.request();
+    line.reply(second, { status: 'queued', ticket: 11, ahead: 0, generation: 1 });
+    line.message(600, 2);
+    line.reply(first, { status: 'granted', grant: [500, 1] });
+    expect(line.granted).toEqual([600]);
+    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 0 });
+    expect(line.of('acquire')).toHaveLength(3);
+  });
+
   test('a grant that was taken by force before its reply came is never entered', () => {
     const sent = line.request();
     line.happens({ type: 'revoked', first: 500 });
