@@ -11,9 +11,9 @@ interface LockTokens {
   /** The highest that the server gave since it last lost its data, and when. */
   given: { readonly highest: number; readonly at: number };
   /** The grant that came back with old data: it is not a new one. */
-  restored: number | undefined;
+  restored: string | undefined;
   /** The last new grant of the server. */
-  newest: number;
+  newest: string;
   /** The highest of a caller, among those that the server gave since it last lost its data. */
   highest: number;
   /** What each client knows: the grant that it was told of last, and the highest token that one of its callers had. */
@@ -39,7 +39,7 @@ export class Tokens {
 
   /** The server's data are those of an earlier time: `grant` came back with them. */
   dataRestored(lock: string, grant: PresentGrant | undefined): void {
-    this.of(lock).restored = grant?.first;
+    this.of(lock).restored = grant && nameOfGrant(grant);
   }
 
   /** The server's clock is about to be set back: a lock that was at rest for long remembers no token (promise 4 of the protocol). */
@@ -52,9 +52,11 @@ export class Tokens {
   }
 
   /** The server honours this grant now. */
-  honoured(name: string, { first, last }: PresentGrant): void {
+  honoured(name: string, grant: PresentGrant): void {
+    const { first, last } = grant;
     const lock = this.of(name);
-    if (first === lock.newest || first === lock.restored) return;
+    const newest = nameOfGrant(grant);
+    if (newest === lock.newest || newest === lock.restored) return;
     const { highest } = lock.given;
     if (first <= highest) {
       if (!this.mayFall(name, lock)) {
@@ -63,7 +65,7 @@ export class Tokens {
       lock.highest = 0;
     }
     lock.given = { highest: last, at: this.world.now };
-    lock.newest = first;
+    lock.newest = newest;
   }
 
   /** A message has reached its client. */
@@ -111,9 +113,20 @@ export class Tokens {
   private of(name: string): LockTokens {
     let lock = this.locks.get(name);
     if (!lock) {
-      lock = { given: { highest: 0, at: 0 }, restored: undefined, newest: 0, highest: 0, knownTo: new Map() };
+      lock = {
+        given: { highest: 0, at: 0 },
+        restored: undefined,
+        newest: '',
+        highest: 0,
+        knownTo: new Map(),
+      };
       this.locks.set(name, lock);
     }
     return lock;
   }
+}
+
+/** After a loss of data the same token may be given again, to another client. */
+function nameOfGrant({ owner, first }: PresentGrant): string {
+  return `${owner} ${first}`;
 }
