@@ -174,7 +174,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
       upSince !== undefined && serverRunId !== undefined && serverRunId === connection.serverRunId;
     const server = known ? serverRunId : '-';
     const subscribedFor = known ? Math.floor(sentAt.monotonic - upSince) : 0;
-    return [this.clientId, server, subscribedFor, where, ...this.times, ...values];
+    return [this.clientId, server, subscribedFor, where].concat(this.times, values);
   }
 }
 
