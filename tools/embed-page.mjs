@@ -23,7 +23,7 @@ const entries = files.map((file, index) => {
   return `  ${JSON.stringify(file)}: { type: ${JSON.stringify(type)}, text: ${JSON.stringify(texts[index])} },\n`;
 });
 const code =
-  '// Made by tools/embed-page.mjs from lib/board/page. Do not edit.\n\n' +
+  '// Made by tools/embed-page.mjs from lib/board/page. Do not edit.\n' +
   'export type PageFile = { readonly type: string; readonly text: string };\n\n' +
   `export const page: Readonly<Record<string, PageFile>> = {\n${entries.join('')}};\n`;
 

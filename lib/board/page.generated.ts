@@ -1,5 +1,4 @@
 // Made by tools/embed-page.mjs from lib/board/page. Do not edit.
-
 export type PageFile = { readonly type: string; readonly text: string };
 
 export const page: Readonly<Record<string, PageFile>> = {

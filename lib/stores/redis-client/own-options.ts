@@ -3,7 +3,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 /** How long connecting may take, and so may the first answer on a new connection, ms. */
 export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
-export const DISCONNECT_TIMEOUT = 200;
+export const DISCONNECT_TIMEOUT = 50;
 /** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
 export const LOOK_UP_TIMEOUT = 1_000;
 /** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
