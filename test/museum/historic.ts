@@ -191,7 +191,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'redis-lock-store.ts',
-        'message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp)',
+        'message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp, this.options.lease)',
         'message.left',
       ),
     ],

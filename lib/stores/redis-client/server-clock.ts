@@ -18,12 +18,15 @@ interface Sample {
  */
 export class ServerClock {
   private best: Sample | undefined;
+  /** When the last reply came (monotonic): since then the clock may have been set. */
+  private observedAt = -Infinity;
 
   /** @param onStep the server's clock was set: by at least so many ms (negative: back) */
   constructor(private readonly onStep: (step: number) => void = () => undefined) {}
 
   /** A reply with server time `serverTime` (ms) to a command sent and received at these monotonic times. */
   observe(sentAt: number, receivedAt: number, serverTime: number): void {
+    this.observedAt = receivedAt;
     const low = serverTime - receivedAt;
     const high = serverTime + 1 - sentAt;
     const best = this.best;
@@ -55,10 +58,12 @@ export class ServerClock {
   /**
    * The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known, and of what
    * comes from the future: then the server's clock was set, and this process has not noticed yet.
+   *
+   * @param trusted for so long (ms) after a reply the clock is taken not to have been set; later the age is Infinity
    */
-  ageAtMost(stamp: number): number {
-    if (!this.best) return Infinity;
+  ageAtMost(stamp: number, trusted: number): number {
     const instant = performance.now();
+    if (!this.best || instant - this.observedAt > trusted) return Infinity;
     const age = instant + this.best.high + (instant - this.best.takenAt) * DRIFT - stamp;
     return age < 0 ? Infinity : age;
   }

@@ -161,9 +161,10 @@ export class RedisLockStore implements LockStore {
       this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
       return;
     }
-    // M1: the message may be old; the largest age that it can have is taken off.
+    // M1: the message may be old; the largest age that it can have is taken off. A process that stood still, or got no replies, for a
+    // lease does not know that age, and asks before it enters.
     const line = this.lines.get(name);
-    const left = message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp);
+    const left = message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp, this.options.lease);
     // R10: where no request waits any more, the line made for it hands the grant on and is forgotten again.
     const grant = { run: message.run, first: message.first, left, since: now() };
     this.commands.saw(grant);

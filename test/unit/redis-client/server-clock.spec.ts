@@ -30,7 +30,15 @@ describe('the clocks of several servers', () => {
     const clock = new ServerClocks(() => undefined).of('a:1');
     const now = performance.now();
     clock.observe(now - 1, now, HOUR);
-    expect(clock.ageAtMost(HOUR - 500)).toBeLessThan(1_000);
-    expect(clock.ageAtMost(2 * HOUR)).toBe(Infinity);
+    expect(clock.ageAtMost(HOUR - 500, HOUR)).toBeLessThan(1_000);
+    expect(clock.ageAtMost(2 * HOUR, HOUR)).toBe(Infinity);
+  });
+
+  test('cannot tell the age of anything where no reply came for too long: the clock may have been set since', () => {
+    const clock = new ServerClocks(() => undefined).of('a:1');
+    const then = performance.now() - 5_000;
+    clock.observe(then - 1, then, HOUR);
+    expect(clock.ageAtMost(HOUR, 30_000)).toBeLessThan(6_000);
+    expect(clock.ageAtMost(HOUR, 4_000)).toBe(Infinity);
   });
 });
