@@ -22,8 +22,6 @@ export const HEARTBEAT = WINDOW / 3;
 export const MARGIN = 300;
 /** G: how long broken subscriptions may take to come back, ms. */
 export const GRACE = 250;
-/** How long a client that closes a connection waits for a server that does not close its side, ms. */
-export const CUT = 50;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
 export const PATIENCE = 30_000;
 

@@ -6,7 +6,6 @@ import type { WorkerProcess } from '../support/history/worker-process.js';
 import { FAILOVER, SentinelSetup } from '../support/sentinel.js';
 import { pause } from '../support/waiting.js';
 import {
-  CUT,
   DEADLINE,
   HEARTBEAT,
   holderAndLine,
@@ -25,6 +24,9 @@ const LONG_LEASE = 9_000;
 const LONGEST_BACKOFF = 1_200;
 /** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
 const FOUND = DEADLINE + LONGEST_BACKOFF;
+
+/** A server that does not close its side of a connection gets this long, ms, until the client stops waiting for it. */
+const CUT = 50;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */
 const terms = {

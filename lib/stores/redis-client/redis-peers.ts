@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../core/lock-overview.js';
 import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../core/peers.js';
 import type { CommandConnection } from './command-connection.js';
-import { askNodes } from './current-nodes.js';
+import { askNodes } from './ask-nodes.js';
 import type { LoopbackCheck } from './loopback-check.js';
 import {
   reportMessages,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import type { KeptKeys } from '../../core/lock-store.js';
-import { askNodes } from '../redis-client/current-nodes.js';
+import { askNodes } from '../redis-client/ask-nodes.js';
 import { within } from '../redis-client/time-limit.js';
 
 /** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
