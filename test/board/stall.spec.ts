@@ -1,4 +1,3 @@
-import { availableParallelism, loadavg } from 'node:os';
 import { type Browser } from 'playwright-core';
 import { eventually, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp } from './board-app.js';
@@ -6,11 +5,12 @@ import { launchChromium } from './chromium.js';
 import { longLine, manyLocks } from './fake-locks.js';
 import { longestTask } from './longest-task.js';
 
-/** ms for which the page may not answer: less is not noticed as a delay. */
+/**
+ * ms of work in one task, for which the page does not answer: less is not noticed as a delay. What other programs take of the
+ * processor meanwhile does not count: the page is not at fault for it.
+ */
 const STALL = 100;
 const ROUNDS = 3;
-/** Where more programs want to run than there are processors, a task also waits for those. */
-const idle = () => loadavg()[0]! < availableParallelism();
 
 let browser: Browser;
 let board: BoardApp;
@@ -20,14 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test(`shows 1,000 locks with 10,000 waiters, and never stalls for ${STALL} ms`, async () => {
-  // Best of some, since others use the machine too: what the page does too long it does each time.
-  let { lasts, works } = await longestTask(browser, showMany);
-  for (let round = 1; round < ROUNDS && Math.max(lasts, works) > STALL; round += 1) {
-    ({ lasts, works } = await longestTask(browser, showMany));
+test(`shows 1,000 locks with 10,000 waiters, and never works for more than ${STALL} ms in one task`, async () => {
+  // Best of some: what the page does too long it does each time, what a cold cache costs it does not.
+  let longest = Infinity;
+  for (let round = 1; round <= ROUNDS && longest > STALL; round += 1) {
+    longest = Math.min(longest, await longestTask(browser, showMany));
   }
-  expect(works).toBeLessThanOrEqual(STALL);
-  if (idle()) expect(lasts).toBeLessThanOrEqual(STALL);
+  expect(longest).toBeLessThanOrEqual(STALL);
 });
 
 /** Opens the page, changes all locks and their order three times, and shows a lock for which 10,000 calls wait. */
