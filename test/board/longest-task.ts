@@ -1,4 +1,4 @@
-/** The tasks of a page, as Chromium's own trace records them. */
+/** The tasks of a page, as the trace of Chromium records them. */
 import { type Browser } from 'playwright-core';
 
 interface TraceEvent {
@@ -7,24 +7,29 @@ interface TraceEvent {
   readonly tid: number;
   /** Microseconds of processor time; none for a task that had not ended when the trace did. */
   readonly tdur?: number;
-  readonly args: { readonly name?: string };
+  readonly args: { readonly data?: { readonly url?: string } };
 }
 
-const CATEGORIES = ['-*', '__metadata', 'disabled-by-default-devtools.timeline'];
+const CATEGORIES = ['-*', 'devtools.timeline', 'disabled-by-default-devtools.timeline'];
 
-/** ms of processor time of the longest of all tasks of the main threads of all pages while `what` runs. */
-export async function longestTask(browser: Browser, what: () => Promise<void>): Promise<number> {
+/**
+ * ms of processor time of the longest task while `what` runs, of those on the main threads of pages whose address begins with
+ * what it resolves to. Others are pages of Chromium itself, such as the one below its address bar.
+ */
+export async function longestTask(browser: Browser, what: () => Promise<string>): Promise<number> {
   await browser.startTracing(undefined, { categories: CATEGORIES });
-  await what();
+  const address = await what();
   const trace = (await browser.stopTracing()).toString();
   const { traceEvents } = JSON.parse(trace) as { traceEvents: TraceEvent[] };
-  const mainThreads = new Set(
-    traceEvents.filter(({ args }) => args.name === 'CrRendererMain').map((event) => threadOf(event)),
+  const threads = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'CommitLoad' && args.data?.url?.startsWith(address))
+      .map((event) => threadOf(event)),
   );
   const times = traceEvents
-    .filter((event) => event.name === 'RunTask' && mainThreads.has(threadOf(event)))
+    .filter((event) => event.name === 'RunTask' && threads.has(threadOf(event)))
     .flatMap(({ tdur }) => tdur ?? []);
-  if (times.length === 0) throw new Error('The trace of Chromium has no task of a page.');
+  if (times.length === 0) throw new Error('The trace of Chromium has no task of the page.');
   return Math.max(...times) / 1_000;
 }
 

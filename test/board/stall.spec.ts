@@ -30,7 +30,7 @@ test(`shows 1,000 locks with 10,000 waiters, and never works for more than ${STA
 });
 
 /** Opens the page, changes all locks and their order three times, and shows a lock for which 10,000 calls wait. */
-async function showMany(): Promise<void> {
+async function showMany(): Promise<string> {
   board = await boardApp();
   board.locks.overview = manyLocks(1_000, 10_000);
   board.locks.redisHas(longLine('order:0', 10_000));
@@ -48,6 +48,7 @@ async function showMany(): Promise<void> {
   await overviews(2);
   await page.close();
   await board.app.close();
+  return board.url;
 }
 
 /** Resolves when the page was sent so many overviews more. */
