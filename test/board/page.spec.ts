@@ -7,9 +7,10 @@ import helmet from 'helmet';
 import { type Browser, type Page } from 'playwright-core';
 import { LockStoreUnavailableError } from 'nestjs-fair-lock';
 import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
+import { eventually, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, type Platform, PLATFORMS } from './board-app.js';
 import { complaintsOf, launchChromium } from './chromium.js';
-import { FakeLocks, manyLocks, shopLocks } from './fake-locks.js';
+import { FakeLocks, longLine, manyLocks, shopLocks } from './fake-locks.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = ['#/', '#/lock/order%3A4711', '#/processes', '#/graph'];
@@ -68,6 +69,27 @@ test('follows what happens without being reloaded', async () => {
   await openBoard();
   board.locks.overview = { ...shopLocks(), locks: [] };
   await page.getByText('No lock is held, and no call waits for one.').waitFor();
+});
+
+test('shows a thousand locks in their order, which may be turned round, and waiters up to 500', async () => {
+  const overview = manyLocks(1_000, 10_000);
+  const keys = overview.locks.map(({ key }) => key);
+  const inOrder = (wanted: string[]) =>
+    eventually(
+      async () => (await page.locator('.rows .key').allTextContents()).join() === wanted.join(),
+      SOON,
+      'all locks in their order',
+    );
+  await openBoard({ overview });
+  await inOrder(keys);
+  board.locks.overview = { ...overview, locks: overview.locks.toReversed() };
+  await inOrder(keys.toReversed());
+  board.locks.redisHas(longLine('order:0', 600));
+  await page.goto(`${board.url}/locks#/lock/order%3A0`);
+  await eventually(async () => (await page.locator('.queue li').count()) === 500, SOON, '500 waiters');
+  await page.goto(`${board.url}/locks#/`);
+  await inOrder(keys.toReversed());
+  expect(complaints).toEqual([]);
 });
 
 test('filters by key, process and label', async () => {

@@ -18,14 +18,27 @@ export function render(parent, ...children) {
   if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
 }
 
-function flat(children) {
-  return children
-    .flat(Infinity)
-    .filter((child) => child !== undefined && child !== null && child !== false)
-    .map((child) => (typeof child === 'object' ? child : { text: String(child) }));
+function flat(children, into = []) {
+  for (const child of children) {
+    if (Array.isArray(child)) flat(child, into);
+    else if (child !== undefined && child !== null && child !== false)
+      into.push(typeof child === 'object' ? child : { text: String(child) });
+  }
+  return into;
 }
 
 function update(parent, before, after) {
+  let same = 0;
+  while (same < before.length && same < after.length && isSame(before[same], after[same])) {
+    change(before[same], after[same]);
+    same += 1;
+  }
+  if (same === before.length && same === after.length) return;
+  replace(parent, before.slice(same), after.slice(same), same > 0 ? after[same - 1].dom : undefined);
+}
+
+/** Makes `after` of what are `before`, the children of `parent` that follow its child `last`. */
+function replace(parent, before, after, last) {
   const old = new Map(before.map((node, index) => [idOf(node, index), node]));
   after.forEach((node, index) => {
     const id = idOf(node, index);
@@ -35,11 +48,15 @@ function update(parent, before, after) {
     else create(node, parent.namespaceURI === SVG);
   });
   for (const { dom } of old.values()) dom.remove();
-  let place = parent.firstChild;
+  let place = last ? last.nextSibling : parent.firstChild;
   for (const { dom } of after) {
     if (dom === place) place = place.nextSibling;
     else parent.insertBefore(dom, place);
   }
+}
+
+function isSame(one, other) {
+  return one.tag === other.tag && one.props?.key === other.props?.key;
 }
 
 function idOf({ tag, props }, index) {

@@ -1,6 +1,7 @@
 /** One lock as a picture of its line: the holder and what is left of its lease, then the waiters in their order. */
 import { h } from './dom.js';
 import { badge } from './locks.js';
+import { STEP } from './steps.js';
 import { count, dot, duration, lockLink, number, clientName, processName } from './text.js';
 
 const SPAN = 5 * 60_000;
@@ -45,7 +46,7 @@ function picture(line, overview, readOnly, actions) {
       queueLength === 0
         ? h('p', { class: 'note' }, 'No call waits for it.')
         : h('h2', null, `${count(queueLength, 'call')} in line`),
-      h('ol', { class: 'queue' }, ...waiters.map((waiter, index) => place(waiter, index, longest))),
+      h('ol', { class: 'queue' }, ...places(waiters, longest, actions)),
       queueLength > waiters.length &&
         h('p', { class: 'note' }, `and ${number(queueLength - waiters.length)} more behind them`),
     ),
@@ -95,6 +96,12 @@ function holderCard(holder, readOnly, actions) {
 
 function fact(name, value) {
   return h('div', null, h('dt', null, name), h('dd', null, value));
+}
+
+function places(waiters, longest, actions) {
+  const step = document.querySelectorAll('.queue li').length + STEP;
+  if (step < waiters.length) actions.redraw();
+  return waiters.slice(0, step).map((waiter, index) => place(waiter, index, longest));
 }
 
 function place(waiter, index, longest) {

@@ -1,5 +1,6 @@
 /** All locks, the longest wait first. */
 import { h } from './dom.js';
+import { stepTo } from './steps.js';
 import { count, duration, lockLink, number, clientName, processName } from './text.js';
 
 const MOST_PIPS = 10;
@@ -8,6 +9,8 @@ const FIRST_ROWS = 30;
 const REPORTS_WHAT_IS_NEAR = 'oncontentvisibilityautostatechange' in document.body;
 /** The keys of the rows that are on the screen or close to it. */
 const near = new Set();
+/** The other rows, by key: they stay what they are. */
+let farRows = new Map();
 
 export function locksView(state, actions) {
   const { overview, filter } = state;
@@ -52,7 +55,7 @@ export function locksView(state, actions) {
                 actions.redraw();
               },
             },
-            ...locks.map((lock, index) => (isNear(lock, index) ? row(lock, longest) : farRow(lock))),
+            ...rows(locks, longest, actions),
           ),
         ],
     overview.moreLocks > 0 &&
@@ -60,13 +63,29 @@ export function locksView(state, actions) {
   ];
 }
 
+function rows(locks, longest, actions) {
+  const wanted = locks.map(({ key }) => key);
+  const shown = [...document.querySelectorAll('.rows li')].map(({ dataset }) => dataset.key);
+  const keys = stepTo(wanted, shown);
+  if (keys.length < wanted.length || keys.some((key, index) => key !== wanted[index])) actions.redraw();
+  const known = new Map(locks.map((lock) => [lock.key, lock]));
+  const before = farRows;
+  farRows = new Map();
+  return keys.map((key, index) => {
+    if (isNear(key, index)) return row(known.get(key), longest);
+    const far = before.get(key) ?? farRow(key);
+    farRows.set(key, far);
+    return far;
+  });
+}
+
 /** A thousand rows may change each second, so only those that are near are drawn whole. */
-function isNear({ key }, index) {
+function isNear(key, index) {
   return !REPORTS_WHAT_IS_NEAR || index < FIRST_ROWS || near.has(key);
 }
 
 /** A row without anything that changes. The browser's search finds its key, and Tab reaches its link. */
-function farRow({ key }) {
+function farRow(key) {
   return h('li', { key, 'data-key': key }, lockLink(key, { class: 'row' }, h('span', { class: 'key' }, key)));
 }
 
