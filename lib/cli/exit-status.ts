@@ -1,5 +1,5 @@
 /** How a command ended, for scripts. The help describes each. */
-export const EXIT = { done: 0, trouble: 1, usage: 2, notHeld: 3, unavailable: 4 } as const;
+export const EXIT = { done: 0, trouble: 1, usage: 2, notHeld: 3, unavailable: 4, noOutput: 5 } as const;
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 

@@ -28,7 +28,8 @@ OPTIONS
   --interval MS             watch: how long to pause between two looks. Default: 1000
   --count N                 watch: end after N looks.
   --token T                 force-release: the token that inspect shows.
-  --json                    One JSON value for programs; watch prints one on each line. Times are in ms.
+  --json                    One JSON value for programs; watch prints one on each line. Times are in ms. With
+                            the status 4 it is {"error":"…"}.
   --help, --version
 
 EXIT STATUS
@@ -37,6 +38,7 @@ EXIT STATUS
   2  The arguments cannot work; nothing was done.
   3  The lock is free, or another holds it by now; nothing was done.
   4  Redis cannot be reached, or refused a command.
+  5  The output cannot be written, as on a full disk.
 
 Each process reports its own holds and waits over Redis, so a process that is stopped reports nothing; it is
 listed as silent. While no command runs, none of this costs anything.

@@ -31,21 +31,37 @@ const COMMANDS: Record<CommandName, Command> = {
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 const printError = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
 const ended = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
-// `head` has read enough.
-process.stdout.on('error', () => ended.abort());
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  ended.abort();
+  if (error.code === 'EPIPE') return; // `head` has read enough
+  printError(`The output cannot be written: ${error.message}`);
+  process.exitCode = EXIT.noOutput;
+});
 
-process.exitCode = await run(process.argv.slice(2));
+const status = await run(process.argv.slice(2));
+process.exitCode ??= status;
 
 async function run(argv: readonly string[]): Promise<ExitStatus> {
   try {
     const args = readArguments(argv);
     if (args.command === 'help') process.stdout.write(HELP);
     else if (args.command === 'version') print(VERSION);
-    else return await withLocks(args, COMMANDS[args.command]);
+    else return await runCommand(args, COMMANDS[args.command]);
     return EXIT.done;
   } catch (error) {
     return explain(error);
+  }
+}
+
+async function runCommand(args: Arguments, command: Command): Promise<ExitStatus> {
+  // The others end at once, as a program does that has nothing to put in order.
+  if (args.command === 'watch')
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  try {
+    return await withLocks(args, command);
+  } catch (error) {
+    if (args.json) print(JSON.stringify({ error: sentenceOf(error) }));
+    throw error;
   }
 }
 
@@ -81,10 +97,14 @@ function explain(error: unknown): ExitStatus {
     error instanceof LockConfigurationError ||
     error instanceof LockKeyError
   ) {
-    printError(error instanceof FairLockError ? error.details : error.message);
+    printError(sentenceOf(error));
     printError('--help lists commands and options.');
     return EXIT.usage;
   }
-  printError(error instanceof FairLockError ? error.details : (error as Error).message);
+  printError(sentenceOf(error));
   return EXIT.unavailable;
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof FairLockError ? error.details : (error as Error).message;
 }

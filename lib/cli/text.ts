@@ -45,3 +45,16 @@ function cell(text: string): string {
   const safe = printable(text);
   return safe.length > LONGEST_CELL ? `${safe.slice(0, LONGEST_CELL - 1)}…` : safe;
 }
+
+/** As much of `text` as a terminal shows at once: of a line its begin, and all of the last paragraph, which sums up. */
+export function fitted(text: string, { columns, rows }: { columns: number; rows: number }): string {
+  const lines = text.split('\n');
+  const surplus = lines.length - (rows - 1); // below the last line is the cursor
+  const paragraph = lines.lastIndexOf('');
+  const from = Math.max(1, paragraph - surplus - 1);
+  if (surplus > 0 && from < paragraph) {
+    const cut = paragraph - from;
+    lines.splice(from, cut, `… ${count(cut, 'more line')}`);
+  }
+  return lines.map((line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line)).join('\n');
+}

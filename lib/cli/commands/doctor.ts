@@ -21,7 +21,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
 
 function processesText({ processes: { length }, silent }: LockOverview): string {
   if (length + silent.length === 0)
-    return 'Redis answers. No process uses these locks now; --prefix and --store choose which locks.';
+    return 'Redis answers. No process uses these locks now; --prefix, --store and --cluster choose which locks.';
   const verb = length === 1 ? 'does' : 'do';
   return `Redis answers, and so ${verb} ${count(length, 'process', 'processes')}.`;
 }

@@ -19,7 +19,9 @@ export function overviewText(overview: LockOverview): string {
   return [
     ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
     `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
-    ...(unused ? ['No process uses these locks now; --prefix and --store choose which locks.'] : []),
+    ...(unused
+      ? ['No process uses these locks now; --prefix, --store and --cluster choose which locks.']
+      : []),
     ...remarks(overview),
   ].join('\n');
 }

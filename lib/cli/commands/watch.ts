@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../core/text.js';
 import { type Command, type CommandContext } from '../command.js';
 import { EXIT } from '../exit-status.js';
+import { fitted } from '../text.js';
 import { overviewText } from './ls.js';
 
 const CLEAR = '\x1b[H\x1b[J';
@@ -11,7 +12,7 @@ export const watch: Command = async (context) => {
   for (let look = 1; !signal.aborted; look++) {
     const text = await lookOnce(context);
     if (signal.aborted) break;
-    print(process.stdout.isTTY && !args.json ? CLEAR + text : text);
+    print(process.stdout.isTTY && !args.json ? CLEAR + fitted(text, process.stdout) : text);
     if (look >= args.count) break;
     await sleep(args.interval, undefined, { signal }).catch(() => undefined);
   }

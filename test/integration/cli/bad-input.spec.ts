@@ -75,11 +75,13 @@ test('a node that is in no Cluster is named as a reason, with --cluster', async 
 });
 
 test.each(['doctor', 'ls'])(
-  '%s points to --prefix and --store where no process uses the locks',
+  '%s points to --prefix, --store and --cluster where no process uses the locks',
   async (command) => {
     const { status, out } = await runCli(redisUrl(), command, '--prefix', uniquePrefix());
     expect(status).toBe(0);
-    expect(out).toMatch(/No process uses these locks now; --prefix and --store choose which locks\.$/m);
+    expect(out).toMatch(
+      /No process uses these locks now; --prefix, --store and --cluster choose which locks\.$/m,
+    );
   },
 );
 

@@ -27,6 +27,11 @@ export async function runCli(redis: string, ...args: string[]): Promise<Answer> 
   return { status: child.exitCode, out, err };
 }
 
+/** What Node needs to run the command line. */
+export function cliArguments(...args: string[]): string[] {
+  return [RUN, MAIN, ...args];
+}
+
 function spawnRun(args: readonly string[], env: NodeJS.ProcessEnv) {
   return spawn(process.execPath, [RUN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
