@@ -3,11 +3,14 @@ import { detached } from '../core/detached.js';
 import { FairLockError } from '../core/errors.js';
 import { type LockOverview } from '../core/lock-overview.js';
 import { type LockSource } from './lock-source.js';
+import { eventOf } from './event.js';
 import { lineMessage } from './line-message.js';
 import { overviewMessage } from './overview-message.js';
 
 /** ms between the end of one look at the locks and the next. */
 const PAUSE = 1_000;
+/** ms after which an open page is asked to come again, so that the guards decide whether it still may. */
+const LONGEST_STREAM = 5 * 60_000;
 /** ms of history that a page is given when it opens, as far as a page was open meanwhile. */
 const HISTORY = 5 * 60_000;
 
@@ -15,7 +18,7 @@ const HISTORY = 5 * 60_000;
 export interface BoardViewer {
   /** The lock whose line the page shows. */
   readonly key: string | undefined;
-  send(event: string, json: string): void;
+  send(event: Uint8Array): void;
   end(): void;
 }
 
@@ -23,7 +26,10 @@ export interface BoardViewer {
 export class BoardFeed implements OnModuleDestroy {
   private readonly viewers = new Set<BoardViewer>();
   private history: { at: number; waiting: number; longestWait: number }[] = [];
+  /** What the last look found, for pages that are opened before the next one. */
+  private last: { readonly overview: LockOverview; readonly event: Uint8Array } | undefined;
   private looking = false;
+  /** Runs between two looks. */
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
@@ -38,12 +44,18 @@ export class BoardFeed implements OnModuleDestroy {
   watch(viewer: BoardViewer): () => void {
     this.viewers.add(viewer);
     const now = Date.now();
-    viewer.send(
-      'history',
-      JSON.stringify(this.history.map(({ at, ...rest }) => ({ ago: now - at, ...rest }))),
-    );
-    this.lookNow();
-    return () => this.viewers.delete(viewer);
+    const history = this.history.map(({ at, ...rest }) => ({ ago: now - at, ...rest }));
+    viewer.send(eventOf('history', history));
+    // Outside the context of the request that opened the page: it would live as long as the page.
+    const renewal = detached(() => {
+      if (this.last) this.showLast(viewer, this.last);
+      if (!this.looking && !this.timer) void this.look();
+      return setTimeout(() => this.renew(viewer), LONGEST_STREAM).unref();
+    });
+    return () => {
+      clearTimeout(renewal);
+      this.viewers.delete(viewer);
+    };
   }
 
   /** An open stream would keep the HTTP server, and with it the application, from closing. */
@@ -54,26 +66,41 @@ export class BoardFeed implements OnModuleDestroy {
     this.viewers.clear();
   }
 
-  private lookNow(): void {
-    if (this.looking) return;
-    clearTimeout(this.timer);
-    this.looking = true;
-    // Outside the context of the request that opened the page: it would live as long as the page.
-    void detached(() => this.look());
+  private renew(viewer: BoardViewer): void {
+    this.viewers.delete(viewer);
+    viewer.send(eventOf('again', {}));
+    viewer.end();
+  }
+
+  /** Many pages that are opened at once, as after a restart, are no reason to look more often. */
+  private showLast(viewer: BoardViewer, { overview, event }: NonNullable<BoardFeed['last']>): void {
+    viewer.send(event);
+    if (viewer.key !== undefined) void this.sendLine(viewer.key, overview, [viewer]);
   }
 
   private async look(): Promise<void> {
+    this.looking = true;
+    this.timer = undefined;
     try {
       const overview = await this.locks.query();
       const message = overviewMessage(overview);
+      const event = eventOf('overview', message);
       this.remember(message.totals);
-      this.sendAll('overview', message);
+      this.last = { overview, event };
+      for (const viewer of this.viewers) viewer.send(event);
       await this.sendLines(overview);
     } catch (error) {
-      this.sendAll('trouble', { message: textOf(error) });
+      this.last = undefined;
+      const event = troubleOf(error);
+      for (const viewer of this.viewers) viewer.send(event);
     }
     this.looking = false;
-    if (this.viewers.size > 0) this.timer = setTimeout(() => this.lookNow(), PAUSE);
+    if (!this.closed) this.timer = setTimeout(() => this.lookAgain(), PAUSE);
+  }
+
+  private lookAgain(): void {
+    if (this.viewers.size > 0) return void this.look();
+    this.timer = this.last = undefined;
   }
 
   private remember({ waiting, longestWait }: { waiting: number; longestWait: number }): void {
@@ -83,24 +110,33 @@ export class BoardFeed implements OnModuleDestroy {
   }
 
   private async sendLines(overview: LockOverview): Promise<void> {
-    const keys = new Set([...this.viewers].flatMap(({ key }) => key ?? []));
-    await Promise.all([...keys].map((key) => this.sendLine(key, overview)));
+    const viewers = [...this.viewers];
+    const keys = new Set(viewers.flatMap(({ key }) => key ?? []));
+    await Promise.all(
+      [...keys].map((key) =>
+        this.sendLine(
+          key,
+          overview,
+          viewers.filter((viewer) => viewer.key === key),
+        ),
+      ),
+    );
   }
 
   /** A lock that cannot be read is the trouble of those alone who look at it. */
-  private async sendLine(key: string, overview: LockOverview): Promise<void> {
-    const to = (viewer: BoardViewer): boolean => viewer.key === key;
+  private async sendLine(key: string, overview: LockOverview, to: readonly BoardViewer[]): Promise<void> {
+    let event: Uint8Array;
     try {
-      this.sendAll('line', lineMessage(await this.locks.inspect(key), overview), to);
+      event = eventOf('line', lineMessage(await this.locks.inspect(key), overview));
     } catch (error) {
-      this.sendAll('trouble', { message: textOf(error) }, to);
+      event = troubleOf(error);
     }
+    for (const viewer of to) viewer.send(event);
   }
+}
 
-  private sendAll(event: string, message: object, to?: (viewer: BoardViewer) => boolean): void {
-    const json = JSON.stringify(message);
-    for (const viewer of this.viewers) if (!to || to(viewer)) viewer.send(event, json);
-  }
+function troubleOf(error: unknown): Uint8Array {
+  return eventOf('trouble', { message: textOf(error) });
 }
 
 function textOf(error: unknown): string {

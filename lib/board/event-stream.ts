@@ -39,9 +39,9 @@ export class EventStream implements BoardViewer {
     this.response.on('close', listener);
   }
 
-  send(event: string, json: string): void {
+  send(event: Uint8Array): void {
     if (this.response.writableLength > MOST_UNREAD || this.response.writableEnded) return;
-    this.response.write(`event: ${event}\ndata: ${json}\n\n`);
+    this.response.write(event);
   }
 
   end(): void {

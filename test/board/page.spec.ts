@@ -275,6 +275,24 @@ test('connects again by itself when the server was restarted', async () => {
   await page.getByText('The connection is lost.').waitFor({ state: 'detached' });
 });
 
+test('comes again when the server asks it to, which is no trouble', async () => {
+  board = await boardApp();
+  board.locks.overview = shopLocks();
+  page = await browser.newPage();
+  complaints = complaintsOf(page);
+  const asked = { contentType: 'text/event-stream', body: 'event: again\ndata: {}\n\n' };
+  await page.route('**/locks/events', (route) => route.fulfill(asked), { times: 1 });
+  await page.addInitScript(`addEventListener('DOMContentLoaded', () => {
+    const look = () => (globalThis.lost ||= document.body.textContent.includes('The connection is lost.'));
+    new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
+  })`);
+  await page.goto(`${board.url}/locks`);
+  await rows().first().waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  expect(await page.evaluate('globalThis.lost')).toBe(false);
+  expect(complaints).toEqual([]);
+});
+
 test('shows that the user is signed out when the guards no longer let it in', async () => {
   let user = 'admin';
   class Session extends CookieGuard {

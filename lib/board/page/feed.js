@@ -25,6 +25,7 @@ export function connect(base, onEvent) {
     };
     for (const event of ['history', 'overview', 'line', 'trouble'])
       mine.addEventListener(event, ({ data }) => mine === source && onEvent(event, JSON.parse(data)));
+    mine.addEventListener('again', () => mine === source && open(key));
     mine.onerror = () => {
       if (mine !== source) return;
       if (!refused) onEvent('lost');
