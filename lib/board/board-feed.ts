@@ -1,6 +1,6 @@
 import { type OnModuleDestroy } from '@nestjs/common';
 import { detached } from '../core/detached.js';
-import { FairLockError } from '../core/errors.js';
+import { FairLockError, LockStoreUnavailableError } from '../core/errors.js';
 import { type LockOverview } from '../core/lock-overview.js';
 import { type LockSource } from './lock-source.js';
 import { eventOf } from './event.js';
@@ -140,7 +140,8 @@ function troubleOf(error: unknown): Uint8Array {
 }
 
 function textOf(error: unknown): string {
-  // What a store says of a failed command; here no lock was to be taken.
-  if (error instanceof FairLockError) return error.details.replace(' The lock was not taken.', '');
+  // Here no lock was to be taken.
+  if (error instanceof LockStoreUnavailableError) return error.reason;
+  if (error instanceof FairLockError) return error.details;
   return error instanceof Error ? error.message : String(error);
 }

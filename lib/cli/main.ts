@@ -1,10 +1,5 @@
 #!/usr/bin/env node
-import {
-  FairLockError,
-  LockConfigurationError,
-  LockKeyError,
-  LockStoreUnavailableError,
-} from '../core/errors.js';
+import { LockConfigurationError, LockKeyError, LockStoreUnavailableError } from '../core/errors.js';
 import { printable } from '../core/text.js';
 import { VERSION } from '../core/version.js';
 import { type Arguments, type CommandName, readArguments } from './arguments.js';
@@ -18,6 +13,7 @@ import { watch } from './commands/watch.js';
 import { EXIT, type ExitStatus, UsageError } from './exit-status.js';
 import { HELP } from './help.js';
 import { Locks } from './locks.js';
+import { sentenceOf } from './text.js';
 
 const COMMANDS: Record<CommandName, Command> = {
   ls,
@@ -81,13 +77,13 @@ async function withLocks(args: Arguments, command: Command): Promise<ExitStatus>
 
 /** What was seen while connecting gives the reason why there is no connection. */
 function unavailable(
-  { details, failure }: LockStoreUnavailableError,
+  { reason, failure }: LockStoreUnavailableError,
   { warnings }: Locks,
   { cluster }: Arguments,
 ): string {
-  const seen = failure === 'unreachable' ? warnings[0]?.split('. ')[0] : undefined;
+  const seen = failure === 'unreachable' ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
   const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
-  return `${seen ?? details.split('. ')[0]}. Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
+  return `${seen ?? reason} Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
 }
 
 /** One sentence, never a stack: what it means is in it. */
@@ -103,8 +99,4 @@ function explain(error: unknown): ExitStatus {
   }
   printError(sentenceOf(error));
   return EXIT.unavailable;
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof FairLockError ? error.details : (error as Error).message;
 }

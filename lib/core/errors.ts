@@ -128,6 +128,8 @@ export class LockStoreUnavailableError extends FairLockError {
     readonly failure: StoreFailure,
     details: string,
     cause?: unknown,
+    /** Why the store could not serve, a sentence: `details` without what it means for a lock that was to be taken. */
+    readonly reason: string = details,
   ) {
     super(
       { message: 'No lock can be taken at the moment.', details },

@@ -174,6 +174,8 @@ test('while Redis is away, says that what is shown is old, and is live again by 
   board.locks.failure = new LockStoreUnavailableError(
     'unreachable',
     'The lock store could not serve: there is no connection to Redis. The lock was not taken.',
+    undefined,
+    'The lock store could not serve: there is no connection to Redis.',
   );
   // Here no lock was to be taken.
   const trouble = page.getByText('there is no connection to Redis. What you see is the last that arrived.');

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../core/text.js';
 import { type Command, type CommandContext } from '../command.js';
 import { EXIT } from '../exit-status.js';
-import { fitted } from '../text.js';
+import { fitted, sentenceOf } from '../text.js';
 import { overviewText } from './ls.js';
 
 const CLEAR = '\x1b[H\x1b[J';
@@ -27,7 +27,6 @@ async function lookOnce({ locks, args }: CommandContext): Promise<string> {
     return `${new Date().toLocaleTimeString('en-GB')}  every ${args.interval} ms; Ctrl+C ends\n\n${overviewText(overview)}`;
   } catch (error) {
     if (args.count !== Infinity) throw error;
-    const { details, message } = error as { details?: string; message: string };
-    return args.json ? JSON.stringify({ error: details ?? message }) : printable(details ?? message);
+    return args.json ? JSON.stringify({ error: sentenceOf(error) }) : printable(sentenceOf(error));
   }
 }

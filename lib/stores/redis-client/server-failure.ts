@@ -135,8 +135,10 @@ function unavailable(
   why: string,
   cause: unknown,
 ): CommandFailure {
-  const text = `The lock store could not serve: ${why}. The lock was not taken.`;
-  return new CommandFailure(effect, retriable, new LockStoreUnavailableError(failure, text, plain(cause)));
+  const reason = `The lock store could not serve: ${why}.`;
+  const text = `${reason} The lock was not taken.`;
+  const error = new LockStoreUnavailableError(failure, text, plain(cause), reason);
+  return new CommandFailure(effect, retriable, error);
 }
 
 /**
@@ -159,10 +161,10 @@ interface NodeError {
 
 /** No answer within the command deadline; the command may still run. */
 export function commandTimeout(deadline: number): CommandFailure {
-  const text =
-    `The lock store gave no answer within ${deadline} ms (commandTimeout). The lock was not taken. ` +
-    'Check the connection to Redis and its load.';
-  return new CommandFailure('unknown', true, new LockStoreUnavailableError('timeout', text));
+  const reason = `The lock store gave no answer within ${deadline} ms (commandTimeout).`;
+  const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
+  const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
+  return new CommandFailure('unknown', true, error);
 }
 
 /** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */

@@ -1,4 +1,9 @@
-import { networkTrouble, toCommandFailure } from '../../../lib/stores/redis-client/server-failure.js';
+import { type LockStoreUnavailableError } from '../../../lib/core/errors.js';
+import {
+  commandTimeout,
+  networkTrouble,
+  toCommandFailure,
+} from '../../../lib/stores/redis-client/server-failure.js';
 
 describe('a reply that refuses a right', () => {
   const script = 'script: 37df4df413367c4b19e0d18a348b4e33caf764e6, on @user_script:1.';
@@ -56,4 +61,13 @@ describe('why a connection cannot be made', () => {
     expect(networkTrouble(new Error('WRONGPASS secret'))).toBeUndefined();
     expect(networkTrouble('secret')).toBeUndefined();
   });
+});
+
+test.each([
+  [toCommandFailure(new Error('LOADING')), 'The lock store could not serve: Redis is loading its data.'],
+  [commandTimeout(50), 'The lock store gave no answer within 50 ms (commandTimeout).'],
+])('the reason of a failure stands apart from what it means for the lock', ({ error }, reason) => {
+  expect((error as LockStoreUnavailableError).reason).toBe(reason);
+  expect(error.details).toMatch(/^(.*) The lock was not taken\./);
+  expect(error.details.startsWith(reason)).toBe(true);
 });
