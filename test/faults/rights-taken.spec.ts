@@ -1,6 +1,8 @@
 import { InProcessClients } from '../support/in-process-client.js';
 import { NEEDED_COMMANDS } from './rights.js';
-import { Scene } from './scene.js';
+import { DEADLINE, LEASE, PATIENCE, Scene } from './scene.js';
+import { stamp } from '../support/history/events.js';
+import { pause } from '../support/waiting.js';
 
 describe('a Redis user without one of the rights that the lock needs', () => {
   let scene: Scene;
@@ -33,5 +35,38 @@ describe('a Redis user without one of the rights that the lock needs', () => {
     const client = await clients.start(url);
     expect(client.warnings.join('\n').toLowerCase()).toContain(missing);
     expect(client.warnings.join('\n')).not.toContain('secret');
+  });
+});
+
+describe('a Redis user whose rights are taken away while it holds a lock', () => {
+  let scene: Scene;
+  let clients: InProcessClients;
+  beforeEach(async () => {
+    scene = await Scene.open();
+    clients = new InProcessClients(scene.lab.prefix);
+    await scene.admin.call('ACL', 'SETUSER', 'lock', 'on', '>secret', '~*', '&*', '+@all');
+  });
+  afterEach(async () => {
+    await clients.close();
+    await scene.close();
+  });
+
+  test('gives the lock back when it has them again, also where that takes longer than a lease that is renewed', async () => {
+    const client = await clients.start(scene.server.url.replace('redis://', 'redis://lock:secret@'));
+    const [fixed, renewed] = await Promise.all([
+      client.engine.acquire('fixed', { leaseTime: 10 * LEASE }),
+      client.engine.acquire('renewed'),
+    ]);
+    await scene.admin.call('ACL', 'SETUSER', 'lock', '-evalsha', '-eval');
+    // The caller does not wait for what may take a lease.
+    await Promise.all([fixed.release(), renewed.release()]);
+    await expect(client.engine.acquire('free')).rejects.toMatchObject({ failure: 'not-permitted' });
+    await pause(LEASE + DEADLINE);
+    await scene.admin.call('ACL', 'SETUSER', 'lock', '+evalsha', '+eval');
+    const back = stamp();
+    const other = await clients.start(scene.server.url);
+    const lock = await other.engine.acquire('fixed', { waitTime: PATIENCE / 2 });
+    await scene.expectWithin(back, stamp(), DEADLINE);
+    await lock.release();
   });
 });

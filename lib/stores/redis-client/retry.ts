@@ -1,9 +1,17 @@
 import type { CommandConnection } from './command-connection.js';
-import { toCommandFailure } from './server-failure.js';
+import { toCommandFailure, type CommandFailure } from './server-failure.js';
 
 /** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
+
+/** After which failures a command is repeated. */
+export type Patience = (failure: CommandFailure) => boolean;
+
+/** A caller waits for the answer: what only an operator can mend is reported at once. */
+const whileItMayServe: Patience = ({ retriable }) => retriable;
+/** A grant or a place is given back, which other processes wait for: also when a right comes back or there is memory again. */
+export const untilGivenBack: Patience = ({ remedy }) => remedy !== 'none';
 
 /** How a client repeats commands. All of it ends when the client closes; none of it keeps the process alive. */
 export class Retry {
@@ -23,11 +31,16 @@ export class Retry {
   }
 
   /** As `until`, after a first attempt that failed with `error`. */
-  async after<T>(error: unknown, command: () => Promise<T>, deadline: number): Promise<T> {
+  async after<T>(
+    error: unknown,
+    command: () => Promise<T>,
+    deadline: number,
+    patience = whileItMayServe,
+  ): Promise<T> {
     let failure = toCommandFailure(error);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       const left = deadline - performance.now();
-      if (!failure.retriable || left <= 0) throw failure;
+      if (!patience(failure) || left <= 0) throw failure;
       if (this.connection.ready) await this.delay(Math.min(pause, left));
       else await this.connection.whenReady(left);
       if (performance.now() >= deadline || this.closed) throw failure;

@@ -1,6 +1,6 @@
 import { now, type Instant } from '../../core/clock.js';
 import type { CommandConnection } from './command-connection.js';
-import type { Retry } from './retry.js';
+import type { Patience, Retry } from './retry.js';
 import type { Script, ScriptRunner } from './script.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
 import type { ServerClock, ServerClocks } from './server-clock.js';
@@ -110,6 +110,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     values: () => Values,
     until: number,
     read: (reply: Reply) => T | Promise<T>,
+    patience?: Patience,
   ): Promise<T> {
     let sent: Sent;
     const attempt = (): Promise<unknown> => {
@@ -118,7 +119,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     };
     const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
     return attempt().then(answered, (error: unknown) =>
-      this.client.retry.after(error, attempt, until).then(answered),
+      this.client.retry.after(error, attempt, until, patience).then(answered),
     );
   }
 

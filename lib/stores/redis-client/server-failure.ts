@@ -3,6 +3,9 @@ import { LockProtocolError, LockStoreUnavailableError, type StoreFailure } from 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
 export type Effect = 'none' | 'unknown';
 
+/** What makes a command succeed that failed: time, what an operator changes (a right, the memory, a password), or no repeating. */
+export type Remedy = 'time' | 'operator' | 'none';
+
 /** A command that got no usable answer. Internal: callers see `error`. */
 export class CommandFailure extends Error {
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
@@ -10,11 +13,15 @@ export class CommandFailure extends Error {
 
   constructor(
     readonly effect: Effect,
-    /** Whether the same command may succeed a moment later. */
-    readonly retriable: boolean,
+    readonly remedy: Remedy,
     readonly error: LockStoreUnavailableError | LockProtocolError,
   ) {
     super(error.details);
+  }
+
+  /** Whether the same command may succeed a moment later. */
+  get retriable(): boolean {
+    return this.remedy === 'time';
   }
 
   /** Undefined: the failure has no cause in the state of the store. */
@@ -30,7 +37,7 @@ export class CommandFailure extends Error {
   /** The same where an earlier copy of the command may have taken effect (R13). */
   afterUnknown(): CommandFailure {
     if (this.effect === 'unknown') return this;
-    return new CommandFailure('unknown', this.retriable, this.error).after(this.retryAfter);
+    return new CommandFailure('unknown', this.remedy, this.error).after(this.retryAfter);
   }
 }
 
@@ -47,47 +54,56 @@ export const NO_RIGHT =
  * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a
  * script, or at its first write, have no effect; Redis 6 wraps script errors, so patterns are looked for anywhere.
  */
-const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, retriable: boolean, why: string])[] = [
+const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
+  // First: the reply names the user, who may have any name.
+  [
+    NO_RIGHT,
+    'not-permitted',
+    'unknown',
+    'operator',
+    'the Redis user lacks a right that the lock needs (ACL)',
+  ],
   [
     /WRONGTYPE/,
     'foreign-type',
     'none',
-    false,
+    'none',
     'a key of this lock holds a value of another type, written by something else; choose another name or keyPrefix',
   ],
   [
     /OOM/,
     'out-of-memory',
     'none',
-    false,
+    'operator',
     'Redis is out of memory and takes no new requests; held locks are still renewed and released',
   ],
-  [/READONLY/, 'read-only', 'none', true, 'Redis is a read-only replica'],
-  [/MISCONF/, 'refused', 'none', true, 'Redis refuses writes because it cannot persist (MISCONF)'],
+  [/READONLY/, 'read-only', 'none', 'time', 'Redis is a read-only replica'],
+  // A primary that was demoted says so until it has reached its successor, and READONLY after that.
+  [/MASTERDOWN/, 'read-only', 'none', 'time', 'Redis is a replica that has lost its master'],
+  [/MISCONF/, 'refused', 'none', 'time', 'Redis refuses writes because it cannot persist (MISCONF)'],
   [
     /NOREPLICAS/,
     'refused',
     'none',
-    true,
+    'time',
     'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
   ],
-  [/LOADING/, 'loading', 'none', true, 'Redis is loading its data'],
-  [/MASTERDOWN/, 'unreachable', 'none', true, 'the replica has lost its master'],
+  [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
   [
     /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
     'unreachable',
     'none',
-    true,
+    'time',
     'the cluster does not serve this slot at the moment',
   ],
-  [/BUSY/, 'busy', 'none', true, 'Redis is busy with another script'],
-  [CREDENTIALS, 'wrong-credentials', 'none', false, REFUSED_CREDENTIALS],
-  [NO_RIGHT, 'not-permitted', 'unknown', false, 'the Redis user lacks a right that the lock needs (ACL)'],
+  [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
+  [/max number of clients/, 'unreachable', 'none', 'time', 'Redis accepts no more connections (maxclients)'],
+  [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
   [
     /isn't writeable|Cluster isn't ready|enableOfflineQueue/,
     'unreachable',
     'none',
-    true,
+    'time',
     'there is no connection to Redis',
   ],
 ];
@@ -102,7 +118,7 @@ export function toCommandFailure(cause: unknown): CommandFailure {
     const text =
       `The lock was neither taken nor changed: ${unreadable}. Another version of the library or another program wrote it, or this one ` +
       'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
-    return new CommandFailure('none', false, new LockProtocolError(text, plain(cause)));
+    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause)));
   }
   const newer = /NEWER (\d+) (\d+)/.exec(message);
   if (newer) {
@@ -110,35 +126,41 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       `The lock was neither taken nor changed: a newer version of the library keeps it in format ${newer[1]}, and this one reads ` +
       `formats up to ${newer[2]}. Update this application to a version that reads format ${newer[1]}; if the newer version was ` +
       'rolled back, wait until its locks are released or their keys have expired.';
-    return new CommandFailure('none', false, new LockProtocolError(text, plain(cause), true));
+    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause), true));
   }
-  for (const [pattern, failure, effect, retriable, why] of KNOWN) {
-    if (pattern.test(message)) return unavailable(failure, effect, retriable, why, cause);
+  for (const [pattern, failure, effect, remedy, why] of KNOWN) {
+    if (pattern.test(message)) return unavailable(failure, effect, remedy, why, cause);
   }
   if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
-    return unavailable('refused', 'unknown', false, `Redis refused a script (${firstLine(message)})`, cause);
+    return unavailable(
+      'refused',
+      'unknown',
+      'operator',
+      `Redis refused a script (${firstLine(message)})`,
+      cause,
+    );
   }
   const why = 'the connection to Redis broke before the answer came';
-  return unavailable('unreachable', 'unknown', true, why, cause);
+  return unavailable('unreachable', 'unknown', 'time', why, cause);
 }
 
 /** Why a connection cannot be made, if it is for the credentials. They may be rotated, so repeating makes sense. */
 export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
-  return unavailable('wrong-credentials', 'none', true, REFUSED_CREDENTIALS, cause);
+  return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);
 }
 
 function unavailable(
   failure: StoreFailure,
   effect: Effect,
-  retriable: boolean,
+  remedy: Remedy,
   why: string,
   cause: unknown,
 ): CommandFailure {
   const reason = `The lock store could not serve: ${why}.`;
   const text = `${reason} The lock was not taken.`;
   const error = new LockStoreUnavailableError(failure, text, plain(cause), reason);
-  return new CommandFailure(effect, retriable, error);
+  return new CommandFailure(effect, remedy, error);
 }
 
 /**
@@ -164,7 +186,7 @@ export function commandTimeout(deadline: number): CommandFailure {
   const reason = `The lock store gave no answer within ${deadline} ms (commandTimeout).`;
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
-  return new CommandFailure('unknown', true, error);
+  return new CommandFailure('unknown', 'time', error);
 }
 
 /** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */

@@ -38,6 +38,21 @@ describe('a reply that refuses a right', () => {
   });
 });
 
+test.each(['LOADING', 'app-READONLY', 'MOVED '])(
+  'the name of the user %s, which such a reply has in it, is not taken for the reason',
+  (user) => {
+    const reply = `NOPERM User ${user} has no permissions to run the 'evalsha' command`;
+    expect(toCommandFailure(new Error(reply))).toMatchObject({ failure: 'not-permitted', retriable: false });
+  },
+);
+
+test.each(['MASTERDOWN Link with MASTER is down', "READONLY You can't write against a read only replica."])(
+  'a primary that was demoted says %s: the client looks for its successor',
+  (reply) => {
+    expect(toCommandFailure(new Error(reply))).toMatchObject({ failure: 'read-only', retriable: true });
+  },
+);
+
 describe('why a connection cannot be made', () => {
   const coded = (code: string, message: string) => Object.assign(new Error(message), { code });
 

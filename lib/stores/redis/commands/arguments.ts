@@ -22,6 +22,8 @@ export interface FinishedGrant {
   readonly head: number;
   /** Sequences of the requests that had no turn, which go back to their places (M7). */
   readonly unserved: readonly number[];
+  /** For how long Redis may keep it, ms, where that is not the usual lease. */
+  readonly leaseTime: number | undefined;
 }
 
 /** What a heartbeat renews. */

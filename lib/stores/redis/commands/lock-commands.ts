@@ -5,6 +5,7 @@ import {
   type Sent,
   type Values,
 } from '../../redis-client/script-commands.js';
+import { untilGivenBack } from '../../redis-client/retry.js';
 import type { ScriptRunner } from '../../redis-client/script.js';
 import type { Subscriber } from '../../redis-client/subscriber.js';
 import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from '../scripts.generated.js';
@@ -85,17 +86,17 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * Ends a grant. Repeated until answered, at the longest for a lease, after which the server ends it by itself.
+   * Ends a grant. Repeated until answered, at the longest for its lease, after which the server ends it by itself.
    *
    * @param markAlive whether it also tells that this client lives (R5)
    */
   release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
-    const until = performance.now() + this.timing.lease;
-    const { first, head, unserved } = grant;
+    const { first, head, unserved, leaseTime = 0 } = grant;
+    const until = performance.now() + Math.max(this.timing.lease, leaseTime);
     const usual = [first, head];
     const values =
       unserved.length === 0 && !markAlive ? usual : [...usual, waits(markAlive), unserved.join(',')];
-    return this.repeat(release, keys, () => values, until, readRelease);
+    return this.repeat(release, keys, () => values, until, readRelease, untilGivenBack);
   }
 
   /**
@@ -107,7 +108,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
     const values = [request.sequence, fixed(request.leaseTime), waits(markAlive)];
-    return this.repeat(leave, keys, () => values, until, readLeave);
+    return this.repeat(leave, keys, () => values, until, readLeave, untilGivenBack);
   }
 
   /**

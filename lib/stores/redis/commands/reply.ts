@@ -173,5 +173,5 @@ function noReply(): CommandFailure {
   const text =
     'The lock store could not serve: something between this process and Redis gave an answer that no script of the lock gives. ' +
     'The lock was not taken. Look for a proxy that does not pass EVAL and EVALSHA on, or for a reply transformer of ioredis.';
-  return new CommandFailure('unknown', false, new LockProtocolError(text));
+  return new CommandFailure('unknown', 'operator', new LockProtocolError(text));
 }

@@ -24,7 +24,7 @@ export function applyGrant(line: Line, grant: PresentGrant, order: number): void
   const old = line.releasing > 0 || order <= line.releasedAfter;
   if (old || grant.first === line.lapsing?.run.first) return;
   // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
-  release(line, { first: grant.first, head: 0, unserved: [] });
+  release(line, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
   for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
 }
 

@@ -146,5 +146,6 @@ export function finishedGrant(run: Run, left: readonly PlaceRequest[]): Finished
     first: run.first,
     head: run.next > 0 ? (run.sequences[0] ?? 0) : 0,
     unserved: left.map(({ sequence }) => sequence),
+    leaseTime: run.leaseTime,
   };
 }

@@ -4,6 +4,7 @@ import {
   type Sent,
   type Values,
 } from '../../redis-client/script-commands.js';
+import { untilGivenBack, type Patience } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script.js';
 import type { LineKeys } from '../line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from '../scripts.generated.js';
@@ -65,12 +66,13 @@ export class LockCommands extends ScriptCommands<RawReply> {
 
   /** Repeated until answered, at the longest for a lease, after which the server ends the grant by itself. */
   release(line: LineKeys, id: string, leaseTime: number): Promise<ReleaseReply> {
-    return this.repeatFor(leaseTime, release, line, () => this.values(line, id), readRelease);
+    return this.repeatFor(leaseTime, release, line, () => this.values(line, id), readRelease, untilGivenBack);
   }
 
   /** Repeated until answered, at the longest for a lease; without an answer the deadline in line ends the wait. */
   leave(line: LineKeys, { id, wait }: Pick<AcquireArgs, 'id' | 'wait'>): Promise<LeaveReply> {
-    return this.repeatFor(this.timing.lease, leave, line, () => this.values(line, id, wait), readLeave);
+    const values = (): Values => this.values(line, id, wait);
+    return this.repeatFor(this.timing.lease, leave, line, values, readLeave, untilGivenBack);
   }
 
   /** Sent once: the line repeats a renewal that failed. */
@@ -100,9 +102,10 @@ export class LockCommands extends ScriptCommands<RawReply> {
     { keys }: LineKeys,
     values: () => Values,
     read: (reply: RawReply) => T,
+    patience?: Patience,
   ): Promise<T> {
     const until = performance.now() + Math.max(limit, this.timing.commandTimeout);
-    return this.repeat(script, keys, values, until, read);
+    return this.repeat(script, keys, values, until, read, patience);
   }
 
   /** Deadlines in line are by the clocks of the clients, as in Redisson: all hosts must agree on the time. */

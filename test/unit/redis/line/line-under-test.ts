@@ -115,7 +115,7 @@ export class LineUnderTest {
   fail(sent: AnySent, effect: 'none' | 'unknown' = 'unknown', retriable = true): Effect[] {
     const failure = new CommandFailure(
       effect,
-      retriable,
+      retriable ? 'time' : 'operator',
       new LockStoreUnavailableError('timeout', 'no answer'),
     );
     return this.happens({ type: 'failed', about: sent.about, failure });
