@@ -2,9 +2,9 @@ import { throwIfAborted, type AcquireCall, type Wait } from './acquire-call.js';
 import { detached } from './detached.js';
 import { happened, hasListeners, lockNameOf } from './diagnostics.js';
 import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
-import type { ActiveGrants } from './active-grants.js';
+import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
-import type { ActiveGrant, Hold } from './hold.js';
+import { Hold } from './hold.js';
 import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import { quote } from './text.js';
@@ -27,7 +27,7 @@ export class Acquirer {
       const held = this.owners.held(call.options.owner, encoded);
       if (!held) return this.obtainFromStore(key, encoded, call);
       refuseNested(held, key, call);
-      return Promise.resolve(held.enter(call.options.label));
+      return Promise.resolve(new Hold(held, call.options.label));
     }
     const outer = nearestHold(call.scope, this.grants, encoded);
     return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
@@ -81,7 +81,8 @@ export class Acquirer {
     if (hasListeners()) {
       happened({ type: 'granted', key: wait.key, lock: lockNameOf(wait.call.options), token: grant.token });
     }
-    return this.grants.add(grant, encoded, wait.call);
+    const held = this.grants.add(grant, encoded, wait.call);
+    return new Hold(held, wait.call.options.label, undefined, held.description);
   }
 
   private refused(error: unknown, encoded: string, wait: Wait): never {

@@ -1,14 +1,92 @@
-import type { EngineDefaults } from './acquire-options.js';
-import type { AcquireCall } from './acquire-call.js';
-import { endHold, happened, lockNameOf, newHold, type HoldOutcome } from './diagnostics.js';
+import type { CheckedOptions, EngineDefaults } from './acquire-options.js';
+import { detached } from './detached.js';
+import {
+  endHold,
+  happened,
+  lockNameOf,
+  newHold,
+  type HoldDescription,
+  type HoldOutcome,
+} from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
-import { quote } from './text.js';
-import { ActiveGrant, type Hold } from './hold.js';
-import { LinkedList } from './linked-list.js';
+import type { Lease } from './lease.js';
+import { LinkedList, type Linked } from './linked-list.js';
 import type { Grant } from './lock-store.js';
-import type { Owners } from './owners.js';
 import type { SlowWatch } from './slow-watch.js';
-import type { Watchdog, Watched } from './watchdog.js';
+import { quote } from './text.js';
+import type { Watchdog, WatchEntry, Watched } from './watchdog.js';
+
+const DONE = Promise.resolve();
+
+/** A store's grant while it is in use. It is given back when the last of its holds has ended. */
+export class ActiveGrant implements Linked<ActiveGrant>, Watched {
+  previous: ActiveGrant | undefined;
+  next: ActiveGrant | undefined;
+  watchEntry: WatchEntry | undefined;
+
+  /** What is published about it, while there are subscribers. */
+  readonly description: HoldDescription | undefined;
+  /** Whether it was warned of because it takes long. */
+  warned = false;
+  /** Holds that have not ended, nested ones included. */
+  openHolds = 0;
+  /** The lines of those holds, where there are any. */
+  lines: Set<{ fail(error: Error): void }> | undefined;
+  /** When it was granted, on the monotonic clock. */
+  readonly since = performance.now();
+  private pastMaxHold = false;
+
+  constructor(
+    readonly grant: Grant,
+    /** The store's name for the key. */
+    readonly encoded: string,
+    /** Whose it is: the same key of another engine is another lock. */
+    readonly keeper: ActiveGrants,
+    /** The call that it was granted to. */
+    readonly call: { readonly options: CheckedOptions },
+  ) {
+    this.description = newHold(grant.key, call.options, grant.token, grant.waited);
+  }
+
+  get key(): string {
+    return this.grant.key;
+  }
+
+  get lease(): Lease {
+    return this.grant.lease;
+  }
+
+  /** Milliseconds since the grant. */
+  get heldFor(): number {
+    return performance.now() - this.since;
+  }
+
+  /** How it ended, or would end now. */
+  get outcome(): HoldOutcome {
+    if (this.pastMaxHold) return 'max-hold';
+    return this.lease.lostError ? 'lost' : 'released';
+  }
+
+  /** One of its holds has ended. Resolves when what that gives back is given back. */
+  holdEnded(): Promise<void> {
+    this.openHolds -= 1;
+    if (this.openHolds > 0) return DONE;
+    // The release comes first: the next in line waits for it.
+    const released = detached(() => this.grant.release());
+    this.keeper.done(this);
+    return released;
+  }
+
+  /** It is held for longer than `maxHold`: its renewing ends, so that a hung section cannot hold for ever. */
+  onDue(): void {
+    this.pastMaxHold = true;
+    const why = `it was held for longer than maxHold (${this.call.options.maxHold} ms)`;
+    if (this.lease.remaining() < Infinity) {
+      this.keeper.warnOf(this, `The lock ${quote(this.key)} will be lost when its lease runs out: ${why}.`);
+    }
+    this.lease.stopRenewing(why);
+  }
+}
 
 /** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
 export class ActiveGrants {
@@ -18,34 +96,33 @@ export class ActiveGrants {
   private onEmpty: (() => void) | undefined;
 
   constructor(
-    private readonly watchdog: Watchdog,
-    private readonly owners: Owners,
+    readonly watchdog: Watchdog,
+    /** Keeps what each owner holds. */
+    private readonly owners: { release(owner: string, held: ActiveGrant): void },
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
-  /** Takes in what the store granted; the asker has the first hold on it. */
-  add(grant: Grant, encoded: string, call: AcquireCall): Hold {
-    const limit = call.options.maxHold < Infinity ? new MaxHold(grant, call, this.warn) : undefined;
-    const held = new ActiveGrant(grant, encoded, this, call, this.watchdog, limit);
-    if (limit) this.watchdog.schedule(limit, performance.now() + call.options.maxHold);
+  /** Takes in what the store granted to `call`. */
+  add(grant: Grant, encoded: string, call: ActiveGrant['call']): ActiveGrant {
+    const held = new ActiveGrant(grant, encoded, this, call);
+    const { maxHold } = call.options;
+    if (maxHold < Infinity) this.watchdog.schedule(held, held.since + maxHold);
     this.all.add(held);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
       happened({ type: 'lost', key: grant.key, lock: lockNameOf(call.options), why: error.why });
-      held.refuseWaiting(error);
-      this.warn(error.details, { key: grant.key, token: grant.token, label: call.options.label });
+      for (const line of held.lines ?? []) line.fail(error);
+      this.warnOf(held, error.details);
     });
-    const hold = held.enter(call.options.label);
-    held.description = newHold(grant.key, call.options, grant.token, grant.waited);
-    hold.description = held.description;
-    return hold;
+    return held;
   }
 
   done(held: ActiveGrant): void {
     this.all.delete(held);
-    if (held.description) endHold(held.description, outcomeOf(held));
-    if (held.limit) this.watchdog.cancel(held.limit);
-    if (held.call.options.owner !== undefined) this.owners.release(held.call.options.owner, held);
+    this.watchdog.cancel(held);
+    if (held.description) endHold(held.description, held.outcome);
+    const { owner } = held.call.options;
+    if (owner !== undefined) this.owners.release(owner, held);
     if (this.all.size === 0) this.onEmpty?.();
   }
 
@@ -72,34 +149,9 @@ export class ActiveGrants {
   async releaseAll(): Promise<void> {
     await Promise.all(this.present().map(({ grant }) => grant.release()));
   }
-}
 
-function outcomeOf({ limit, lease }: ActiveGrant): HoldOutcome {
-  if (limit instanceof MaxHold && limit.reached) return 'max-hold';
-  return lease.lostError ? 'lost' : 'released';
-}
-
-/** Ends the renewing of a grant that is held for too long, so that a hung section cannot hold for ever. */
-class MaxHold implements Watched {
-  reached = false;
-
-  constructor(
-    private readonly grant: Grant,
-    private readonly call: AcquireCall,
-    private readonly warn: EngineDefaults['onWarning'],
-  ) {}
-
-  onDue(): void {
-    this.reached = true;
-    const { grant, call } = this;
-    const why = `it was held for longer than maxHold (${call.options.maxHold} ms)`;
-    if (grant.lease.remaining() < Infinity) {
-      this.warn(`The lock ${quote(grant.key)} will be lost when its lease runs out: ${why}.`, {
-        key: grant.key,
-        token: grant.token,
-        label: call.options.label,
-      });
-    }
-    grant.lease.stopRenewing(why);
+  /** Tells the operator what happened to a grant. */
+  warnOf({ key, grant, call }: ActiveGrant, message: string): void {
+    this.warn(message, { key, token: grant.token, label: call.options.label });
   }
 }

@@ -1,7 +1,8 @@
 import type { AcquireCall, Wait } from './acquire-call.js';
+import type { ActiveGrant } from './active-grants.js';
 import { LockAbortedError } from './errors.js';
 import { openLocks } from './hold-scope.js';
-import type { ActiveGrant, Hold } from './hold.js';
+import { Hold } from './hold.js';
 
 /**
  * The explicit identities of an engine, and where each stands with each key.
@@ -96,7 +97,7 @@ class Place {
   take(held: ActiveGrant): void {
     this.held = held;
     for (const wait of this.waits) {
-      wait.takenAlong = held.enter(wait.call.options.label);
+      wait.takenAlong = new Hold(held, wait.call.options.label);
       wait.abort(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
     }
     this.waits.clear();

@@ -1,10 +1,9 @@
 import type { Wait } from './acquire-call.js';
 import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
-import type { ActiveGrants } from './active-grants.js';
+import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from './hold-scope.js';
-import type { ActiveGrant } from './hold.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';

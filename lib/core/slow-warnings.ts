@@ -1,8 +1,7 @@
 import type { Wait } from './acquire-call.js';
-import type { ActiveGrants } from './active-grants.js';
+import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
-import type { ActiveGrant } from './hold.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
