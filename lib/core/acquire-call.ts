@@ -3,7 +3,6 @@ import { follow, unfollow } from './abort-relay.js';
 import type { CheckedOptions } from './acquire-options.js';
 import { detached } from './detached.js';
 import { happened, hasListeners, lockNameOf, type WaitDescription } from './diagnostics.js';
-import { abortError } from './errors.js';
 import type { Hold } from './hold.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import type { Linked } from './linked-list.js';
@@ -132,8 +131,4 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     if (signal) unfollow(signal, this);
     if (this.leaving) unfollow(this.leaving, this);
   }
-}
-
-export function throwIfAborted(key: string, signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw abortError(key, signal.reason);
 }

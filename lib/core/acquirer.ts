@@ -1,7 +1,7 @@
-import { throwIfAborted, type AcquireCall, type Wait } from './acquire-call.js';
+import type { AcquireCall, Wait } from './acquire-call.js';
 import { detached } from './detached.js';
 import { happened, hasListeners, lockNameOf } from './diagnostics.js';
-import { LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
+import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { nearestHold } from './hold-scope.js';
 import { Hold } from './hold.js';
@@ -21,16 +21,17 @@ export class Acquirer {
 
   /** Throws, or rejects with, what `LockEngine.acquire` throws. */
   acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    const { owner, signal, label } = call.options;
     if (this.waits.closed) throw new LockShuttingDownError(key);
-    throwIfAborted(key, call.options.signal);
-    if (call.options.owner !== undefined) {
-      const held = this.owners.held(call.options.owner, encoded);
-      if (!held) return this.obtainFromStore(key, encoded, call);
-      refuseNested(held, key, call);
-      return Promise.resolve(new Hold(held, call.options.label));
+    if (signal?.aborted) throw abortError(key, signal.reason);
+    if (owner === undefined) {
+      const outer = nearestHold(call.scope, this.grants, encoded);
+      return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
     }
-    const outer = nearestHold(call.scope, this.grants, encoded);
-    return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
+    const held = this.owners.held(owner, encoded);
+    if (!held) return this.obtainFromStore(key, encoded, call);
+    refuseNested(held, key, call);
+    return Promise.resolve(new Hold(held, label));
   }
 
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
@@ -58,40 +59,40 @@ export class Acquirer {
     this.refuseEndlessWait(key, call);
     const wait = this.waits.begin(key, call);
     const served = this.standInLine(encoded, wait);
-    return call.options.owner === undefined
-      ? served
-      : this.owners.share(call.options.owner, encoded, wait, served);
+    const { owner } = call.options;
+    return owner === undefined ? served : this.owners.share(owner, encoded, wait, served);
   }
 
-  private standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    return detached(() => this.store.acquire(wait)).then(
-      (grant) => this.granted(grant, encoded, wait),
-      (error: unknown) => this.refused(error, encoded, wait),
-    );
-  }
-
-  private granted(grant: Grant, encoded: string, wait: Wait): Hold | Promise<Hold> {
-    const tooLate = this.waits.drained ? new LockShuttingDownError(wait.key) : undefined;
+  private async standInLine(encoded: string, wait: Wait): Promise<Hold> {
+    const { key, call } = wait;
+    let grant: Grant;
+    try {
+      grant = await detached(() => this.store.acquire(wait));
+    } catch (error) {
+      this.waits.end(wait, error);
+      throw error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
+    }
+    const tooLate = this.waits.drained ? new LockShuttingDownError(key) : undefined;
     this.waits.end(wait, tooLate);
     if (tooLate) {
-      return detached(() => grant.release()).then(() => {
-        throw tooLate;
-      });
+      await detached(() => grant.release());
+      throw tooLate;
     }
     if (hasListeners()) {
-      happened({ type: 'granted', key: wait.key, lock: lockNameOf(wait.call.options), token: grant.token });
+      happened({ type: 'granted', key, lock: lockNameOf(call.options), token: grant.token });
     }
-    const held = this.grants.add(grant, encoded, wait.call);
-    return new Hold(held, wait.call.options.label, undefined, held.description);
+    const held = this.grants.add(grant, encoded, call);
+    return new Hold(held, call.options.label, undefined, held.description);
   }
 
-  private refused(error: unknown, encoded: string, wait: Wait): never {
-    this.waits.end(wait, error);
-    if (!(error instanceof LockTimeoutError)) throw error;
-    // The error names the wait time of the whole call, not what was left of it for this line.
-    const { waitTime } = wait.call;
+  /** The error names the wait time of the whole call, not what was left of it for this line. */
+  private timeoutOfCall(
+    error: LockTimeoutError,
+    encoded: string,
+    { waitTime }: AcquireCall,
+  ): LockTimeoutError {
     const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
-    throw new LockTimeoutError(wait.key, waitTime, {
+    return new LockTimeoutError(error.key, waitTime, {
       ...error.blockedBy,
       ...(heldHereFor !== undefined && { heldHereFor }),
     });

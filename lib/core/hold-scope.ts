@@ -62,10 +62,11 @@ export function* openLocks(scope: Scope | undefined): Iterable<LockInScope> {
 
 /** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
 export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
-  for (const { holds } of openLocks(scope)) {
-    for (const hold of holds) if (hold.held.keeper === keeper && hold.held.encoded === encoded) return hold;
+  let nearest: Hold | undefined;
+  for (; scope && !nearest; scope = scope.outer) {
+    nearest = scope.inside.lock?.holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
   }
-  return undefined;
+  return nearest;
 }
 
 function innermostOpen(scope: Scope | undefined): Scope | undefined {
