@@ -45,29 +45,12 @@ export function FairLocked<
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
-    const wrapped = wrap(locked);
+    const wrapped = locked.wrapper();
     keepIdentity(method as Callable, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
     LockedMethod.mark(target, property, locked);
     Inject(getFairLockToken(options?.name))(target, locked.serviceProperty);
   };
-}
-
-function wrap(locked: LockedMethod): Callable {
-  switch (locked.kind) {
-    case 'promise':
-      return function (...args) {
-        return locked.promise(this, args);
-      };
-    case 'observable':
-      return function (...args) {
-        return locked.observable(this, args);
-      };
-    case 'iterable':
-      return function (...args) {
-        return locked.iteration(this, args);
-      };
-  }
 }
 
 /** The wrapper is what other decorators and Nest see: same name, length and properties, same metadata (routes, docs). */

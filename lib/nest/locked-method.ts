@@ -30,7 +30,7 @@ type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly
 
 /** A decorated method and how it locks: all that is known when its class is defined, and how it then runs. */
 export class LockedMethod {
-  readonly kind: MethodKind;
+  private readonly kind: MethodKind;
   /** Where Nest puts the service of the registration. A symbol, to stay out of keys, loops and JSON. */
   readonly serviceProperty: symbol;
   /** `OrdersService.pay` */
@@ -91,7 +91,15 @@ export class LockedMethod {
     return typeof keys === 'string' ? [keys] : keys;
   }
 
-  async promise(self: unknown, args: unknown[]): Promise<unknown> {
+  /** What takes the place of the method. */
+  wrapper(): Callable {
+    const run: (self: unknown, args: unknown[]) => unknown = this[this.kind].bind(this);
+    return function (...args) {
+      return run(this, args);
+    };
+  }
+
+  private async promise(self: unknown, args: unknown[]): Promise<unknown> {
     let begun = false;
     const section = (): unknown => {
       begun = true;
@@ -114,7 +122,7 @@ export class LockedMethod {
     }
   }
 
-  observable(self: unknown, args: unknown[]): Observable<unknown> {
+  private observable(self: unknown, args: unknown[]): Observable<unknown> {
     const call = (method: Callable): Observable<unknown> => {
       const result = Reflect.apply(method, self, args);
       return isObservable(result) ? result : this.refuseResult('it is no Observable');
@@ -129,7 +137,7 @@ export class LockedMethod {
     );
   }
 
-  iteration(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
+  private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
     const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
       const result = Reflect.apply(method, self, args);
       return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable');
