@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { type FairLockError, LockStoreUnavailableError } from '../../lib/core/errors.js';
+import { type FairLockError, LockConfigurationError, LockStoreUnavailableError } from '../../lib/core/errors.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch, timeUntil } from '../support/stopwatch.js';
@@ -130,8 +130,8 @@ describe('messages and connections of the redisson store, when things go wrong',
     const heal = scene.proxy.disturb({ delay: 150 }, { role: 'commands', direction: 'toClient' });
     for (const waitTime of [0, Infinity]) {
       const error = await ask(store, { waitTime, leaseTime: 100 }).refused();
-      expect(error).toBeInstanceOf(LockStoreUnavailableError);
-      expect((error as FairLockError).details).toContain('its lease of 100 ms');
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect((error as FairLockError).details).toContain('A leaseTime of 100 ms is too short for the lock');
     }
     heal();
     await eventually(() => scene.isFree(), SOON, 'the lock to be free');

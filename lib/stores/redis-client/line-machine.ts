@@ -97,8 +97,13 @@ export interface Blocker {
   readonly ahead?: number;
 }
 
+/** So many grants of a request with a fixed lease may be over before this client receives them. */
+export const MOST_MISSED = 3;
+
 /** Why a request does not get the lock, in every protocol. */
 export type CommonRefusal =
   | { readonly why: 'wait time' | 'busy'; readonly blocker: Blocker }
   | { readonly why: 'full' | 'abort' | 'closing' }
+  /** So many grants in a row were over before this client received them. */
+  | { readonly why: 'lease too short'; readonly missed: number }
   | { readonly why: 'error'; readonly error: FairLockError };

@@ -1,9 +1,11 @@
 import {
   abortError,
+  LockConfigurationError,
   LockQueueFullError,
   LockShuttingDownError,
   LockTimeoutError,
 } from '../../core/errors.js';
+import { quote } from '../../core/text.js';
 import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 import type { CommonRefusal } from './line-machine.js';
@@ -79,11 +81,13 @@ export class PendingRequest<Name> implements Watched, AbortListener {
 
 /** What a caller is rejected with that does not get the lock. */
 export function refusalError(refusal: CommonRefusal, call: PendingRequest<unknown>): unknown {
-  const { key, waitTime, maxQueue } = call.request;
+  const { key, waitTime, leaseTime = 0, maxQueue } = call.request;
   switch (refusal.why) {
     case 'wait time':
     case 'busy':
       return new LockTimeoutError(key, waitTime, refusal.blocker);
+    case 'lease too short':
+      return leaseTooShort(key, leaseTime, refusal.missed);
     case 'full':
       return new LockQueueFullError(key, maxQueue);
     case 'abort':
@@ -93,4 +97,13 @@ export function refusalError(refusal: CommonRefusal, call: PendingRequest<unknow
     case 'closing':
       return new LockShuttingDownError(key);
   }
+}
+
+function leaseTooShort(key: string, leaseTime: number, missed: number): LockConfigurationError {
+  return new LockConfigurationError(
+    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${missed} times in a row it was over before this process ` +
+      'heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the lease is ' +
+      'renewed for as long as the section runs.',
+    'The lease asked for is too short.',
+  );
 }

@@ -20,7 +20,6 @@ import type {
 import { handle } from './line/line.js';
 import { newLine, type Line } from './line/state.js';
 import type { Replication } from './replication.js';
-import { leaseTooShort } from './store-options.js';
 import type { SubscriptionCheck } from './subscription-check.js';
 import type { Timing } from './timing.js';
 
@@ -72,10 +71,8 @@ export class NativeLine extends LineDriver<NativeTypes> {
   }
 
   protected errorOf(refusal: Refusal, call: PendingRequest<number>): unknown {
-    const { key, leaseTime = 0 } = call.request;
-    if (refusal.why === 'lease too short') return leaseTooShort(key, leaseTime, refusal.missed);
-    if (refusal.why === 'not replicated') return this.replication.failureOf(key, refusal.replicated);
-    return refusalError(refusal, call);
+    if (refusal.why !== 'not replicated') return refusalError(refusal, call);
+    return this.replication.failureOf(call.request.key, refusal.replicated);
   }
 
   protected memberOf(sequence: number): string {

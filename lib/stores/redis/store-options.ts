@@ -50,13 +50,3 @@ export function leaseTooLong(key: string, leaseTime: number, maxLease: number): 
       'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
   );
 }
-
-/** @param missed how many grants in a row were over too early */
-export function leaseTooShort(key: string, leaseTime: number, missed: number): LockConfigurationError {
-  return new LockConfigurationError(
-    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${missed} times in a row it was over before this process ` +
-      'heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the lease is ' +
-      'renewed for as long as the section runs.',
-    'The lease asked for is too short.',
-  );
-}

@@ -1,13 +1,12 @@
 import { happened } from '../../core/diagnostics.js';
-import { LockStoreUnavailableError } from '../../core/errors.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import { quote } from '../../core/text.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { Moment } from '../redis-client/line-machine.js';
+import type { CommonRefusal, Moment } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
-import type { Command, Effect, LineEvent, NewRequest, RedissonTypes, Refusal, Reply } from './line/events.js';
+import type { Command, Effect, LineEvent, NewRequest, RedissonTypes, Reply } from './line/events.js';
 import { describe } from './line/leaving.js';
 import { handle } from './line/line.js';
 import { newLine, type Line } from './line/state.js';
@@ -80,13 +79,8 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
     };
   }
 
-  protected errorOf(refusal: Refusal, call: PendingRequest<string>): unknown {
-    if (refusal.why !== 'lease too short') return refusalError(refusal, call);
-    return new LockStoreUnavailableError(
-      'timeout',
-      `The lock ${quote(this.key)} was granted, but the answer took longer than its lease of ${refusal.leaseTime} ms, ` +
-        'so it was given back. Raise leaseTime, or leave it out: then the lease is renewed.',
-    );
+  protected errorOf(refusal: CommonRefusal, call: PendingRequest<string>): unknown {
+    return refusalError(refusal, call);
   }
 
   protected memberOf(id: string): string {

@@ -268,16 +268,29 @@ describe('a line of the redisson store', () => {
       expect(only(line.pass(COMMAND_TIMEOUT), 'released')).toHaveLength(1);
     });
 
-    test('a grant whose reply took longer than its lease is given back; the request asks anew, once (M1)', () => {
-      line.request('a', { leaseTime: 100 });
-      line.time += 60;
-      expect(only(line.granted(100), 'grant')).toEqual([]);
+    test('a grant whose reply took longer than its lease is given back; the request asks anew (M1)', () => {
+      line.request('a');
+      line.time += LEASE;
+      expect(only(line.granted(), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['leave a']);
       line.reply({ status: 'left', woken: undefined, holder: undefined, ahead: undefined });
       expect(line.commands).toEqual(['acquire a']);
-      line.time += 60;
-      expect(only(line.granted(100), 'refuse')).toMatchObject([{ refusal: { why: 'lease too short' } }]);
-      expect(line.commands).toEqual(['leave a']);
+      expect(only(line.granted(), 'grant')).toHaveLength(1);
+    });
+
+    test('a fixed lease that is over three times before its grant is received is refused as too short', () => {
+      line.request('a', { leaseTime: 100 });
+      for (const last of [false, false, true]) {
+        line.time += 60;
+        const effects = line.granted(100);
+        expect(only(effects, 'grant')).toEqual([]);
+        expect(only(effects, 'refuse').map(({ refusal }) => refusal)).toEqual(
+          last ? [{ why: 'lease too short', missed: 3 }] : [],
+        );
+        expect(line.commands).toEqual(['leave a']);
+        line.reply({ status: 'left', woken: undefined, holder: undefined, ahead: undefined });
+      }
+      expect(line.commands).toEqual([]);
     });
 
     test('a grant that was taken by force before its reply was applied is not entered; the request asks Redis', () => {

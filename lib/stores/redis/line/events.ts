@@ -87,7 +87,5 @@ export type Command =
 /** Why a request does not get the lock. */
 export type Refusal =
   | CommonRefusal
-  /** Its fixed lease ended so many times in a row before its grant was received. */
-  | { readonly why: 'lease too short'; readonly missed: number }
   /** Too few replicas have its grant, or it is not known how many. */
   | { readonly why: 'not replicated'; readonly replicated: Replicated | undefined };

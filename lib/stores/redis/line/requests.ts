@@ -1,3 +1,4 @@
+import { MOST_MISSED } from '../../redis-client/line-machine.js';
 import type { LeaveReply } from '../commands/reply.js';
 import type { NewRequest, Refusal } from './events.js';
 import { isGranted } from './run.js';
@@ -5,8 +6,6 @@ import { remind, send, type Line, type PlaceRequest } from './state.js';
 
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
-/** So many grants of a request may end before this client receives them. */
-const MOST_MISSED = 3;
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
 /** No other acknowledgement is needed. */

@@ -30,7 +30,7 @@ export interface RedissonTypes extends LineTypes {
   readonly newRequest: NewRequest;
   readonly command: Command;
   readonly reply: Reply;
-  readonly refusal: Refusal;
+  readonly refusal: CommonRefusal;
   readonly event:
     /** It may be the turn of that request, if it is one of this client (R9). */
     | { readonly type: 'woken'; readonly id: string }
@@ -45,9 +45,3 @@ export type Command =
   | { readonly kind: 'acquire'; readonly args: AcquireArgs; readonly deadline: number }
   | { readonly kind: 'leave'; readonly id: string; readonly wait: number }
   | { readonly kind: 'release' | 'renew'; readonly id: string; readonly leaseTime: number };
-
-/** Why a request does not get the lock. */
-export type Refusal =
-  | CommonRefusal
-  /** No reply came within the lease. */
-  | { readonly why: 'lease too short'; readonly leaseTime: number };

@@ -1,6 +1,6 @@
 import type { AcquireReply } from '../commands/reply.js';
-import type { Failure } from '../../redis-client/line-machine.js';
-import type { NewRequest, Refusal } from './events.js';
+import { MOST_MISSED, type CommonRefusal, type Failure } from '../../redis-client/line-machine.js';
+import type { NewRequest } from './events.js';
 import { begin } from './grants.js';
 import { blocker, leave, leaveAfterDuplicates } from './leaving.js';
 import { lookWithin, remind, send, type Line, type PlaceRequest } from './state.js';
@@ -20,7 +20,7 @@ export function request(line: Line, entry: NewRequest): void {
     arrivedAt: line.now.monotonic,
     state: 'waiting',
     placed: false,
-    missedGrant: false,
+    missed: 0,
     forced: false,
     subscribed: false,
     requesting: false,
@@ -93,7 +93,7 @@ export function placeRequestFailed(
 }
 
 /** It does not get the lock. */
-export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void {
+export function refuse(line: Line, waiter: PlaceRequest, refusal: CommonRefusal): void {
   if (waiter.state !== 'waiting') return;
   waiter.state = 'refused';
   remove(line, waiter);
@@ -116,7 +116,7 @@ export function cancel(line: Line, id: string, why: 'wait time' | 'abort'): void
 }
 
 /** All of them are refused, and leave. */
-export function refuseAll(line: Line, refusal: Refusal): void {
+export function refuseAll(line: Line, refusal: CommonRefusal): void {
   for (const waiter of [...line.waiting.values()]) {
     refuse(line, waiter, refusal);
     leave(line, waiter);
@@ -163,11 +163,11 @@ function granted(
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
     return;
   }
-  // It is not entered (M1) but given back, and asks anew, once: a lease may be too short for any reply.
-  if (waiter.tries || waiter.missedGrant) {
-    refuse(line, waiter, { why: 'lease too short', leaseTime: waiter.leaseTime });
+  // It is not entered (M1) but given back, and asks anew. A fixed lease that is always over would be granted in vain for ever.
+  waiter.missed += 1;
+  if (!waiter.renewed && waiter.missed === MOST_MISSED) {
+    refuse(line, waiter, { why: 'lease too short', missed: waiter.missed });
   }
-  waiter.missedGrant = true;
   leave(line, waiter, true);
 }
 

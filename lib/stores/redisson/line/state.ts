@@ -10,8 +10,8 @@ export interface PlaceRequest extends NewRequest {
   state: 'waiting' | 'granted' | 'refused';
   /** Acknowledged in line at least once. */
   placed: boolean;
-  /** Had a grant whose reply came after the lease. */
-  missedGrant: boolean;
+  /** How many of its grants were over before their replies came. */
+  missed: number;
   /** Its grant was taken by force before the reply with the grant was applied. */
   forced: boolean;
   /** Whether its channel is, or will be, subscribed. */
