@@ -3,7 +3,7 @@ import { LockTimeoutError, abortError } from '../../core/errors.js';
 import { Lease } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
-import type { CommonEffect, CommonEvent, LineTypes, Moment, Note } from './line-machine.js';
+import type { CommonEffect, CommonEvent, LineTypes, Moment } from './line-machine.js';
 import { PendingRequest } from './pending-request.js';
 import { toCommandFailure } from './server-failure.js';
 
@@ -50,7 +50,7 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
   /** Has the machine handle an event, and executes each of its effects. */
   protected abstract handle(event: CommonEvent<T> | T['event'], moment: Moment): void;
   /** @throws CommandFailure when it got no usable reply */
-  protected abstract reply(command: T['command'], about: Note): Promise<T['reply']>;
+  protected abstract reply(command: T['command']): Promise<T['reply']>;
   protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
   /** What a caller is rejected with. */
   protected abstract errorOf(refusal: T['refusal'], call: PendingRequest<T['request']>): unknown;
@@ -120,7 +120,7 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     const { watchdog } = this.shared;
     switch (effect.type) {
       case 'send':
-        return this.send(effect.command, effect.about);
+        return this.send(effect.command);
       case 'grant':
         return this.grant(effect);
       case 'refuse':
@@ -161,10 +161,10 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     return this.calls.get(request);
   }
 
-  private send(command: T['command'], about: Note): void {
-    this.reply(command, about).then(
-      (reply) => this.happens({ type: 'reply', about, reply }),
-      (error: unknown) => this.happens({ type: 'failed', about, failure: toCommandFailure(error) }),
+  private send(command: T['command']): void {
+    this.reply(command).then(
+      (reply) => this.happens({ type: 'reply', command, reply }),
+      (error: unknown) => this.happens({ type: 'failed', command, failure: toCommandFailure(error) }),
     );
   }
 

@@ -31,11 +31,6 @@ export interface Failure {
   readonly error: FairLockError;
 }
 
-/** What a machine notes about a command, for when it is answered; each machine has its own kinds. */
-export interface Note {
-  readonly kind: string;
-}
-
 /** What happens to every line. */
 export type CommonEvent<T extends LineTypes> =
   | { readonly type: 'requested'; readonly request: T['newRequest'] }
@@ -48,8 +43,8 @@ export type CommonEvent<T extends LineTypes> =
   /** The lease is not to be renewed any more. */
   | { readonly type: 'renewing stopped'; readonly grant: T['grant'] }
   /** A command was answered, or failed for good. */
-  | { readonly type: 'reply'; readonly about: Note; readonly reply: T['reply'] }
-  | { readonly type: 'failed'; readonly about: Note; readonly failure: Failure }
+  | { readonly type: 'reply'; readonly command: T['command']; readonly reply: T['reply'] }
+  | { readonly type: 'failed'; readonly command: T['command']; readonly failure: Failure }
   /** Something may have been missed. */
   | { readonly type: 'look' }
   /** The wake-up time is reached. */
@@ -58,8 +53,8 @@ export type CommonEvent<T extends LineTypes> =
 
 /** What is to be done about it. */
 export type CommonEffect<T extends LineTypes> =
-  /** `about` comes back once, with the reply or the failure. */
-  | { readonly type: 'send'; readonly command: T['command']; readonly about: Note }
+  /** The command comes back once, with the reply or the failure. */
+  | { readonly type: 'send'; readonly command: T['command'] }
   /** The request holds the lock; `left` counts from `since`, safety margin taken off. */
   | {
       readonly type: 'grant';

@@ -1,10 +1,9 @@
 import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { Moment, Note } from '../redis-client/line-machine.js';
+import type { Moment } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
-import type { HeartbeatArgs } from './commands/arguments.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
 import type {
@@ -12,12 +11,12 @@ import type {
   Effect,
   LineEvent,
   NativeTypes,
-  NewRequest,
   Refusal,
   ReplicatedReply,
   Reply,
 } from './line/events.js';
 import { handle } from './line/line.js';
+import type { NewRequest } from './line/model.js';
 import { newLine, type Line } from './line/state.js';
 import type { Replication } from './replication.js';
 import type { SubscriptionCheck } from './subscription-check.js';
@@ -83,33 +82,33 @@ export class NativeLine extends LineDriver<NativeTypes> {
     return token;
   }
 
-  protected reply(command: Command, about: Note): Promise<Reply> {
+  protected reply(command: Command): Promise<Reply> {
     const { subscriber, timing } = this.context;
     // Messages are only hints, but without a subscription every handoff would wait for a heartbeat (R9). A try must not
     // wait for anything.
-    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.args.tries);
+    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.request.tries);
     if (enters && subscriber.upSince === undefined) {
-      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command, about));
+      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command));
     }
-    return this.replyNow(command, about);
+    return this.replyNow(command);
   }
 
-  private replyNow(command: Command, about: Note): Promise<Reply> {
+  private replyNow(command: Command): Promise<Reply> {
     const { keys } = this;
     const { commands } = this.context;
     switch (command.kind) {
       case 'acquire':
-        return commands.acquire(keys, command.args, command.deadline);
+        return commands.acquire(keys, command.request, command.deadline);
       case 'join':
-        return commands.join(keys, command.first, command.count, command.deadline);
+        return commands.join(keys, command.requests[0]!.sequence, command.requests.length, command.deadline);
       case 'release':
         return commands.release(keys, command.grant, command.markAlive);
       case 'leave':
         return commands.leave(keys, command.request, command.markAlive);
       case 'heartbeat':
-        return this.heartbeat(command.args, command.replicate, about);
+        return this.heartbeat(command);
       case 'confirm':
-        return this.confirm(command.args, about);
+        return this.confirm(command);
     }
   }
 
@@ -119,46 +118,41 @@ export class NativeLine extends LineDriver<NativeTypes> {
     return replication;
   }
 
-  private async heartbeat(
-    args: Omit<HeartbeatArgs, 'ping'>,
-    replicate: boolean,
-    about: Note,
-  ): Promise<ReplicatedReply> {
+  private heartbeat(command: Extract<Command, { readonly kind: 'heartbeat' }>): Promise<ReplicatedReply> {
     const { commands, subscriptionCheck } = this.context;
     const ping = subscriptionCheck.wantsPing();
     const send = async (via?: ScriptRunner): Promise<HeartbeatReply> => {
-      const reply = await commands.heartbeat(this.keys, { ...args, ping }, via);
+      const reply = await commands.heartbeat(this.keys, command.args, ping, via);
       if (reply.status !== 'expired') {
         subscriptionCheck.answered(reply.sentAt.monotonic, ping, reply.listeners);
       }
       return reply;
     };
-    if (!replicate) return send();
     // Once: a heartbeat that failed is followed by the next.
-    return this.confirmed(send, performance.now(), about);
+    return command.replicate ? this.confirmed(command, send, performance.now()) : send();
   }
 
   /** Repeated until it was answered and WAIT, too, or time is up. */
-  private async confirm(args: Omit<HeartbeatArgs, 'ping'>, about: Note): Promise<ReplicatedReply> {
+  private async confirm(command: Extract<Command, { readonly kind: 'confirm' }>): Promise<ReplicatedReply> {
     const deadline = performance.now() + this.replication.grantTimeout;
     const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
-      this.context.commands.heartbeat(this.keys, { ...args, ping: false }, via);
+      this.context.commands.heartbeat(this.keys, command.args, false, via);
     for (;;) {
-      const reply = await this.confirmed(send, deadline, about);
+      const reply = await this.confirmed(command, send, deadline);
       // The server's clock was set: now it is known (R2).
       if (reply.status !== 'expired' || performance.now() >= deadline) return reply;
     }
   }
 
   private async confirmed(
+    command: Command,
     send: (via: ScriptRunner) => Promise<HeartbeatReply>,
     deadline: number,
-    about: Note,
   ): Promise<ReplicatedReply> {
     let over = false;
     const written = (reply: HeartbeatReply): void => {
       // An answer may come after the time is up; the line may be forgotten then.
-      if (!over) this.happens({ type: 'written', about, reply });
+      if (!over) this.happens({ type: 'written', command, reply });
     };
     try {
       const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);

@@ -6,9 +6,10 @@ import type { CommonRefusal, Moment } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
-import type { Command, Effect, LineEvent, NewRequest, RedissonTypes, Reply } from './line/events.js';
+import type { Command, Effect, LineEvent, RedissonTypes, Reply } from './line/events.js';
 import { describe } from './line/leaving.js';
 import { handle } from './line/line.js';
+import type { NewRequest } from './line/model.js';
 import { newLine, type Line } from './line/state.js';
 import type { Timing } from './timing.js';
 import type { WakeUps } from './wake-ups.js';
@@ -96,13 +97,13 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
     const { commands } = this.context;
     switch (command.kind) {
       case 'acquire':
-        return commands.acquire(this.keys, command.args, command.deadline);
+        return commands.acquire(this.keys, command.request, command.deadline);
       case 'leave':
-        return commands.leave(this.keys, command);
+        return commands.leave(this.keys, command.request);
       case 'release':
         return commands.release(this.keys, command.id, command.leaseTime);
       case 'renew':
-        return commands.renew(this.keys, command.id, command.leaseTime);
+        return commands.renew(this.keys, command.grant.id, command.grant.leaseTime);
     }
   }
 

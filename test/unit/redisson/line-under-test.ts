@@ -3,7 +3,6 @@ import type { Command, Effect, LineEvent, Reply } from '../../../lib/stores/redi
 import { handle } from '../../../lib/stores/redisson/line/line.js';
 import { newLine } from '../../../lib/stores/redisson/line/state.js';
 import { timing } from '../../../lib/stores/redisson/timing.js';
-import type { Note } from '../../../lib/stores/redis-client/line-machine.js';
 import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
 
 export const LEASE = 30_000;
@@ -51,21 +50,21 @@ export class LineUnderTest {
 
   /** Answers the oldest command. `repeated`: a copy of it may still run. */
   reply(body: Body<Reply>, repeated = false): readonly Effect[] {
-    const { about, order, at } = this.next();
-    return this.answer(about, body, order, at, repeated);
+    const { command, order, at } = this.next();
+    return this.answer(command, body, order, at, repeated);
   }
 
   /** Answers the oldest command with the reply to a repetition of it, which was sent after all others. */
   replyLate(body: Body<Reply>): readonly Effect[] {
-    return this.answer(this.next().about, body, (this.order += 1), this.time, true);
+    return this.answer(this.next().command, body, (this.order += 1), this.time, true);
   }
 
   fail(effect: 'none' | 'unknown', retriable = true): readonly Effect[] {
     const error = new LockStoreUnavailableError('unreachable', 'gone');
-    const { about } = this.next();
+    const { command } = this.next();
     return this.happens({
       type: 'failed',
-      about,
+      command,
       failure: { effect, retriable, retryAfter: 100, error },
     });
   }
@@ -95,7 +94,7 @@ export class LineUnderTest {
   }
 
   private answer(
-    about: Note,
+    command: Command,
     body: Body<Reply>,
     order: number,
     at: number,
@@ -104,7 +103,7 @@ export class LineUnderTest {
     const sentAt = { monotonic: at, wall: at };
     return this.happens({
       type: 'reply',
-      about,
+      command,
       reply: { ...body, order, sentAt, repeated } as Reply,
     });
   }
@@ -122,5 +121,6 @@ export function only<T extends Effect['type']>(effects: readonly Effect[], type:
 }
 
 function nameOf(command: Command): string {
-  return command.kind === 'acquire' ? command.args.id : command.id;
+  if (command.kind === 'release') return command.id;
+  return command.kind === 'renew' ? command.grant.id : command.request.id;
 }

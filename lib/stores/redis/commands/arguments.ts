@@ -41,6 +41,4 @@ export interface HeartbeatArgs {
   readonly renewal: Renewal;
   /** What this client waits for: its request that waits longest and that Redis must know; absent: it does not wait. */
   readonly waiting: { readonly oldest: RequestName | undefined } | undefined;
-  /** Asks the server to send this client a message. */
-  readonly ping: boolean;
 }

@@ -114,10 +114,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
   /**
    * Sent once: a heartbeat that failed is followed by the next.
    *
+   * @param ping asks the server to send this client a message
    * @param via another connection than that of all commands
    */
-  async heartbeat(keys: LineKeys, args: HeartbeatArgs, via?: ScriptRunner): Promise<HeartbeatReply> {
-    const { renewal, waiting, ping } = args;
+  async heartbeat(
+    keys: LineKeys,
+    { renewal, waiting }: HeartbeatArgs,
+    ping: boolean,
+    via?: ScriptRunner,
+  ): Promise<HeartbeatReply> {
     const { first, leaseTime, label, served } = renewal;
     const oldest = waiting?.oldest;
     const values = (limit: number): Values => [

@@ -1,12 +1,6 @@
 import type { FairLockError } from '../../../core/errors.js';
-import type {
-  CommonEffect,
-  CommonEvent,
-  CommonRefusal,
-  LineTypes,
-  Note,
-} from '../../redis-client/line-machine.js';
-import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from '../commands/arguments.js';
+import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes } from '../../redis-client/line-machine.js';
+import type { FinishedGrant, HeartbeatArgs } from '../commands/arguments.js';
 import type {
   AcquireReply,
   HeartbeatReply,
@@ -15,16 +9,7 @@ import type {
   PresentGrant,
   ReleaseReply,
 } from '../commands/reply.js';
-
-/** A call that wants the lock. */
-export interface NewRequest {
-  readonly sequence: number;
-  readonly leaseTime: number | undefined;
-  /** It wants the lock now or not at all. */
-  readonly tries: boolean;
-  readonly maxQueue: number;
-  readonly label: string;
-}
+import type { NewRequest, PlaceRequest, Run } from './model.js';
 
 /** How many replicas have a renewal. */
 export interface Replicated {
@@ -61,7 +46,7 @@ export interface NativeTypes extends LineTypes {
     /** The turn of the event loop is over in which requests came that can ask together. */
     | { readonly type: 'turn ended' }
     /** A renewal was answered that replicas need not have yet; `reply` or `failed` follows. */
-    | { readonly type: 'written'; readonly about: Note; readonly reply: HeartbeatReply }
+    | { readonly type: 'written'; readonly command: Command; readonly reply: HeartbeatReply }
     /** Messages, which may come late, twice or never (R9). */
     | { readonly type: 'granted'; readonly grant: PresentGrant }
     | { readonly type: 'revoked'; readonly first: number }
@@ -73,16 +58,28 @@ export interface NativeTypes extends LineTypes {
     | { readonly type: 'refused'; readonly error: FairLockError };
 }
 
-/** A command with all that its typed call needs. */
+/** A command with all that its typed call needs, and what its reply is about. */
 export type Command =
-  | { readonly kind: 'acquire'; readonly args: AcquireArgs; readonly deadline: number }
-  | { readonly kind: 'join'; readonly first: number; readonly count: number; readonly deadline: number }
-  | { readonly kind: 'release'; readonly grant: FinishedGrant; readonly markAlive: boolean }
-  | { readonly kind: 'leave'; readonly request: RequestName; readonly markAlive: boolean }
-  /** `replicate`: a renewal that counts only when replicas have it. */
-  | { readonly kind: 'heartbeat'; readonly args: Omit<HeartbeatArgs, 'ping'>; readonly replicate: boolean }
+  | { readonly kind: 'acquire'; readonly request: PlaceRequest; readonly deadline: number }
+  | { readonly kind: 'join'; readonly requests: readonly PlaceRequest[]; readonly deadline: number }
+  | {
+      readonly kind: 'release';
+      readonly grant: FinishedGrant;
+      readonly markAlive: boolean;
+      /** Token of the section that waits for the acknowledgement. */
+      readonly ended: number | undefined;
+    }
+  | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly markAlive: boolean }
+  | {
+      readonly kind: 'heartbeat';
+      readonly args: HeartbeatArgs;
+      /** It counts as a renewal only when replicas have it. */
+      readonly replicate: boolean;
+      readonly run: Run | undefined;
+      readonly late: PresentGrant | undefined;
+    }
   /** A renewal that is repeated until replicas have it, or time is up. */
-  | { readonly kind: 'confirm'; readonly args: Omit<HeartbeatArgs, 'ping'> };
+  | { readonly kind: 'confirm'; readonly args: HeartbeatArgs; readonly run: Run };
 
 /** Why a request does not get the lock. */
 export type Refusal =

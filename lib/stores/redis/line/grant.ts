@@ -1,6 +1,7 @@
 import type { FinishedGrant } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
 import { heartbeatArgs, markAliveWithRelease } from './heartbeat.js';
+import type { Run } from './model.js';
 import { requestAgain, missedGrant, served } from './requests.js';
 import {
   covers,
@@ -13,7 +14,7 @@ import {
   grantNextMember,
   unserved,
 } from './run.js';
-import { remind, send, type Line, type Run } from './state.js';
+import { remind, send, type Line } from './state.js';
 
 const RAN_OUT = 'its lease ran out before it could be renewed';
 
@@ -174,8 +175,7 @@ function enter(line: Line, grant: PresentGrant): void {
  */
 function confirm(line: Line, run: Run): void {
   line.confirming = run;
-  const args = heartbeatArgs(line, renewalOf(run));
-  send(line, { kind: 'confirm', args }, { kind: 'confirm', run, waiting: args.waiting !== undefined });
+  send(line, { kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
 }
 
 /** The grant was over before this client could enter it: the requests in it ask anew. */
@@ -205,7 +205,7 @@ function release(line: Line, grant: FinishedGrant, ended?: number): void {
   const markAlive = markAliveWithRelease(line);
   line.releasing += 1;
   line.releasedAfter = line.now.order;
-  send(line, { kind: 'release', grant, markAlive }, { kind: 'release', acknowledges: ended });
+  send(line, { kind: 'release', grant, markAlive, ended });
   if (ended === undefined) return;
   const at = line.now.monotonic + line.settings.timing.commandTimeout;
   remind(line, { at, what: 'acknowledge', token: ended });

@@ -1,8 +1,9 @@
 import type { HeartbeatArgs, Renewal } from '../commands/arguments.js';
 import type { LockReply } from '../commands/reply.js';
+import type { Run } from './model.js';
 import { oldestKnown } from './requests.js';
 import { remaining, renewalOf, report, reportDue, wantsRenewal } from './run.js';
-import { send, WAKE_PLACES, WAKE_SPREAD, type Line, type Run } from './state.js';
+import { send, WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
 
 /** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
 const RETRY_PAUSE = 100;
@@ -69,11 +70,7 @@ function beat(line: Line): void {
   });
   if (renewing) report(run);
   const replicate = renewing && line.settings.replicated;
-  send(
-    line,
-    { kind: 'heartbeat', args, replicate },
-    { kind: 'heartbeat', run, waiting: args.waiting !== undefined, late },
-  );
+  send(line, { kind: 'heartbeat', args, replicate, run, late });
 }
 
 /** Names the grant that came too late, if there is one (M1). */
@@ -101,7 +98,7 @@ export function queuedBehind(line: Line, ahead: number): void {
 }
 
 /** What a heartbeat contains: what it renews, and what this client waits for. */
-export function heartbeatArgs(line: Line, renewal: Renewal): Omit<HeartbeatArgs, 'ping'> {
+export function heartbeatArgs(line: Line, renewal: Renewal): HeartbeatArgs {
   if (line.waiting.size === 0) return { renewal, waiting: undefined };
   const { sequence, leaseTime } = oldestKnown(line) ?? {};
   return { renewal, waiting: { oldest: sequence === undefined ? undefined : { sequence, leaseTime } } };

@@ -4,7 +4,7 @@ import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } fr
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
 import { answered, failed, written } from './replies.js';
 import * as requests from './requests.js';
-import type { Line, Reminder, UnderWay } from './state.js';
+import type { Line, Reminder } from './state.js';
 
 /**
  * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
@@ -38,12 +38,12 @@ function apply(line: Line, event: LineEvent): void {
       return stopRenewing(line, event.grant);
     case 'reply':
       line.underWay -= 1;
-      return answered(line, event.about as UnderWay, event.reply);
+      return answered(line, event.command, event.reply);
     case 'failed':
       line.underWay -= 1;
-      return failed(line, event.about as UnderWay, event.failure);
+      return failed(line, event.command, event.failure);
     case 'written':
-      return written(line, event.about as UnderWay, event.reply);
+      return written(line, event.command, event.reply);
     case 'granted':
       return applyMessage(line, event.grant);
     case 'revoked':

@@ -1,6 +1,6 @@
 import type { AcquireReply, HeartbeatReply, JoinReply, LeaveReply, LockReply } from '../commands/reply.js';
 import type { Blocker, Failure } from '../../redis-client/line-machine.js';
-import type { Replicated, ReplicatedReply, Reply } from './events.js';
+import type { Command, Replicated, ReplicatedReply, Reply } from './events.js';
 import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './grant.js';
 import { heartbeatFailed, markedAlive, queuedBehind } from './heartbeat.js';
 import {
@@ -15,8 +15,9 @@ import {
   requestAgain,
   requestPlace,
 } from './requests.js';
+import type { PlaceRequest, Run } from './model.js';
 import { isPresent, renew, skipMember } from './run.js';
-import { remind, type Line, type PlaceRequest, type Run, type UnderWay } from './state.js';
+import { remind, type Line } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
@@ -35,60 +36,62 @@ export function applyReply(line: Line, reply: LockReply): void {
 }
 
 /** A command was answered. */
-export function answered(line: Line, about: UnderWay, reply: Reply): void {
-  switch (about.kind) {
-    case 'place request':
-      applyPlaceReply(line, about.requests, reply as AcquireReply | JoinReply);
+export function answered(line: Line, command: Command, reply: Reply): void {
+  switch (command.kind) {
+    case 'acquire':
+      applyPlaceReply(line, [command.request], reply as AcquireReply);
+      break;
+    case 'join':
+      applyPlaceReply(line, command.requests, reply as JoinReply);
       break;
     case 'release':
       line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
       line.releasing -= 1;
-      acknowledged(line, about.acknowledges);
+      acknowledged(line, command.ended);
       applyReply(line, reply);
       break;
     case 'leave':
       applyReply(line, reply);
-      left(line, about.request, reply as LeaveReply);
+      left(line, command.request, reply as LeaveReply);
       break;
     case 'heartbeat':
-      heartbeat(line, about, reply as ReplicatedReply);
+      heartbeat(line, command, reply as ReplicatedReply);
       break;
     case 'confirm':
-      confirmed(line, about.run, reply as ReplicatedReply);
+      confirmed(line, command.run, reply as ReplicatedReply);
   }
 }
 
 /** A command failed for good. */
-export function failed(line: Line, about: UnderWay, failure: Failure): void {
-  switch (about.kind) {
-    case 'place request':
-      for (const request of about.requests) request.requesting = false;
-      for (const request of about.requests) placeRequestFailed(line, request, failure);
-      for (const request of about.requests) if (mustRequest(line, request)) requestPlace(line, request);
-      break;
+export function failed(line: Line, command: Command, failure: Failure): void {
+  switch (command.kind) {
+    case 'acquire':
+      return placeRequestsFailed(line, [command.request], failure);
+    case 'join':
+      return placeRequestsFailed(line, command.requests, failure);
     case 'release':
       // The lease ends the grant.
       line.releasing -= 1;
-      acknowledged(line, about.acknowledges);
+      acknowledged(line, command.ended);
       break;
     case 'leave':
       // The liveness window puts it out.
-      left(line, about.request, undefined);
+      left(line, command.request, undefined);
       break;
     case 'heartbeat':
-      heartbeatFailed(line, about.run, failure.retryAfter);
+      heartbeatFailed(line, command.run, failure.retryAfter);
       break;
     case 'confirm':
-      notConfirmed(line, about.run, undefined);
+      notConfirmed(line, command.run, undefined);
   }
 }
 
 /** A renewal was answered that replicas need not have yet: it renews nothing here, but the common part of the reply applies. */
-export function written(line: Line, about: UnderWay, reply: HeartbeatReply): void {
-  if (about.kind === 'heartbeat') {
-    applyHeartbeat(line, about, reply, reply.status === 'gone');
-  } else if (about.kind === 'confirm') {
-    if (about.waiting && reply.status !== 'expired') markedAlive(line, reply);
+export function written(line: Line, command: Command, reply: HeartbeatReply): void {
+  if (command.kind === 'heartbeat') {
+    applyHeartbeat(line, command, reply, reply.status === 'gone');
+  } else if (command.kind === 'confirm') {
+    if (command.args.waiting && reply.status !== 'expired') markedAlive(line, reply);
     applyReply(line, reply);
   }
 }
@@ -150,6 +153,12 @@ function busy(
   else refuse(line, request, { why: 'busy', blocker });
 }
 
+function placeRequestsFailed(line: Line, requests: readonly PlaceRequest[], failure: Failure): void {
+  for (const request of requests) request.requesting = false;
+  for (const request of requests) placeRequestFailed(line, request, failure);
+  for (const request of requests) if (mustRequest(line, request)) requestPlace(line, request);
+}
+
 function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
@@ -163,28 +172,28 @@ function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effe
 
 // ---- heartbeats ------------------------------------------------------------------------------------------------------
 
-type HeartbeatUnderWay = UnderWay & { readonly kind: 'heartbeat' };
+type HeartbeatCommand = Extract<Command, { readonly kind: 'heartbeat' }>;
 
-function heartbeat(line: Line, about: HeartbeatUnderWay, reply: ReplicatedReply): void {
+function heartbeat(line: Line, command: HeartbeatCommand, reply: ReplicatedReply): void {
   line.beating = false;
   const { replicated } = reply;
-  if (!replicated) return applyHeartbeat(line, about, reply, true);
+  if (!replicated) return applyHeartbeat(line, command, reply, true);
   // The rest was applied when the write was answered.
   if (reply.status !== 'renewed') return;
-  if (!replicated.enough) heartbeatFailed(line, about.run);
-  else if (about.run) applyRenewal(line, about.run, reply);
+  if (!replicated.enough) heartbeatFailed(line, command.run);
+  else if (command.run) applyRenewal(line, command.run, reply);
 }
 
 /** @param counts whether it renews what is held */
-function applyHeartbeat(line: Line, about: HeartbeatUnderWay, reply: HeartbeatReply, counts: boolean): void {
-  const { run, late } = about;
+function applyHeartbeat(line: Line, command: HeartbeatCommand, reply: HeartbeatReply, counts: boolean): void {
+  const { run, late, args } = command;
   if (reply.status === 'expired') {
     // The server's clock was set: now it is known, and asking again works (R2).
     line.nextBeat = line.now.monotonic + 1;
     applyReply(line, reply);
     return;
   }
-  if (about.waiting) markedAlive(line, reply);
+  if (args.waiting) markedAlive(line, reply);
   if (run && counts) applyRenewal(line, run, reply);
   applyReply(line, reply);
   if (late) applyLateRenewal(line, late, reply);

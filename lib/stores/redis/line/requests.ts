@@ -1,8 +1,9 @@
 import { MOST_MISSED } from '../../redis-client/line-machine.js';
 import type { LeaveReply } from '../commands/reply.js';
-import type { NewRequest, Refusal } from './events.js';
+import type { Refusal } from './events.js';
+import type { NewRequest, PlaceRequest } from './model.js';
 import { isGranted } from './run.js';
-import { remind, send, type Line, type PlaceRequest } from './state.js';
+import { remind, send, type Line } from './state.js';
 
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
@@ -156,10 +157,8 @@ export function cancel(line: Line, sequence: number, why: 'wait time' | 'abort')
 
 /** Out of the line. If the reply names a grant of which no member waits or works any more, that is handed on (M3). */
 export function leave(line: Line, request: PlaceRequest): void {
-  const { sequence, leaseTime } = request;
   request.leftAfter = line.now.order;
-  const markAlive = line.waiting.size > 0;
-  send(line, { kind: 'leave', request: { sequence, leaseTime }, markAlive }, { kind: 'leave', request });
+  send(line, { kind: 'leave', request, markAlive: line.waiting.size > 0 });
 }
 
 /** The request is out of the line, or the liveness window must have put it out; `reply` undefined: there was none. */
@@ -199,25 +198,15 @@ export function oldestKnown(line: Line): PlaceRequest | undefined {
 
 function requestPlaces(line: Line, requests: readonly PlaceRequest[]): void {
   const deadline = line.now.monotonic + line.settings.timing.commandTimeout;
-  const [first] = requests;
-  if (!first) return;
   for (const waiter of requests) {
     waiter.requesting = true;
     // From now on until the deadline a copy of the command may be under way (R13).
     waiter.confirmedBefore = waiter.outcomeUnknownUntil < line.now.monotonic;
     waiter.outcomeUnknownUntil = deadline;
   }
-  const about = { kind: 'place request', requests } as const;
-  if (requests.length > 1) {
-    send(line, { kind: 'join', first: first.sequence, count: requests.length, deadline }, about);
-    return;
-  }
-  const { sequence, leaseTime, ticket, tries, maxQueue, label } = first;
-  send(
-    line,
-    { kind: 'acquire', args: { sequence, leaseTime, ticket, tries, maxQueue, label }, deadline },
-    about,
-  );
+  const [request] = requests;
+  if (requests.length > 1) send(line, { kind: 'join', requests, deadline });
+  else if (request) send(line, { kind: 'acquire', request, deadline });
 }
 
 /** The longest group of requests whose sequences follow each other. */

@@ -2,7 +2,8 @@ import { elapsedSince, type Instant } from '../../../core/clock.js';
 import { safetyMargin } from '../../../core/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
-import { type Holder, type Line, type PlaceRequest, type Run } from './state.js';
+import type { Holder, PlaceRequest, Run } from './model.js';
+import type { Line } from './state.js';
 
 /**
  * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis; shorter ones,

@@ -1,83 +1,8 @@
-import type { Instant } from '../../../core/clock.js';
 import type { PresentGrant } from '../commands/reply.js';
 import type { Timing } from '../timing.js';
 import type { Moment } from '../../redis-client/line-machine.js';
-import type { Command, Effect, NewRequest } from './events.js';
-
-/** One request, with what this client knows of its place. */
-export interface PlaceRequest extends NewRequest {
-  /** When it came (monotonic ms). */
-  readonly since: number;
-  state: 'waiting' | 'granted' | 'refused';
-  /** Place in line, given by Redis; 0 before the first acknowledgement. */
-  ticket: number;
-  /** The client's generation under which the request was last acknowledged (M5). */
-  generation: number;
-  /** Whether a command that asks for its place is under way. */
-  requesting: boolean;
-  /** Only the reply to a later command than this acknowledges it (M6); -1: it needs no other. */
-  confirmAfter: number;
-  /** The last command before the one that took it out of the line. */
-  leftAfter: number;
-  /** How many of its grants ended before this client received them. */
-  missed: number;
-  placeReported: boolean;
-  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
-  outcomeUnknownUntil: number;
-  /** No copy of an earlier command could run when the present one was sent. */
-  confirmedBefore: boolean;
-  /** The refusal of an ended wait is delayed until the server reports its blocker. */
-  lastWords: boolean;
-}
-
-/** The member of a run that holds the lock. */
-export interface Holder {
-  readonly request: PlaceRequest;
-  readonly token: number;
-  renewable: boolean;
-}
-
-/**
- * A grant as this client lives it: a run of requests, neighbours in line, that hold the lock one after the other, are
- * renewed as one, and released once at the end (R14).
- */
-export interface Run {
-  /** Token of the first request; names the grant. */
-  readonly first: number;
-  readonly sequences: readonly number[];
-  /** Undefined: not of this client's making any more. */
-  readonly members: readonly (PlaceRequest | undefined)[];
-  /** Fixed lease of its only request; undefined: the watchdog renews. */
-  readonly leaseTime: number | undefined;
-  /** Taken off the lease on this side (R12); a tenth of what the server has granted last is enough. */
-  margin: number;
-  /** From when `left` counts (M1); margin taken off. */
-  since: Instant;
-  left: number;
-  /** Set when Redis has confirmed the whole of a fixed lease. */
-  confirmed: boolean;
-  /** Index of the next member. */
-  next: number;
-  /** How many turns Redis knows of: whose label and token it shows, and how many wait behind it. */
-  reported: number;
-  /** When the present holder got its turn (monotonic ms). */
-  holderSince: number;
-  holder: Holder | undefined;
-}
-
-/** A command under way, with what its reply is about. */
-export type UnderWay =
-  | { readonly kind: 'place request'; readonly requests: readonly PlaceRequest[] }
-  | { readonly kind: 'release'; readonly acknowledges: number | undefined }
-  | { readonly kind: 'leave'; readonly request: PlaceRequest }
-  /** `waiting`: it marks this client alive in line. */
-  | {
-      readonly kind: 'heartbeat';
-      readonly run: Run | undefined;
-      readonly waiting: boolean;
-      readonly late: PresentGrant | undefined;
-    }
-  | { readonly kind: 'confirm'; readonly run: Run; readonly waiting: boolean };
+import type { Command, Effect } from './events.js';
+import type { PlaceRequest, Run } from './model.js';
 
 /** Something to do at a time. */
 export type Reminder = { readonly at: number } & (
@@ -193,10 +118,9 @@ export function newLine(
   };
 }
 
-/** Sends a command; `about` comes back with its reply. */
-export function send(line: Line, command: Command, about: UnderWay): void {
+export function send(line: Line, command: Command): void {
   line.underWay += 1;
-  line.effects.push({ type: 'send', command, about });
+  line.effects.push({ type: 'send', command });
 }
 
 export function remind(line: Line, reminder: Reminder): void {

@@ -1,14 +1,6 @@
 import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes } from '../../redis-client/line-machine.js';
-import type { AcquireArgs } from '../commands/lock-commands.js';
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
-
-/** A call that wants the lock. */
-export interface NewRequest extends AcquireArgs {
-  /** Whether its grant is to be renewed; otherwise its lease is fixed. */
-  readonly renewed: boolean;
-  /** For people: `web-1/4711/OrdersService.pay`. */
-  readonly who: string;
-}
+import type { ActiveGrant, NewRequest, PlaceRequest } from './model.js';
 
 export type Reply = AcquireReply | ReleaseReply | LeaveReply | RenewReply;
 
@@ -40,8 +32,10 @@ export interface RedissonTypes extends LineTypes {
     | { readonly type: 'forced'; readonly id: string };
 }
 
-/** A command with all that its typed call needs. */
+/** A command with all that its typed call needs, and what its reply is about. */
 export type Command =
-  | { readonly kind: 'acquire'; readonly args: AcquireArgs; readonly deadline: number }
-  | { readonly kind: 'leave'; readonly id: string; readonly wait: number }
-  | { readonly kind: 'release' | 'renew'; readonly id: string; readonly leaseTime: number };
+  | { readonly kind: 'acquire'; readonly request: PlaceRequest; readonly deadline: number }
+  /** `requestsAgain`: the request joins the line anew after it. */
+  | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly requestsAgain: boolean }
+  | { readonly kind: 'release'; readonly id: string; readonly leaseTime: number }
+  | { readonly kind: 'renew'; readonly grant: ActiveGrant };

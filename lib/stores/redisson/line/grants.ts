@@ -1,7 +1,8 @@
 import { elapsedSince } from '../../../core/clock.js';
 import { safetyMargin } from '../../../core/lease.js';
 import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
-import { lookWithin, remind, send, type ActiveGrant, type Line, type PlaceRequest } from './state.js';
+import type { ActiveGrant, PlaceRequest } from './model.js';
+import { lookWithin, remind, send, type Line } from './state.js';
 
 /** The request holds the lock; false if the reply took longer than its lease (M1). */
 export function begin(
@@ -45,8 +46,7 @@ export function renewIfDue(line: Line): void {
     if (grant.renewing || grant.nextRenewal > line.now.monotonic) continue;
     grant.renewing = true;
     grant.nextRenewal = line.now.monotonic + line.timing.renewal;
-    const { id, leaseTime } = grant;
-    send(line, { kind: 'renew', id, leaseTime }, { kind: 'renew', grant });
+    send(line, { kind: 'renew', grant });
   }
 }
 
@@ -117,7 +117,7 @@ export function endSection(line: Line, id: string): void {
   line.grants.delete(id);
   line.sections.delete(id);
   line.effects.push({ type: 'end lease', grant: id });
-  send(line, { kind: 'release', id, leaseTime }, { kind: 'release', id });
+  send(line, { kind: 'release', id, leaseTime });
   remind(line, { at: line.now.monotonic + line.timing.commandTimeout, what: 'acknowledge', id });
 }
 

@@ -1,6 +1,7 @@
 import type { LeaveReply } from '../commands/reply.js';
 import type { Blocker } from '../../redis-client/line-machine.js';
-import { remind, send, type Line, type PlaceRequest } from './state.js';
+import type { PlaceRequest } from './model.js';
+import { remind, send, type Line } from './state.js';
 
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
@@ -11,9 +12,8 @@ const LAST_WORDS = 100;
  * @param requestsAgain whether the request joins the line anew after that
  */
 export function leave(line: Line, request: PlaceRequest, requestsAgain = false): void {
-  const { id, wait } = request;
   request.leftAfter = line.now.order;
-  send(line, { kind: 'leave', id, wait }, { kind: 'leave', request, requestsAgain: requestsAgain });
+  send(line, { kind: 'leave', request, requestsAgain });
   if (request.lastWords) remind(line, { at: line.now.monotonic + LAST_WORDS, what: 'last words', request });
 }
 

@@ -1,10 +1,10 @@
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { Failure, Moment } from '../../redis-client/line-machine.js';
-import type { Effect, LineEvent, Reply } from './events.js';
+import type { Command, Effect, LineEvent, Reply } from './events.js';
 import * as grants from './grants.js';
 import { leave, left, refuseWithLastWords } from './leaving.js';
 import * as requests from './requests.js';
-import { lookWithin, type Line, type Reminder, type UnderWay } from './state.js';
+import { lookWithin, type Line, type Reminder } from './state.js';
 
 /**
  * One lock as this client sees it: its requests in line and its grants. Something happens to the line at a moment; what is
@@ -37,10 +37,10 @@ function apply(line: Line, event: LineEvent): void {
       return grants.stopRenewing(line, event.grant);
     case 'reply':
       line.underWay -= 1;
-      return answered(line, event.about as UnderWay, event.reply);
+      return answered(line, event.command, event.reply);
     case 'failed':
       line.underWay -= 1;
-      return failed(line, event.about as UnderWay, event.failure);
+      return failed(line, event.command, event.failure);
     case 'woken':
       return requests.requestPlace(line, line.waiting.get(event.id));
     case 'subscribed':
@@ -57,37 +57,37 @@ function apply(line: Line, event: LineEvent): void {
   }
 }
 
-function answered(line: Line, about: UnderWay, reply: Reply): void {
-  switch (about.kind) {
+function answered(line: Line, command: Command, reply: Reply): void {
+  switch (command.kind) {
     case 'acquire':
-      return requests.applyReply(line, about.request, reply as AcquireReply, about.deadline);
+      return requests.applyReply(line, command.request, reply as AcquireReply, command.deadline);
     case 'leave': {
       const { woken } = reply as LeaveReply;
-      left(line, about.request, reply as LeaveReply);
+      left(line, command.request, reply as LeaveReply);
       wake(line, woken);
-      if (about.requestsAgain) requests.requestPlace(line, about.request);
+      if (command.requestsAgain) requests.requestPlace(line, command.request);
       return;
     }
     case 'release':
-      grants.released(line, about.id, reply as ReleaseReply);
+      grants.released(line, command.id, reply as ReleaseReply);
       return wake(line, (reply as ReleaseReply).woken);
     case 'renew':
-      return grants.applyRenewal(line, about.grant, reply as RenewReply);
+      return grants.applyRenewal(line, command.grant, reply as RenewReply);
   }
 }
 
-function failed(line: Line, about: UnderWay, failure: Failure): void {
-  switch (about.kind) {
+function failed(line: Line, command: Command, failure: Failure): void {
+  switch (command.kind) {
     case 'acquire':
-      return requests.placeRequestFailed(line, about.request, failure, about.deadline);
+      return requests.placeRequestFailed(line, command.request, failure, command.deadline);
     case 'leave':
-      left(line, about.request, undefined);
-      if (about.requestsAgain) requests.requestPlace(line, about.request);
+      left(line, command.request, undefined);
+      if (command.requestsAgain) requests.requestPlace(line, command.request);
       return;
     case 'release':
-      return grants.released(line, about.id, undefined);
+      return grants.released(line, command.id, undefined);
     case 'renew':
-      return grants.renewalFailed(line, about.grant, failure.retryAfter);
+      return grants.renewalFailed(line, command.grant, failure.retryAfter);
   }
 }
 

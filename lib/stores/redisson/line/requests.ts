@@ -1,9 +1,9 @@
 import type { AcquireReply } from '../commands/reply.js';
 import { MOST_MISSED, type CommonRefusal, type Failure } from '../../redis-client/line-machine.js';
-import type { NewRequest } from './events.js';
 import { begin } from './grants.js';
 import { blocker, leave, leaveAfterDuplicates } from './leaving.js';
-import { lookWithin, remind, send, type Line, type PlaceRequest } from './state.js';
+import type { NewRequest, PlaceRequest } from './model.js';
+import { lookWithin, remind, send, type Line } from './state.js';
 
 /** Pause before a request that is in line asks again after a failure, ms. */
 const RETRY_PAUSE = 100;
@@ -43,11 +43,7 @@ export function requestPlace(line: Line, waiter: PlaceRequest | undefined): void
   waiter.requesting = true;
   waiter.confirmAfter = line.now.order;
   const deadline = line.now.monotonic + line.timing.commandTimeout;
-  const { id, wait, leaseTime, tries, placed } = waiter;
-  // A request that was in line once is not refused when it has to enter again.
-  const maxQueue = placed ? Infinity : waiter.maxQueue;
-  const args = { id, wait, leaseTime, tries, maxQueue };
-  send(line, { kind: 'acquire', args, deadline }, { kind: 'acquire', request: waiter, deadline });
+  send(line, { kind: 'acquire', request: waiter, deadline });
 }
 
 export function requestForFirst(line: Line): void {
@@ -180,6 +176,7 @@ function queued(
   if (!waiter.placed) line.effects.push({ type: 'report place', request: id, ahead: reply.ahead });
   else if (reply.entered) lostPlace(line, waiter, reply.order);
   waiter.placed = true;
+  waiter.maxQueue = Infinity;
   if (!waiter.subscribed) {
     waiter.subscribed = true;
     line.effects.push({ type: 'subscribe', id });

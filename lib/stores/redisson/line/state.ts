@@ -1,58 +1,7 @@
-import type { Instant } from '../../../core/clock.js';
 import type { Timing } from '../timing.js';
 import type { Moment } from '../../redis-client/line-machine.js';
-import type { Command, Effect, NewRequest } from './events.js';
-
-/** One request, with what this client knows of its place. */
-export interface PlaceRequest extends NewRequest {
-  /** When it came (monotonic ms). */
-  readonly arrivedAt: number;
-  state: 'waiting' | 'granted' | 'refused';
-  /** Acknowledged in line at least once. */
-  placed: boolean;
-  /** How many of its grants were over before their replies came. */
-  missed: number;
-  /** Its grant was taken by force before the reply with the grant was applied. */
-  forced: boolean;
-  /** Whether its channel is, or will be, subscribed. */
-  subscribed: boolean;
-  /** Whether an acquire is under way, and whether something happened since that calls for another. */
-  requesting: boolean;
-  requestAgain: boolean;
-  /** The last command before its last acquire, and the last of its acquires that was answered. */
-  confirmAfter: number;
-  answered: number;
-  /** The last command before its last leave. */
-  leftAfter: number;
-  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
-  outcomeUnknownUntil: number;
-  /** The refusal of an ended wait is delayed until the server reports its blocker. */
-  lastWords: boolean;
-}
-
-/** The grant of a request, as long as it counts. */
-export interface ActiveGrant {
-  readonly id: string;
-  readonly who: string;
-  readonly grantedAt: number;
-  readonly leaseTime: number;
-  /** Taken off the lease on this side (R12). */
-  readonly margin: number;
-  /** From when `left` counts (M1); margin taken off. */
-  since: Instant;
-  left: number;
-  /** Infinity: it is not renewed. */
-  nextRenewal: number;
-  renewing: boolean;
-}
-
-/** A command under way, with what its reply is about. */
-export type UnderWay =
-  | { readonly kind: 'acquire'; readonly request: PlaceRequest; readonly deadline: number }
-  /** `asks`: the request asks anew after it. */
-  | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly requestsAgain: boolean }
-  | { readonly kind: 'release'; readonly id: string }
-  | { readonly kind: 'renew'; readonly grant: ActiveGrant };
+import type { Command, Effect } from './events.js';
+import type { ActiveGrant, PlaceRequest } from './model.js';
 
 /** Something to do at a time. */
 export type Reminder = { readonly at: number } & (
@@ -104,10 +53,9 @@ export function newLine(timing: Timing): Line {
   };
 }
 
-/** Sends a command; `about` comes back with its reply. */
-export function send(line: Line, command: Command, about: UnderWay): void {
+export function send(line: Line, command: Command): void {
   line.underWay += 1;
-  line.effects.push({ type: 'send', command, about });
+  line.effects.push({ type: 'send', command });
 }
 
 export function remind(line: Line, reminder: Reminder): void {

@@ -60,7 +60,7 @@ describe('learning of a grant', () => {
     line.passes(0);
     line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
     expect(line.granted).toEqual([]);
-    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
+    expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
   });
 
   test('a fixed lease that is over three times before its grant is received is refused as too short', () => {
@@ -84,7 +84,7 @@ describe('learning of a grant', () => {
     line.message(600, 2);
     line.reply(first, { status: 'granted', grant: [500, 1] });
     expect(line.granted).toEqual([600]);
-    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 0 });
+    expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 0 });
     expect(line.of('acquire')).toHaveLength(3);
   });
 
@@ -106,7 +106,7 @@ describe('a token that is not higher than one that the client saw before', () =>
     line.message(500, 1, 2);
     expect(line.granted).toEqual([]);
     expect(line.last('release').command.grant).toEqual({ first: 500, head: 0, unserved: [1, 2] });
-    expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([10, 11]);
+    expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([10, 11]);
     line.reply(line.last('acquire'), { status: 'granted', grant: [601, 2] });
     expect(line.granted).toEqual([601]);
   });
@@ -153,7 +153,7 @@ describe('a run', () => {
     line.happens({ type: 'revoked', first: 500 });
     expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
     expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
-    expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([11, 12]);
+    expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([11, 12]);
   });
 
   test('M7: only the member that had begun is told of the loss', () => {

@@ -1,15 +1,9 @@
 import { CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
-import type { Note } from '../../../../lib/stores/redis-client/line-machine.js';
 import { LockStoreUnavailableError } from '../../../../lib/core/errors.js';
 import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/commands/reply.js';
-import type {
-  Command,
-  Effect,
-  LineEvent,
-  NewRequest,
-  Reply,
-} from '../../../../lib/stores/redis/line/events.js';
+import type { Command, Effect, LineEvent, Reply } from '../../../../lib/stores/redis/line/events.js';
 import { handle } from '../../../../lib/stores/redis/line/line.js';
+import type { NewRequest } from '../../../../lib/stores/redis/line/model.js';
 import { newLine, type Line } from '../../../../lib/stores/redis/line/state.js';
 import { timing } from '../../../../lib/stores/redis/timing.js';
 
@@ -25,7 +19,6 @@ export const LEAST_MARGIN = 100;
 
 /** A command that the line sent. */
 interface AnySent {
-  readonly about: Note;
   readonly order: number;
   readonly at: number;
   readonly command: Command;
@@ -72,8 +65,7 @@ export class LineUnderTest {
     const effects = [...handle(this.line, event, moment)];
     for (const effect of effects) {
       if (effect.type === 'send') {
-        const { about, command } = effect;
-        this.sent.push({ about, command, order: ++this.order, at: this.now });
+        this.sent.push({ command: effect.command, order: ++this.order, at: this.now });
       }
       if (effect.type === 'wake up') this.wakeUpAt = effect.at;
       else this.effects.push(effect);
@@ -104,12 +96,16 @@ export class LineUnderTest {
   }
 
   reply(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({ type: 'reply', about: sent.about, reply: this.complete(sent, reply) });
+    return this.happens({ type: 'reply', command: sent.command, reply: this.complete(sent, reply) });
   }
 
   /** A renewal that replicas need not have yet was answered. */
   written(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({ type: 'written', about: sent.about, reply: this.complete(sent, reply) as never });
+    return this.happens({
+      type: 'written',
+      command: sent.command,
+      reply: this.complete(sent, reply) as never,
+    });
   }
 
   fail(sent: AnySent, effect: 'none' | 'unknown' = 'unknown', retriable = true): Effect[] {
@@ -118,7 +114,7 @@ export class LineUnderTest {
       retriable ? 'time' : 'operator',
       new LockStoreUnavailableError('timeout', 'no answer'),
     );
-    return this.happens({ type: 'failed', about: sent.about, failure });
+    return this.happens({ type: 'failed', command: sent.command, failure });
   }
 
   /** A message tells of a grant. */

@@ -12,7 +12,7 @@ describe('keeping the place', () => {
     line.queue(10);
     line.passes(HEARTBEAT);
     line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1, generation: 8, wake: LEASE });
-    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
+    expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
     line.reply(line.last('acquire'), { status: 'queued', ticket: 10, ahead: 0, generation: 8 });
     expect(line.of('acquire')).toHaveLength(2);
   });
@@ -35,7 +35,7 @@ describe('keeping the place', () => {
   test('M6: when another server answers, all requests in line ask again', () => {
     line.queue(10, {}, {});
     line.happens({ type: 'server', id: 'server-2' });
-    expect(line.of('acquire').map(({ command }) => command.args.ticket)).toEqual([10, 11]);
+    expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([10, 11]);
   });
 
   test('M6: the same server, or one that is not known, is no reason to ask', () => {

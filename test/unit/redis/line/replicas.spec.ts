@@ -40,7 +40,7 @@ test('if too few have it, its first request is refused and the others of the run
   });
   expect(line.refused).toEqual({ 1: 'not replicated' });
   expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2] });
-  expect(line.last('acquire').command.args).toMatchObject({ sequence: 2, ticket: 11 });
+  expect(line.last('acquire').command.request).toMatchObject({ sequence: 2, ticket: 11 });
 });
 
 test('the same if there is no answer', () => {
@@ -57,7 +57,7 @@ test('if the server knows the grant no more, its requests ask again', () => {
   line.message(500, 1);
   line.reply(line.last('confirm'), { status: 'gone', listeners: 1, replicated: ENOUGH });
   expect(line.refused).toEqual({});
-  expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
+  expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
 });
 
 test('R10: a grant whose requests have all left is released before it is confirmed', () => {

@@ -11,13 +11,14 @@ beforeEach(() => {
 describe('asking for the lock', () => {
   test('requests of one turn of the event loop ask together', () => {
     const sent = line.request({}, {}, {});
-    expect(sent.command).toEqual({ kind: 'join', first: 1, count: 3, deadline: 1_000 + COMMAND_TIMEOUT });
+    const requests = [{ sequence: 1 }, { sequence: 2 }, { sequence: 3 }];
+    expect(sent.command).toMatchObject({ kind: 'join', requests, deadline: 1_000 + COMMAND_TIMEOUT });
     expect(line.sent).toHaveLength(1);
   });
 
   test('a request with terms of its own asks alone, and overtakes none of its process', () => {
     line.request({}, { tries: true }, {});
-    const asked = line.of('acquire').map(({ command }) => command.args.sequence);
+    const asked = line.of('acquire').map(({ command }) => command.request.sequence);
     expect(asked).toEqual([1, 2, 3]);
   });
 
@@ -65,7 +66,7 @@ describe('asking for the lock', () => {
 
   test('after a join that was repeated each request asks for itself', () => {
     line.reply(line.request({}, {}), { status: 'known', ticket: 0, ahead: 0, repeated: true });
-    expect(line.of('acquire').map(({ command }) => command.args.sequence)).toEqual([1, 2]);
+    expect(line.of('acquire').map(({ command }) => command.request.sequence)).toEqual([1, 2]);
   });
 
   test('a new request that gets no answer fails, and one in line survives until its wait time ends', () => {
@@ -77,7 +78,7 @@ describe('asking for the lock', () => {
     line.fail(fresh);
     expect(line.refused).toEqual({ 2: 'error' });
     line.passes(100);
-    expect(line.last('acquire').command.args).toMatchObject({ sequence: 1, ticket: 10 });
+    expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
   });
 });
 
@@ -126,7 +127,7 @@ describe('giving up', () => {
     line.queue(10);
     line.happens({ type: 'cancelled', request: 1, why: 'abort' });
     expect(line.refused).toEqual({ 1: 'abort' });
-    expect(line.last('leave').command.request).toEqual({ sequence: 1, leaseTime: undefined });
+    expect(line.last('leave').command.request).toMatchObject({ sequence: 1, leaseTime: undefined });
     expect(line.of('release')).toEqual([]);
   });
 

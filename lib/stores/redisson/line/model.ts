@@ -1,0 +1,55 @@
+import type { Instant } from '../../../core/clock.js';
+import type { AcquireArgs } from '../commands/lock-commands.js';
+
+/** A call that wants the lock. */
+export interface NewRequest extends AcquireArgs {
+  /** Whether its grant is to be renewed; otherwise its lease is fixed. */
+  readonly renewed: boolean;
+  /** For people: `web-1/4711/OrdersService.pay`. */
+  readonly who: string;
+}
+
+/** One request, with what this client knows of its place. */
+export interface PlaceRequest extends NewRequest {
+  /** When it came (monotonic ms). */
+  readonly arrivedAt: number;
+  state: 'waiting' | 'granted' | 'refused';
+  /** Infinity once it was in line: it is not refused when it has to enter again. */
+  maxQueue: number;
+  /** Acknowledged in line at least once. */
+  placed: boolean;
+  /** How many of its grants were over before their replies came. */
+  missed: number;
+  /** Its grant was taken by force before the reply with the grant was applied. */
+  forced: boolean;
+  /** Whether its channel is, or will be, subscribed. */
+  subscribed: boolean;
+  /** Whether an acquire is under way, and whether something happened since that calls for another. */
+  requesting: boolean;
+  requestAgain: boolean;
+  /** The last command before its last acquire, and the last of its acquires that was answered. */
+  confirmAfter: number;
+  answered: number;
+  /** The last command before its last leave. */
+  leftAfter: number;
+  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
+  outcomeUnknownUntil: number;
+  /** The refusal of an ended wait is delayed until the server reports its blocker. */
+  lastWords: boolean;
+}
+
+/** The grant of a request, as long as it counts. */
+export interface ActiveGrant {
+  readonly id: string;
+  readonly who: string;
+  readonly grantedAt: number;
+  readonly leaseTime: number;
+  /** Taken off the lease on this side (R12). */
+  readonly margin: number;
+  /** From when `left` counts (M1); margin taken off. */
+  since: Instant;
+  left: number;
+  /** Infinity: it is not renewed. */
+  nextRenewal: number;
+  renewing: boolean;
+}
