@@ -1,5 +1,9 @@
 import { jest } from '@jest/globals';
-import { type FairLockError, LockConfigurationError, LockStoreUnavailableError } from '../../lib/core/errors.js';
+import {
+  type FairLockError,
+  LockConfigurationError,
+  LockStoreUnavailableError,
+} from '../../lib/core/errors.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch, timeUntil } from '../support/stopwatch.js';
