@@ -318,6 +318,15 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
   {
+    of: 'R13 a command without an answer is repeated by back-off',
+    what: 'it is repeated at once',
+    mutations: [
+      { file: 'stores/redis-client/retry.ts', from: 'FIRST_PAUSE = 10;', to: 'FIRST_PAUSE = 0;' },
+      { file: 'stores/redis-client/retry.ts', from: 'LONGEST_PAUSE = 500;', to: 'LONGEST_PAUSE = 0;' },
+    ],
+    proof: simulation('errors', 'refuse', 'cut'),
+  },
+  {
     of: 'tokens rise beyond those that a message told',
     what: 'only the tokens of replies are remembered',
     mutations: [inStore('redis-lock-store.ts', '    this.commands.saw(grant);\n', '')],

@@ -1,9 +1,10 @@
 import type { Grant } from '../../../lib/core/lock-store.js';
 import { faultsOfScript } from './script-faults.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
-import type { SimClient } from '../scenario/sim-client.js';
+import type { ClientListener, Role, SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
+import { CommandBudget } from './command-budget.js';
 import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
@@ -16,12 +17,13 @@ import { Turns } from './turns.js';
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
 
 /** Receives everything that happens to callers and at the server, and finds what must never happen. */
-export class Checker {
+export class Checker implements ClientListener {
   readonly excuses: Excuses;
   readonly findings: Findings;
   readonly turns: Turns;
   readonly serverGrants: ServerGrants;
   readonly tokens: Tokens;
+  readonly commands: CommandBudget;
   private readonly locks = new LockStates();
   private requests = 0;
   private acquires = 0;
@@ -31,10 +33,12 @@ export class Checker {
     private readonly server: SimServer,
     private readonly plan: Plan,
     private readonly clients: readonly SimClient[],
+    scripts: ReadonlyMap<string, string>,
   ) {
     this.excuses = new Excuses(plan);
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
+    this.commands = new CommandBudget(world, plan, this.findings, scripts);
     this.turns = new Turns(world, clients, excuses, this.findings, locks);
     this.tokens = new Tokens(world, server, excuses, this.findings);
     this.serverGrants = new ServerGrants(
@@ -46,6 +50,7 @@ export class Checker {
       this.findings,
       locks,
       this.tokens,
+      this.commands,
     );
   }
 
@@ -55,6 +60,7 @@ export class Checker {
     const record = { id: ++this.requests, client, lock, planned, sentAt: this.world.now };
     this.findings.tally.requests += 1;
     this.locks.get(lock).waiting.add(record);
+    this.commands.requested(record);
     this.world.trace(() => `${nameOf(record)} asks for ${lock} ${JSON.stringify(planned)}`);
     return record;
   }
@@ -71,6 +77,7 @@ export class Checker {
     const lock = this.locks.get(record.lock);
     this.findings.tally.grants += 1;
     lock.waiting.delete(record);
+    this.commands.granted(record);
     record.grantedAt = now;
     record.lease = grant.lease;
     record.token = grant.token ?? 0;
@@ -118,6 +125,7 @@ export class Checker {
 
   /** The caller gives the lock back; from here on it does not hold. */
   holdEnded(record: RequestRecord): void {
+    this.commands.holdEnded(record);
     this.locks.endHold(record, this.world.now);
   }
 
@@ -137,6 +145,7 @@ export class Checker {
     record.rejectedAt = now;
     record.error = code;
     this.locks.get(record.lock).waiting.delete(record);
+    this.commands.rejected(record);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
     const tooShort = code === 'CONFIGURATION' && this.excuses.mayBeRefusedAsTooShort(record);
     if (!KNOWN_ERRORS.has(code) && !tooShort)
@@ -163,6 +172,19 @@ export class Checker {
         for (const record of set) if (record.client === client) set.delete(record);
       }
     }
+  }
+
+  message(client: SimClient, text: string): void {
+    const lock = this.tokens.told(client, text);
+    if (lock !== undefined) this.commands.toldOfGrant(client, lock);
+  }
+
+  connection(client: SimClient, role: Role): void {
+    this.commands.connectionChanged(client, role === 'commands');
+  }
+
+  script(client: SimClient, args: readonly string[]): (() => void) | undefined {
+    return this.commands.sent(client, args);
   }
 
   // ---- at every moment -----------------------------------------------------------------------------------------------
@@ -219,7 +241,7 @@ export class Checker {
       this.findings.violate('exclusion', `${nameOf(older)} and ${nameOf(newer)} both hold ${lock.name}`);
     }
     // Said once.
-    this.holdEnded(older);
+    this.locks.endHold(older, this.world.now);
   }
 }
 

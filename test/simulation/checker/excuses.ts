@@ -91,7 +91,8 @@ export class Excuses {
   mayBeRefusedAsTooShort({ planned }: RequestRecord): boolean {
     // Without messages the client learns of a grant by its next heartbeat.
     const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
-    const longest = this.plan.denied.includes('PUBLISH') ? withoutMessages : 0;
+    const messagesMayBeLost = this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
+    const longest = messagesMayBeLost ? withoutMessages : 0;
     return (planned.leaseTime ?? Infinity) <= Math.max(longest, ...SHORT_LEASES);
   }
 

@@ -85,6 +85,12 @@ export function recordedClients(redis: MiniRedis, key: string): string[] {
     .map((field) => field.slice('client:'.length));
 }
 
+/** The generation in the record of a client (M5). */
+export function generationOf(redis: MiniRedis, key: string, id: string): string {
+  const record = redis.execute('HGET', [key, `client:${id}`]) as string | null;
+  return /generation=(\S+)/.exec(record ?? '')?.[1] ?? '';
+}
+
 function serverMs(time: readonly string[]): number {
   return Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000);
 }

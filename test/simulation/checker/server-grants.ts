@@ -6,8 +6,9 @@ import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, type LockState } from './history.js';
 import type { LockStates } from './lock-states.js';
+import type { CommandBudget } from './command-budget.js';
 import type { Tokens } from './tokens.js';
-import { presentGrant, recordedClients, silenceLeft } from './present-grant.js';
+import { generationOf, presentGrant, recordedClients, silenceLeft } from './present-grant.js';
 
 /** What the server has of each lock, beside what callers believe: its grants, its records. */
 export class ServerGrants {
@@ -20,6 +21,7 @@ export class ServerGrants {
     private readonly findings: Findings,
     private readonly locks: LockStates,
     private readonly tokens: Tokens,
+    private readonly commands: CommandBudget,
   ) {}
 
   /** The server's data are those of an earlier time: what is granted in them is no new grant. */
@@ -43,13 +45,15 @@ export class ServerGrants {
       if (grant.first !== lock.serverGrant.firstToken) {
         const unsubscribed = new Map(this.clients.map((client) => [client, client.lastUnsubscribed]));
         const markedAlive = this.markedAlive(lock);
+        const owner = this.clientOf(grant.owner);
+        this.commands.serverGranted(owner, lock.name);
         lock.serverGrant = {
           firstToken: grant.first,
           lastToken: grant.last,
           at: now,
           unsubscribed,
           markedAlive,
-          owner: this.clientOf(grant.owner),
+          owner,
           before: lock.serverGrant.owner,
         };
       }
@@ -82,6 +86,7 @@ export class ServerGrants {
     const { now } = this.world;
     const before = lock.recorded;
     lock.recorded = recordedClients(this.server.redis, lock.name);
+    this.noteGenerations(lock);
     if (this.plan.smallLimits || lock.recorded.every((id) => before.includes(id))) return;
     const grant = presentGrant(this.server.redis, lock.name);
     for (const id of lock.recorded) {
@@ -93,6 +98,13 @@ export class ServerGrants {
         'leak',
         `${lock.name} keeps a record of a client that ended ${(now - diedAt).toFixed(0)} ms ago`,
       );
+    }
+  }
+
+  private noteGenerations(lock: LockState): void {
+    for (const id of lock.recorded) {
+      const client = this.clientOf(id);
+      if (client) this.commands.generation(client, lock.name, generationOf(this.server.redis, lock.name, id));
     }
   }
 

@@ -68,12 +68,13 @@ export class Tokens {
     lock.newest = newest;
   }
 
-  /** A message has reached its client. */
-  told(client: SimClient, message: string): void {
+  /** A message has reached its client. Returns the lock of which it announces a grant, if it does. */
+  told(client: SimClient, message: string): string | undefined {
     const grant = announcedGrant(message);
-    if (!grant) return;
+    if (!grant) return undefined;
     const known = this.knownTo(client, grant.lock);
     known.told = Math.max(known.told, grant.first);
+    return grant.lock;
   }
 
   /** A caller was granted the lock. */

@@ -24,6 +24,15 @@ export interface RoleWeather {
   refused: boolean | 'after accepting';
 }
 
+/** Learns what a client sends and receives. */
+export interface ClientListener {
+  message(client: SimClient, text: string): void;
+  /** A connection came up or broke. */
+  connection(client: SimClient, role: Role): void;
+  /** A script is to be sent; what this returns is called when that is answered without an error. */
+  script(client: SimClient, args: readonly string[]): (() => void) | undefined;
+}
+
 /** A process with the shipped store in it. */
 export class SimClient {
   readonly process: SimProcess;
@@ -53,7 +62,7 @@ export class SimClient {
     loaded: LoadedClient,
     private readonly plan: Plan,
     readonly terms: PlannedClient,
-    private readonly onMessage: (message: string) => void,
+    private readonly listener: ClientListener,
   ) {
     this.unreachableSince = world.now;
     this.lastUnsubscribed = world.now;
@@ -81,7 +90,11 @@ export class SimClient {
         if (role === 'replication') throw new Error('not simulated');
         const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
         this.redis.set(role, client);
-        client.on('message', (_channel, message: string) => this.onMessage(message));
+        const { listener } = this;
+        client.on('message', (_channel, message: string) => listener.message(this, message));
+        client.on('ready', () => listener.connection(this, role));
+        client.on('close', () => listener.connection(this, role));
+        client.onSend = (name, args) => (name.startsWith('eval') ? listener.script(this, args) : undefined);
         return client as never;
       },
       keyPrefix: options.keyPrefix,

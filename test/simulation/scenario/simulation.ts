@@ -44,11 +44,12 @@ export class Simulation {
     this.server = new SimServer(this.world, new Random(plan.weatherSeed, 2));
     this.server.lease = plan.lease;
     this.server.redis.denied = plan.denied;
-    this.checker = new Checker(this.world, this.server, plan, this.living);
+    const scripts = slots[0]?.scripts ?? new Map<string, string>();
+    this.checker = new Checker(this.world, this.server, plan, this.living, scripts);
     this.faults = new FaultSchedule(plan, this.targets());
     this.world.afterEach = () => this.checker.afterEach();
     this.server.redis.onScript = (sha, key, args, reply) =>
-      this.checker.afterScript(slots[0]?.scripts.get(sha) ?? '', key, args, reply);
+      this.checker.afterScript(scripts.get(sha) ?? '', key, args, reply);
   }
 
   async run(): Promise<Outcome> {
@@ -146,16 +147,7 @@ export class Simulation {
     const { plan, world, slots } = this;
     const [terms, loaded] = [plan.clients[index], slots[index]];
     if (!terms || !loaded) throw new Error('more clients than slots');
-    const client: SimClient = new SimClient(
-      index,
-      world,
-      this.server,
-      this.random,
-      loaded,
-      plan,
-      terms,
-      (message) => this.checker.tokens.told(client, message),
-    );
+    const client = new SimClient(index, world, this.server, this.random, loaded, plan, terms, this.checker);
     this.living.push(client);
     void client.store.start();
     for (const flow of plan.flows) {
@@ -238,6 +230,7 @@ export class Simulation {
       shutDown: (client) => this.shutDown(client),
       nameOf: (lock) => this.nameOf(lock),
       forceRelease: (client, lock) => {
+        checker.commands.forced(client, client.keyOf(lock));
         this.track(
           client,
           client.store.forceRelease(lock).then(

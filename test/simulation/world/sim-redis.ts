@@ -44,6 +44,9 @@ export class SimRedis extends EventEmitter implements ClientEnd {
   readonly stream = {};
   status: State = 'wait';
 
+  /** Called when a command is to be sent; what it returns is called when that is answered without an error. */
+  onSend: ((name: string, args: readonly string[]) => (() => void) | undefined) | undefined;
+
   private link: Link | undefined;
   private ending = false;
   private manuallyClosing = false;
@@ -197,7 +200,13 @@ export class SimRedis extends EventEmitter implements ClientEnd {
 
   private send(name: string, args: (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.dispatch({ name, args: args.map(String), resolve, reject });
+      const words = args.map(String);
+      const answered = this.onSend?.(name, words);
+      const resolveWith = (reply: unknown): void => {
+        answered?.();
+        resolve(reply);
+      };
+      this.dispatch({ name, args: words, resolve: resolveWith, reject });
     });
   }
 
