@@ -178,9 +178,10 @@ function confirm(line: Line, run: Run): void {
   send(line, { kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
 }
 
-/** The grant was over before this client could enter it: the requests in it ask anew. */
+/** The grant was over before this client could enter it: the requests in it ask anew, for a higher token. */
 function dropLate(line: Line, late: PresentGrant): void {
   line.late = undefined;
+  line.finished = Math.max(line.finished, late.first);
   for (const sequence of late.run) missedGrant(line, line.waiting.get(sequence));
 }
 

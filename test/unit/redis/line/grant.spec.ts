@@ -111,6 +111,20 @@ describe('a token that is not higher than one that the client saw before', () =>
     expect(line.granted).toEqual([601]);
   });
 
+  test('nor is one below a grant that came too late to be entered', () => {
+    line.queue(10);
+    const since = { monotonic: line.now, wall: line.now };
+    line.happens({ type: 'granted', grant: { first: 800, run: [1], left: 0, since } });
+    line.passes(0);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
+    line.message(700, 1);
+    line.reply(line.last('acquire'), { status: 'granted', grant: [700, 1] });
+    expect(line.granted).toEqual([]);
+    expect(line.last('release').command.grant).toMatchObject({ first: 700, head: 0 });
+    line.reply(line.last('acquire'), { status: 'granted', grant: [801, 1] });
+    expect(line.granted).toEqual([801]);
+  });
+
   test('is released as before where no request waits for it', () => {
     line.message(500, 99);
     expect(line.last('release').command.grant).toEqual({ first: 500, head: 99, unserved: [] });
