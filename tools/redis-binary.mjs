@@ -46,12 +46,13 @@ export async function redisServerBinary() {
 
 async function installByApt() {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const apt = (...args) => run('apt-get', args, { env, timeout: INSTALL_TIMEOUT });
+  const patience = ['-o', 'Acquire::Retries=3', '-o', 'DPkg::Lock::Timeout=120'];
+  const apt = (...args) => run('apt-get', [...patience, ...args], { env, timeout: INSTALL_TIMEOUT });
   const ownPolicy = !existsSync(DEBIAN_SERVICE_POLICY);
   if (ownPolicy) writeFileSync(DEBIAN_SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     await apt('update');
-    await apt('install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', 'redis-server');
+    await apt('install', '-y', '--no-install-recommends', 'redis-server');
   } finally {
     if (ownPolicy) rmSync(DEBIAN_SERVICE_POLICY, { force: true });
   }
