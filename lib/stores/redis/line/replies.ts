@@ -156,7 +156,6 @@ function busy(
 function placeRequestsFailed(line: Line, requests: readonly PlaceRequest[], failure: Failure): void {
   for (const request of requests) request.requesting = false;
   for (const request of requests) placeRequestFailed(line, request, failure);
-  for (const request of requests) if (mustRequest(line, request)) requestPlace(line, request);
 }
 
 function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {

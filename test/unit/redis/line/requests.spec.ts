@@ -80,6 +80,17 @@ describe('asking for the lock', () => {
     line.passes(100);
     expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
   });
+
+  test('one in line that must ask again pauses after a failure, too', () => {
+    line.queue(10);
+    line.happens({ type: 'server', id: 'server-2' });
+    line.fail(line.last('acquire'));
+    expect(line.of('acquire')).toHaveLength(2);
+    line.passes(100);
+    expect(line.of('acquire')).toHaveLength(3);
+    line.passes(1_000);
+    expect(line.of('acquire')).toHaveLength(3);
+  });
 });
 
 describe('unknown outcomes', () => {
