@@ -219,6 +219,24 @@ describe('strict mode', () => {
       expect((error as FairLockError).details).toMatch(/permit INFO/);
       expect(client.warnings.join()).toMatch(/permit INFO/);
     });
+
+    test('a client that was refused is granted locks when the reason is gone, without a new connection', async () => {
+      await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
+      const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
+      const other = await clientsWith({}).start(server.url);
+      const locks = async ({ engine }: InProcessClient): Promise<boolean> => {
+        const request = engine.acquire('k', DOES_NOT_MATTER).then((lock) => lock.release());
+        return (await refusal(request)) === 'was granted';
+      };
+      expect(await locks(client)).toBe(false);
+      await admin.call('ACL', 'SETUSER', 'locker', '+info');
+      await eventually(() => locks(client), PATIENCE, 'the right to be seen');
+      await admin.call('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes');
+      await eventually(async () => !(await locks(other)), PATIENCE, 'the marker to be seen');
+      await client.close();
+      await admin.del(marker());
+      await eventually(() => locks(other), PATIENCE, 'the missing marker to be seen');
+    });
   });
 
   test('a Cluster is refused: a marker in one slot says nothing about the other masters', () => {

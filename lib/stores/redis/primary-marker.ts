@@ -6,7 +6,7 @@ import { primary } from './scripts.generated.js';
 
 /** How often a strict client looks at the marker, ms: several times within the shortest life of it (scripts/includes/primary.lua). */
 const REFRESH = 600_000;
-/** Pause before a look that failed is repeated, ms. */
+/** Pause before the next look after one that failed, or that found a reason to refuse, ms. */
 const RETRY_PAUSE = 1_000;
 
 type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
@@ -60,15 +60,20 @@ export class PrimaryMarker implements Watched {
       const [status, , wait] = reply as [Status, number, number?];
       this.applyStatus(status);
       if (warnOfWaits && status === 'WAITS') this.warnOfWait(wait ?? 0);
-      if (this.maxLease !== undefined) this.watchdog.schedule(this, performance.now() + REFRESH);
+      if (this.refused) this.lookAgainIn(RETRY_PAUSE);
+      else if (this.maxLease !== undefined) this.lookAgainIn(REFRESH);
     } catch (error) {
       const { retriable, failure } = toCommandFailure(error);
       const lasting = !retriable && failure !== 'out-of-memory';
       if (lasting && this.maxLease !== undefined) this.applyStatus('UNKNOWN');
-      // After a reconnect, `connected` looks at the marker again.
-      if (!lasting && this.connection.ready) this.watchdog.schedule(this, performance.now() + RETRY_PAUSE);
+      // After a reconnect, `connected` looks at the marker again. A right may come back without one.
+      if ((this.refused || !lasting) && this.connection.ready) this.lookAgainIn(RETRY_PAUSE);
     }
     this.looked();
+  }
+
+  private lookAgainIn(ms: number): void {
+    this.watchdog.schedule(this, performance.now() + ms);
   }
 
   private applyStatus(status: Status): void {
