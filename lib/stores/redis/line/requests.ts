@@ -2,7 +2,7 @@ import { MOST_MISSED } from '../../redis-client/line-machine.js';
 import type { LeaveReply } from '../commands/reply.js';
 import type { Refusal } from './events.js';
 import type { NewRequest, PlaceRequest } from './model.js';
-import { isGranted } from './run.js';
+import { isGranted, isPresent } from './run.js';
 import { remind, send, type Line } from './state.js';
 
 /** So many requests at most are put in line by one command. */
@@ -87,7 +87,7 @@ export function requestAllAgain(line: Line): void {
  * present grant needs none: it is served, or asks again when the grant ends without it (M7).
  */
 export function mustRequest(line: Line, waiter: PlaceRequest): boolean {
-  if (waiter.state !== 'waiting' || waiter.requesting || isGranted(line, waiter)) return false;
+  if (waiter.state !== 'waiting' || waiter.requesting || isPresent(line, waiter)) return false;
   if (waiter.confirmAfter !== NO_NEED) return true;
   return waiter.ticket > 0 && waiter.generation !== line.generation;
 }

@@ -63,6 +63,20 @@ describe('learning of a grant', () => {
     expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
   });
 
+  test('M1: until a heartbeat has told what is left, the request does not ask in vain', () => {
+    line.queue(10, { leaseTime: 300 });
+    line.happens({ type: 'server', id: 'server-2' });
+    const again = line.last('acquire');
+    line.happens({ type: 'server', id: 'server-3' });
+    line.reply(again, { status: 'granted', grant: [500, 1], left: 1 });
+    const asked = line.of('acquire').length;
+    line.reply(line.last('acquire'), { status: 'granted', grant: [500, 1], left: 1 });
+    expect(line.of('acquire')).toHaveLength(asked);
+    line.passes(0);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
+    expect(line.of('acquire')).toHaveLength(asked + 1);
+  });
+
   test('a fixed lease that is over three times before its grant is received is refused as too short', () => {
     line.queue(10, { leaseTime: 5 });
     for (const first of [500, 600, 700]) {
