@@ -1,6 +1,6 @@
 import { type OnModuleDestroy } from '@nestjs/common';
 import { detached } from '../core/detached.js';
-import { FairLockError, LockStoreUnavailableError } from '../core/errors.js';
+import { sentenceOf } from '../core/errors.js';
 import { type LockOverview } from '../core/lock-overview.js';
 import { type LockSource } from './lock-source.js';
 import { eventOf } from './event.js';
@@ -136,12 +136,5 @@ export class BoardFeed implements OnModuleDestroy {
 }
 
 function troubleOf(error: unknown): Uint8Array {
-  return eventOf('trouble', { message: textOf(error) });
-}
-
-function textOf(error: unknown): string {
-  // Here no lock was to be taken.
-  if (error instanceof LockStoreUnavailableError) return error.reason;
-  if (error instanceof FairLockError) return error.details;
-  return error instanceof Error ? error.message : String(error);
+  return eventOf('trouble', { message: sentenceOf(error) });
 }

@@ -1,5 +1,10 @@
 #!/usr/bin/env node
-import { LockConfigurationError, LockKeyError, LockStoreUnavailableError } from '../core/errors.js';
+import {
+  LockConfigurationError,
+  LockKeyError,
+  LockStoreUnavailableError,
+  sentenceOf,
+} from '../core/errors.js';
 import { printable } from '../core/text.js';
 import { VERSION } from '../core/version.js';
 import { type Arguments, type CommandName, readArguments } from './arguments.js';
@@ -13,7 +18,6 @@ import { watch } from './commands/watch.js';
 import { EXIT, type ExitStatus, UsageError } from './exit-status.js';
 import { HELP } from './help.js';
 import { Locks } from './locks.js';
-import { sentenceOf } from './text.js';
 
 const COMMANDS: Record<CommandName, Command> = {
   ls,

@@ -1,6 +1,5 @@
 /** How the commands write: plain text in columns. */
 import { type ClientName } from '../core/client-name.js';
-import { FairLockError, LockStoreUnavailableError } from '../core/errors.js';
 import { printable } from '../core/text.js';
 
 const SECOND = 1_000;
@@ -58,10 +57,4 @@ export function fitted(text: string, { columns, rows }: { columns: number; rows:
     lines.splice(from, cut, `… ${count(cut, 'more line')}`);
   }
   return lines.map((line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line)).join('\n');
-}
-
-/** What went wrong; a command takes no lock, so it does not say that none was taken. */
-export function sentenceOf(error: unknown): string {
-  if (error instanceof LockStoreUnavailableError) return error.reason;
-  return error instanceof FairLockError ? error.details : (error as Error).message;
 }

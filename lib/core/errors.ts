@@ -211,3 +211,10 @@ export class LockShuttingDownError extends FairLockError {
     );
   }
 }
+
+/** What went wrong, in a sentence for a reader who asked for no lock: it does not say that none was taken. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof LockStoreUnavailableError) return error.reason;
+  if (error instanceof FairLockError) return error.details;
+  return error instanceof Error ? error.message : String(error);
+}
