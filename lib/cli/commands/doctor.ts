@@ -3,7 +3,7 @@ import { printable, quote } from '../../core/text.js';
 import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
 import { count } from '../text.js';
-import { remarks } from './ls.js';
+import { NO_PROCESS, remarks } from './ls.js';
 
 export const doctor: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.store === 'redis');
@@ -20,8 +20,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
 };
 
 function processesText({ processes: { length }, silent }: LockOverview): string {
-  if (length + silent.length === 0)
-    return 'Redis answers. No process uses these locks now; --prefix, --store and --cluster choose which locks.';
+  if (length + silent.length === 0) return `Redis answers. ${NO_PROCESS}`;
   const verb = length === 1 ? 'does' : 'do';
   return `Redis answers, and so ${verb} ${count(length, 'process', 'processes')}.`;
 }

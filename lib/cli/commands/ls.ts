@@ -9,6 +9,9 @@ export const ls: Command = async ({ locks, args, print }) => {
   return EXIT.done;
 };
 
+export const NO_PROCESS =
+  'No process uses these locks now; --prefix, --store and --cluster choose which locks.';
+
 /** All locks as a table, then what is remarkable. */
 export function overviewText(overview: LockOverview): string {
   const { locks, processes, silent } = overview;
@@ -19,9 +22,7 @@ export function overviewText(overview: LockOverview): string {
   return [
     ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
     `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
-    ...(unused
-      ? ['No process uses these locks now; --prefix, --store and --cluster choose which locks.']
-      : []),
+    ...(unused ? [NO_PROCESS] : []),
     ...remarks(overview),
   ].join('\n');
 }
