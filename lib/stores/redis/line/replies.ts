@@ -66,9 +66,11 @@ export function answered(line: Line, command: Command, reply: Reply): void {
 export function failed(line: Line, command: Command, failure: Failure): void {
   switch (command.kind) {
     case 'acquire':
-      return placeRequestsFailed(line, [command.request], failure);
+      placeRequestFailed(line, command.request, failure);
+      break;
     case 'join':
-      return placeRequestsFailed(line, command.requests, failure);
+      for (const request of command.requests) placeRequestFailed(line, request, failure);
+      break;
     case 'release':
       // The lease ends the grant.
       line.releasing -= 1;
@@ -153,12 +155,8 @@ function busy(
   else refuse(line, request, { why: 'busy', blocker });
 }
 
-function placeRequestsFailed(line: Line, requests: readonly PlaceRequest[], failure: Failure): void {
-  for (const request of requests) request.requesting = false;
-  for (const request of requests) placeRequestFailed(line, request, failure);
-}
-
 function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
+  request.requesting = false;
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
     // In line already: it survives the outage until its wait time ends.
