@@ -62,11 +62,11 @@ export function* openLocks(scope: Scope | undefined): Iterable<LockInScope> {
 
 /** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
 export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
-  let nearest: Hold | undefined;
-  for (; scope && !nearest; scope = scope.outer) {
-    nearest = scope.inside.lock?.holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+  for (const { holds } of openLocks(scope)) {
+    const nearest = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+    if (nearest) return nearest;
   }
-  return nearest;
+  return undefined;
 }
 
 function innermostOpen(scope: Scope | undefined): Scope | undefined {
