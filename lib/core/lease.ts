@@ -1,8 +1,27 @@
 import { controllerForMany } from './abort-relay.js';
-import { elapsedSince, now, type Instant } from './clock.js';
 import { detached } from './detached.js';
 import { happened } from './diagnostics.js';
 import { LockLostError, type FairLockError } from './errors.js';
+
+/**
+ * An instant on both local clocks.
+ *
+ * The monotonic clock stands still while a machine is suspended; the wall clock can be set. A lease must err to
+ * "lost", so elapsed time is the larger of the two differences (R12).
+ */
+export interface Instant {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+export function now(): Instant {
+  return { monotonic: performance.now(), wall: Date.now() };
+}
+
+/** Milliseconds since `start`, by the local clock that shows more. */
+export function elapsedSince(start: Instant, end = now()): number {
+  return Math.max(end.monotonic - start.monotonic, end.wall - start.wall);
+}
 
 /**
  * - `held`: the last renewal was confirmed.

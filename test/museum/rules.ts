@@ -175,7 +175,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'by the monotonic clock alone',
     mutations: [
       {
-        file: 'core/clock.ts',
+        file: 'core/lease.ts',
         from: 'Math.max(end.monotonic - start.monotonic, end.wall - start.wall)',
         to: 'end.monotonic - start.monotonic',
       },

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import { now } from '../../core/clock.js';
-import { Lease } from '../../core/lease.js';
+import { Lease, now } from '../../core/lease.js';
 import { type Grant, type LockHolder, type LockRequest } from '../../core/lock-store.js';
 import { type Watched } from '../../core/watchdog.js';
 

@@ -1,6 +1,5 @@
-import { now } from '../../core/clock.js';
 import { LockTimeoutError, abortError } from '../../core/errors.js';
-import { Lease } from '../../core/lease.js';
+import { Lease, now } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 import type { CommonEffect, CommonEvent, LineTypes, Moment } from './line-machine.js';

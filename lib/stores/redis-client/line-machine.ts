@@ -1,4 +1,4 @@
-import type { Instant } from '../../core/clock.js';
+import type { Instant } from '../../core/lease.js';
 import type { FairLockError } from '../../core/errors.js';
 
 /** The types in which the machines of two protocols differ. */

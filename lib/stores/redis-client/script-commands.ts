@@ -1,4 +1,4 @@
-import { now, type Instant } from '../../core/clock.js';
+import { now, type Instant } from '../../core/lease.js';
 import type { CommandConnection } from './command-connection.js';
 import type { Patience, Retry } from './retry.js';
 import type { Script, ScriptRunner } from './script.js';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { now } from '../../core/clock.js';
+import { now } from '../../core/lease.js';
 import { LockShuttingDownError, type FairLockError } from '../../core/errors.js';
 import type {
   Grant,

@@ -1,7 +1,6 @@
 import { jest } from '@jest/globals';
-import { elapsedSince, now } from '../../../lib/core/clock.js';
 import { LockLostError, LockShuttingDownError } from '../../../lib/core/errors.js';
-import { Lease } from '../../../lib/core/lease.js';
+import { elapsedSince, Lease, now } from '../../../lib/core/lease.js';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 

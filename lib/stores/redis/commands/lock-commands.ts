@@ -1,4 +1,4 @@
-import type { Instant } from '../../../core/clock.js';
+import type { Instant } from '../../../core/lease.js';
 import {
   ScriptCommands,
   type ScriptClient,

@@ -1,6 +1,6 @@
 import { LockProtocolError } from '../../../core/errors.js';
 import { CommandFailure } from '../../redis-client/server-failure.js';
-import type { Instant } from '../../../core/clock.js';
+import type { Instant } from '../../../core/lease.js';
 import type { Blocker } from '../../redis-client/line-machine.js';
 import type { Answered, Sent } from '../../redis-client/script-commands.js';
 

@@ -1,5 +1,4 @@
-import { elapsedSince, type Instant } from '../../../core/clock.js';
-import { safetyMargin } from '../../../core/lease.js';
+import { elapsedSince, type Instant, safetyMargin } from '../../../core/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
 import type { Holder, PlaceRequest, Run } from './model.js';

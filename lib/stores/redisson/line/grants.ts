@@ -1,5 +1,4 @@
-import { elapsedSince } from '../../../core/clock.js';
-import { safetyMargin } from '../../../core/lease.js';
+import { elapsedSince, safetyMargin } from '../../../core/lease.js';
 import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
 import { lookWithin, remind, send, type Line } from './state.js';

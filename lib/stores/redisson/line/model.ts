@@ -1,4 +1,4 @@
-import type { Instant } from '../../../core/clock.js';
+import type { Instant } from '../../../core/lease.js';
 import type { AcquireArgs } from '../commands/lock-commands.js';
 
 /** A call that wants the lock. */
