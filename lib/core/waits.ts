@@ -20,6 +20,7 @@ export class Waits implements Watched {
   private phase: Phase = 'running';
   /** Warns of waits that take long; undefined: they are not watched. */
   slowWatch: SlowWatch<Wait> | undefined;
+  private draining: Promise<void> | undefined;
   private onDrained: (() => void) | undefined;
 
   constructor(
@@ -70,11 +71,9 @@ export class Waits implements Watched {
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
-  /** Resolves when nothing is held any more, or the drain time is over. To be called once. */
-  async drain(): Promise<void> {
-    if (this.drained) return;
-    const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
-    await Promise.race([timeUp, this.grants.empty()]);
+  /** Resolves when nothing is held any more, or the drain time is over. */
+  drain(): Promise<void> {
+    return (this.draining ??= this.untilDrained());
   }
 
   /** The drain time is over. */
@@ -93,6 +92,12 @@ export class Waits implements Watched {
   /** Whether the caller is inside a hold right now. */
   isInsideHold(call: AcquireCall): boolean {
     return this.owners.keyHeldBy(call) !== undefined;
+  }
+
+  private async untilDrained(): Promise<void> {
+    if (this.drained) return;
+    const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
+    await Promise.race([timeUp, this.grants.empty()]);
   }
 
   private abandon(wait: Wait): void {

@@ -4,7 +4,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
  * Every step of the source runs inside the hold. Left before the first step, it never asks for the lock; left while in
- * line, it leaves the line.
+ * line, it leaves the line; left in the midst of a step, it leaves the source at once, for the step may never end.
  *
  * @param source makes what runs under the lock; called inside the hold, when it is granted
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
@@ -15,9 +15,11 @@ export function lockIteration<T>(
   instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined = () => undefined,
 ): AsyncGenerator<T, unknown, unknown> {
   const leaving = new AbortController();
-  const steps = iterate(open, leaving.signal, source, instead);
+  const step: StepUnderWay = { leave: undefined };
+  const steps = iterate(open, leaving.signal, step, source, instead);
   const leave = (value?: unknown): Promise<IteratorResult<T, unknown>> => {
     leaving.abort();
+    step.leave?.();
     return steps.return(value);
   };
   const locked: AsyncGenerator<T, unknown, unknown> = {
@@ -35,10 +37,16 @@ export function lockIteration<T>(
   return locked;
 }
 
+/** What leaves the source while a step of it is under way. */
+interface StepUnderWay {
+  leave: (() => void) | undefined;
+}
+
 /** A native generator queues concurrent steps, and does not run at all when it is left before its first one. */
 async function* iterate<T>(
   open: OpenStream,
   leaving: AbortSignal,
+  step: StepUnderWay,
   source: () => AsyncIterable<T>,
   instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined,
 ): AsyncGenerator<T, unknown, unknown> {
@@ -56,7 +64,7 @@ async function* iterate<T>(
     if (leaving.aborted) return undefined;
     // It may have been lost while the process stood still.
     hold.lock.assertHeld();
-    return yield* stepsInside(hold, source);
+    return yield* stepsInside(hold, step, source);
   } finally {
     await hold.lock.release();
   }
@@ -65,6 +73,7 @@ async function* iterate<T>(
 /** The steps of the source, each run inside the hold, and cut short when the lock's end must end the iteration. */
 function stepsInside<T>(
   hold: StreamHold,
+  underWay: StepUnderWay,
   source: () => AsyncIterable<T>,
 ): AsyncIterable<T, unknown, unknown> {
   type Step = Promise<IteratorResult<T, unknown>>;
@@ -73,21 +82,29 @@ function stepsInside<T>(
   const leave = steps.return?.bind(steps);
   const fail = steps.throw?.bind(steps);
 
+  /** The source cleans up, and ends its step where it can; its consumer learns nothing more of it. */
+  const leaveSource = (): void => {
+    lock.run(async () => await leave?.()).catch(() => undefined);
+  };
   const inside = (step: () => Step): Step =>
     new Promise((resolve, reject) => {
       const onAbort = (): void => {
         const error = endingError(hold);
         if (!error) return;
         reject(error);
-        // The source cleans up; its consumer has the error already.
-        lock.run(async () => await leave?.()).catch(() => undefined);
+        leaveSource();
       };
       if (lock.signal.aborted && endingError(hold)) return onAbort();
       lock.signal.addEventListener('abort', onAbort);
+      underWay.leave = leaveSource;
       void lock
         .run(async () => await step())
-        .then(resolve, reject)
-        .finally(() => lock.signal.removeEventListener('abort', onAbort));
+        // Before the next step can begin.
+        .finally(() => {
+          underWay.leave = undefined;
+          lock.signal.removeEventListener('abort', onAbort);
+        })
+        .then(resolve, reject);
     });
 
   // `yield*` passes `return` and `throw` on to a source that has them.

@@ -1,3 +1,4 @@
+import { EventEmitter, on } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
@@ -8,6 +9,7 @@ import { free, Locked, nestWith, waiting } from './nest.js';
 class Pages {
   readonly log: unknown[] = [];
   next = deferred<string>();
+  readonly changes = new EventEmitter();
   constructor(readonly locks: FairLockService) {}
 
   @FairLocked('pages:<0>', { returns: 'iterable' })
@@ -80,6 +82,11 @@ class Pages {
     return { [Symbol.asyncIterator]: () => ({ next, return: leave }) as unknown as AsyncIterator<string> };
   }
 
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  changesOf(_id: string): AsyncIterable<unknown> {
+    return on(this.changes, 'change');
+  }
+
   @Locked('pages:<0>', { returns: 'iterable' })
   noIterable(_id: string): unknown {
     return [1];
@@ -149,6 +156,19 @@ describe('a locked async generator', () => {
     }
     expect(pages.log).toEqual(['began', 'cleaned up while held']);
     expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('left while it waits for an event, as a GraphQL subscription is, ends there and gives the lock back', async () => {
+    const steps = pages.changesOf('1')[Symbol.asyncIterator]();
+    const events = [steps.next(), steps.next()];
+    await eventually(() => pages.changes.listenerCount('change') > 0, SOON, 'the source to listen');
+    pages.changes.emit('change', 'first');
+    expect(await events[0]).toEqual({ value: ['first'], done: false });
+    const left = steps.return?.('left') as Promise<unknown>;
+    await within(left, SOON, 'return()');
+    expect(await events[1]).toEqual({ value: undefined, done: true });
+    expect(await locks.isLocked('pages:1')).toBe(false);
+    expect(pages.changes.listenerCount('change')).toBe(0);
   });
 
   test('returns what return() was given', async () => {
