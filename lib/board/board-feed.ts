@@ -1,5 +1,5 @@
 import { type OnModuleDestroy } from '@nestjs/common';
-import { detached } from '../core/detached.js';
+import { detached } from '../core/async-context.js';
 import { sentenceOf } from '../core/errors.js';
 import { type LockOverview } from '../core/lock-overview.js';
 import { type LockSource } from './lock-source.js';

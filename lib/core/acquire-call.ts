@@ -1,13 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import { follow, unfollow } from './abort-relay.js';
 import type { CheckedOptions } from './acquire-options.js';
-import { detached } from './detached.js';
 import { happened, hasListeners, lockNameOf, type WaitDescription } from './diagnostics.js';
 import type { Hold } from './hold.js';
 import { currentScope, type Scope } from './hold-scope.js';
 import type { Linked } from './linked-list.js';
 import type { AbortListener, AbortSource, LockRequest } from './lock-store.js';
-import { currentClient, type RequestClient } from './request-scope.js';
+import { currentClient, detached, type RequestClient } from './async-context.js';
 
 /** One call of an engine: its options, its scope and its owner. */
 export class AcquireCall {

@@ -1,4 +1,4 @@
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
 import { printable } from './text.js';
 

@@ -1,5 +1,5 @@
 import type { AcquireCall, Wait } from './acquire-call.js';
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 import { happened, hasListeners, lockNameOf } from './diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';

@@ -1,5 +1,5 @@
 import type { CheckedOptions, EngineDefaults } from './acquire-options.js';
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 import {
   endHold,
   happened,

@@ -1,5 +1,5 @@
 import { controllerForMany } from './abort-relay.js';
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 import { happened } from './diagnostics.js';
 import { LockLostError, type FairLockError } from './errors.js';
 

@@ -10,7 +10,7 @@ import { Acquirer, refuseIfLost } from './acquirer.js';
 import { AcquireCall } from './acquire-call.js';
 import { happened } from './diagnostics.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock } from './fair-lock.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';

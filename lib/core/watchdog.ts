@@ -1,4 +1,4 @@
-import { detached } from './detached.js';
+import { detached } from './async-context.js';
 
 /** Something that wants to be called at a time, by one watchdog. Instances are kept, so scheduling allocates nothing. */
 export interface Watched {

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type HttpServer } from '@nestjs/common';
 import { controllerForMany } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
-import { type RequestClient, runForClient } from '../core/request-scope.js';
+import { type RequestClient, runForClient } from '../core/async-context.js';
 
 /** What of Fastify is needed, without depending on it. */
 interface FastifyHooks {

@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@
 import { Observable, tap } from 'rxjs';
 import { controllerForMany, follow, unfollow } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
-import { type RequestClient, runForClient } from '../core/request-scope.js';
+import { type RequestClient, runForClient } from '../core/async-context.js';
 
 /** A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. */
 interface WsClient {

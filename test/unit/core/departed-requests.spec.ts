@@ -1,5 +1,5 @@
 import { ClientGoneError, LockAbortedError } from '../../../lib/core/errors.js';
-import { runForClient } from '../../../lib/core/request-scope.js';
+import { runForClient } from '../../../lib/core/async-context.js';
 import { bench, forClientOf, leftovers, NOTHING, outcome, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;

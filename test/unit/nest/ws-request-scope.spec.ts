@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { type ExecutionContext } from '@nestjs/common';
 import { defer, lastValueFrom, of } from 'rxjs';
-import { currentClient, type RequestClient } from '../../../lib/core/request-scope.js';
+import { currentClient, type RequestClient } from '../../../lib/core/async-context.js';
 import { WsRequestScope } from '../../../lib/nest/ws-request-scope.js';
 
 /** Runs `handler` as that of a message of `client`. */
