@@ -1,11 +1,11 @@
-import { AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
-import { ownScope, runInScope, runInside, type Inside, type LockInScope, type Scope } from './hold-scope.js';
-import { endInReverse, Hold } from './hold.js';
+import { endInReverse, Hold } from './active-grants.js';
 import type { LeaseState } from './lease.js';
+import { sharedByAllCopies } from './shared-by-all-copies.js';
 
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
@@ -13,7 +13,7 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 const DONE = Promise.resolve();
 
 /** The handle of one acquire: a hold for each key. */
-export class LockHandle implements ScopedLock, LockInScope {
+export class LockHandle implements ScopedLock {
   private ownSignal: SignalOfHandle | undefined;
   /** Whether subscribers were told that its holds begin. */
   private begun = false;
@@ -166,4 +166,69 @@ class SignalOfHandle {
   abort(reason: unknown): void {
     this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason));
   }
+}
+
+/**
+ * What the scopes of one lock have in common: the lock, until it is released. Code that still runs in them after
+ * that is outside of the lock. The field is emptied rather than flagged: code that runs on would otherwise keep the lock
+ * in memory, and with it the flow that took it, and so on, in a loop that starts each round from inside the last.
+ */
+interface Inside {
+  lock: LockHandle | undefined;
+}
+
+/** The locks that an async flow is inside of, innermost first. */
+export interface Scope {
+  readonly inside: Inside;
+  outer: Scope | undefined;
+}
+
+/**
+ * Only ever `run`, never `enterWith`: a scope ends with the code it was made for. The name has the format of a scope:
+ * raise it when `Scope`, or what a nested call uses of its lock, changes.
+ */
+const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope:1', () => new AsyncLocalStorage<Scope>());
+
+/** Runs `code`, and everything it starts, inside a lock. */
+function runInScope<T>(inside: Inside, code: () => T): T {
+  const outer = currentScope();
+  // Drops scopes that have ended, or rounds that begin before the last has ended would keep them all in memory.
+  if (outer) outer.outer = innermostOpen(outer.outer);
+  return scopes.run({ inside, outer }, code);
+}
+
+/** Runs `code` in a scope that was entered before. */
+function runInside<T>(scope: Scope | undefined, code: () => T): T {
+  return scope ? scopes.run(scope, code) : scopes.exit(code);
+}
+
+/** The scope of that lock, if the running flow is in it. */
+function ownScope(inside: Inside): Scope | undefined {
+  let scope = scopes.getStore();
+  while (scope && scope.inside !== inside) scope = scope.outer;
+  return scope;
+}
+
+/** The innermost scope of the running flow whose lock is not released. */
+export function currentScope(): Scope | undefined {
+  return innermostOpen(scopes.getStore());
+}
+
+/** The locks of `scope` and those around it that are not released, innermost first. */
+export function* openLocks(scope: Scope | undefined): Iterable<LockHandle> {
+  for (; scope; scope = scope.outer) if (scope.inside.lock) yield scope.inside.lock;
+}
+
+/** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
+export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
+  for (const { holds } of openLocks(scope)) {
+    const nearest = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+    if (nearest) return nearest;
+  }
+  return undefined;
+}
+
+function innermostOpen(scope: Scope | undefined): Scope | undefined {
+  while (scope && !scope.inside.lock) scope = scope.outer;
+  return scope;
 }

@@ -1,8 +1,7 @@
 import type { AcquireCall, Wait } from './acquire-call.js';
-import type { ActiveGrant } from './active-grants.js';
 import { LockAbortedError } from './errors.js';
-import { openLocks } from './hold-scope.js';
-import { Hold } from './hold.js';
+import { openLocks } from './lock-handle.js';
+import { type ActiveGrant, Hold } from './active-grants.js';
 
 /**
  * The explicit identities of an engine, and where each stands with each key.

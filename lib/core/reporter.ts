@@ -3,7 +3,7 @@ import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
-import { openLocks } from './hold-scope.js';
+import { openLocks } from './lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';

@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals';
-import { currentScope } from '../../../lib/core/hold-scope.js';
+import { currentScope } from '../../../lib/core/lock-handle.js';
 import { currentClient } from '../../../lib/core/async-context.js';
 import { bench } from './support.js';
 
 it('two copies of the package share who is asking, and on whose behalf', async () => {
   jest.resetModules();
-  const scopes = await import('../../../lib/core/hold-scope.js');
+  const scopes = await import('../../../lib/core/lock-handle.js');
   const requests = await import('../../../lib/core/async-context.js');
   expect(scopes.currentScope).not.toBe(currentScope);
 

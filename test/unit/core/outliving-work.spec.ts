@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
-import { currentScope } from '../../../lib/core/hold-scope.js';
+import { currentScope } from '../../../lib/core/lock-handle.js';
 import { deferred, pause } from '../../support/waiting.js';
 import { bench, leftovers, NOTHING, outcome, recordWaitTimes, settle, type Bench } from './support.js';
 
