@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { follow, unfollow } from './abort-relay.js';
 import type { CheckedOptions } from './acquire-options.js';
-import { happened, hasListeners, lockNameOf, type WaitDescription } from './diagnostics.js';
+import { happened, lockNameOf, type WaitDescription } from './diagnostics.js';
 import type { Hold } from './active-grants.js';
 import { currentScope, type Scope } from './lock-handle.js';
 import type { Linked } from './linked-list.js';
@@ -94,8 +94,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   onQueued(ahead: number, id?: string): void {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
-    if (hasListeners())
-      happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
+    happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
     this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.queued(ahead);

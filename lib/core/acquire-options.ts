@@ -133,29 +133,6 @@ export class CheckedOptions {
   }
 }
 
-/** Checks the options of the calls of one engine. */
-export class OptionCheck {
-  private readonly known = new WeakMap<AcquireOptions, CheckedOptions>();
-
-  constructor(private readonly defaults: EngineDefaults) {}
-
-  /**
-   * Options that are frozen, as those of a decorator are, are checked once.
-   *
-   * @throws LockConfigurationError for an option that cannot work
-   */
-  check(options: AcquireOptions = NO_OPTIONS): CheckedOptions {
-    let checked = this.known.get(options);
-    if (!checked) {
-      checked = new CheckedOptions(options, this.defaults);
-      if (Object.isFrozen(options)) this.known.set(options, checked);
-    }
-    return checked;
-  }
-}
-
-const NO_OPTIONS: AcquireOptions = Object.freeze({});
-
 /** @throws LockConfigurationError for what is outside the option's domain */
 function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);

@@ -1,6 +1,6 @@
 import type { AcquireCall, Wait } from './acquire-call.js';
 import { detached } from './async-context.js';
-import { happened, hasListeners, lockNameOf } from './diagnostics.js';
+import { eventChannel, happened, lockNameOf } from './diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import { nearestHold } from './lock-handle.js';
 import { type ActiveGrant, type ActiveGrants, Hold } from './active-grants.js';
@@ -77,7 +77,7 @@ export class Acquirer {
       await detached(() => grant.release());
       throw tooLate;
     }
-    if (hasListeners()) {
+    if (eventChannel.hasSubscribers) {
       happened({ type: 'granted', key, lock: lockNameOf(call.options), token: grant.token });
     }
     const held = this.grants.add(grant, encoded, call);

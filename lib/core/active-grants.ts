@@ -3,6 +3,7 @@ import { detached } from './async-context.js';
 import {
   endHold,
   happened,
+  holdChannel,
   lockNameOf,
   newHold,
   type HoldDescription,
@@ -46,7 +47,7 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
     /** The call that it was granted to. */
     readonly call: { readonly options: CheckedOptions },
   ) {
-    this.description = newHold(grant.key, call.options, grant.token, grant.waited);
+    if (holdChannel.hasSubscribers) this.description = newHold(grant, call.options);
   }
 
   get key(): string {

@@ -12,15 +12,15 @@ import {
 } from './errors.js';
 
 /**
- * What happens to locks, published for subscribers. While there is no subscriber, nothing is computed and hardly anything is
- * allocated. Subscribers must not throw.
+ * What happens to locks, published for subscribers. What every request would publish is made only while its channel has
+ * subscribers (`hasSubscribers`), so without them the way of a request does not come here. Subscribers must not throw.
  *
  * `fairlock:wait` and `fairlock:hold` are tracing channels: `start` is published when it begins, `error` if it fails, and
  * `asyncEnd` when it is over. The message is one object from beginning to end. `fairlock:event` is a plain channel.
  */
-const waits = tracingChannel<WaitDescription, WaitDescription>('fairlock:wait');
-const holds = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
-const events = channel('fairlock:event');
+export const waitChannel = tracingChannel<WaitDescription, WaitDescription>('fairlock:wait');
+export const holdChannel = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
+export const eventChannel = channel('fairlock:event');
 
 export type WaitOutcome = 'granted' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
 export type HoldOutcome = 'released' | 'lost' | 'max-hold';
@@ -88,25 +88,15 @@ export function lockNameOf({ group }: CheckedOptions): string {
   return group ?? OTHER;
 }
 
-/** Whether it pays to make an event. */
-export function hasListeners(): boolean {
-  return events.hasSubscribers;
-}
-
 export function happened(event: LockEvent): void {
-  if (events.hasSubscribers) events.publish(event);
+  if (eventChannel.hasSubscribers) eventChannel.publish(event);
 }
 
-/** A request begins to wait. Undefined while no subscriber is there. */
-export function beginWait(key: string, options: CheckedOptions): WaitDescription | undefined {
-  if (!waits.start.hasSubscribers && !waits.asyncEnd.hasSubscribers) return undefined;
-  const wait: WaitDescription = {
-    key,
-    lock: lockNameOf(options),
-    label: options.label,
-    startedAt: performance.now(),
-  };
-  waits.start.publish(wait);
+/** A request begins to wait. */
+export function beginWait(key: string, options: CheckedOptions): WaitDescription {
+  const { label } = options;
+  const wait: WaitDescription = { key, lock: lockNameOf(options), label, startedAt: performance.now() };
+  waitChannel.start.publish(wait);
   return wait;
 }
 
@@ -116,37 +106,28 @@ export function endWait(wait: WaitDescription, error?: unknown): void {
   wait.outcome = error === undefined ? 'granted' : outcomeOf(error);
   if (error !== undefined) {
     wait.error = error;
-    waits.error.publish(wait);
+    waitChannel.error.publish(wait);
   }
-  waits.asyncEnd.publish(wait);
+  waitChannel.asyncEnd.publish(wait);
 }
 
-/** A lock was granted; its section has not begun. Undefined while no subscriber is there. */
+/** A lock was granted; its section has not begun. */
 export function newHold(
-  key: string,
+  { key, token, waited }: Pick<HoldDescription, 'key' | 'token' | 'waited'>,
   options: CheckedOptions,
-  token: number | undefined,
-  waited: number,
-): HoldDescription | undefined {
-  if (!holds.start.hasSubscribers && !holds.asyncEnd.hasSubscribers) return undefined;
-  return {
-    key,
-    lock: lockNameOf(options),
-    label: options.label,
-    startedAt: performance.now(),
-    token,
-    waited,
-  };
+): HoldDescription {
+  const { label } = options;
+  return { key, lock: lockNameOf(options), label, startedAt: performance.now(), token, waited };
 }
 
 /** Publishes the beginning of a hold whose code runs elsewhere. */
 export function beginHold(hold: HoldDescription): void {
-  holds.start.publish(hold);
+  holdChannel.start.publish(hold);
 }
 
 /** Publishes the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
 export function beginHoldAround<T>(hold: HoldDescription, section: () => T): T {
-  return holds.start.runStores(hold, () => runInHold(hold, section));
+  return holdChannel.start.runStores(hold, () => runInHold(hold, section));
 }
 
 /** Runs more code of a hold that has begun. */
@@ -157,7 +138,7 @@ export function runInHold<T>({ around }: HoldDescription, code: () => T): T {
 export function endHold(hold: HoldDescription, outcome: HoldOutcome): void {
   hold.endedAt = performance.now();
   hold.outcome = outcome;
-  holds.asyncEnd.publish(hold);
+  holdChannel.asyncEnd.publish(hold);
 }
 
 function outcomeOf(error: unknown): WaitOutcome {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import {
-  OptionCheck,
+  CheckedOptions,
   withSafeWarnings,
   type AcquireOptions,
   type EngineDefaults,
@@ -26,7 +26,7 @@ import { watchForSlow } from './slow-warnings.js';
 import { Waits } from './waits.js';
 import { Watchdog } from './watchdog.js';
 
-export type { AcquireOptions, EngineDefaults } from './acquire-options.js';
+const NO_OPTIONS: AcquireOptions = Object.freeze({});
 
 /**
  * Locks on several keys, nesting and shutdown, on top of a store that keeps the line of one lock.
@@ -42,7 +42,8 @@ export class LockEngine implements ObservableEngine {
   private readonly acquirer: Acquirer;
   private readonly reporter: Reporter;
   private readonly observer: Observer;
-  private readonly optionCheck: OptionCheck;
+  /** Options that are frozen, as those of a decorator are, are checked once. */
+  private readonly checked = new WeakMap<AcquireOptions, CheckedOptions>();
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -50,7 +51,6 @@ export class LockEngine implements ObservableEngine {
     defaults: EngineDefaults,
   ) {
     this.defaults = withSafeWarnings(defaults);
-    this.optionCheck = new OptionCheck(this.defaults);
     const warn = this.defaults.onWarning;
     const owners = new Owners();
     this.grants = new ActiveGrants(this.watchdog, owners, warn);
@@ -216,8 +216,13 @@ export class LockEngine implements ObservableEngine {
   }
 
   /** @param waitTime in place of the option */
-  private newCall(options: AcquireOptions | undefined, waitTime?: number): AcquireCall {
-    return new AcquireCall(this.optionCheck.check(options), waitTime);
+  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
+    let checked = this.checked.get(options);
+    if (!checked) {
+      checked = new CheckedOptions(options, this.defaults);
+      if (Object.isFrozen(options)) this.checked.set(options, checked);
+    }
+    return new AcquireCall(checked, waitTime);
   }
 
   /** Throws, or rejects with, what `acquire` throws. */

@@ -1,5 +1,5 @@
 import { Wait, type AcquireCall } from './acquire-call.js';
-import { beginWait, endWait } from './diagnostics.js';
+import { beginWait, endWait, waitChannel } from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
 import type { ActiveGrants } from './active-grants.js';
 import { LinkedList } from './linked-list.js';
@@ -51,7 +51,7 @@ export class Waits implements Watched {
       throw new LockShuttingDownError(key);
     }
     const wait = new Wait(key, call, this);
-    wait.description = beginWait(key, call.options);
+    if (waitChannel.hasSubscribers) wait.description = beginWait(key, call.options);
     this.all.add(wait);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     return wait;

@@ -1,6 +1,6 @@
 import { LockConfigurationError, LockKeyError, LockQueueFullError } from '../../../lib/core/errors.js';
 import fc from 'fast-check';
-import type { AcquireOptions, EngineDefaults } from '../../../lib/core/lock-engine.js';
+import type { AcquireOptions, EngineDefaults } from '../../../lib/core/acquire-options.js';
 import { valuesOf, valuesOutside } from '../../support/option-values.js';
 import { bench, rejection, type Bench } from './support.js';
 

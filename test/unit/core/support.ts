@@ -1,5 +1,6 @@
 import type { FairLockError } from '../../../lib/core/errors.js';
-import { LockEngine, type EngineDefaults } from '../../../lib/core/lock-engine.js';
+import type { EngineDefaults } from '../../../lib/core/acquire-options.js';
+import { LockEngine } from '../../../lib/core/lock-engine.js';
 import { runForClient } from '../../../lib/core/async-context.js';
 import type { Grant, LockRequest } from '../../../lib/core/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
