@@ -1,4 +1,3 @@
-import type { AcquireCall, Wait } from './acquire-call.js';
 import { detached } from './async-context.js';
 import { eventChannel, happened, lockNameOf } from './diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
@@ -7,7 +6,7 @@ import { type ActiveGrant, type ActiveGrants, Hold } from './active-grants.js';
 import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import { quote } from './text.js';
-import type { Waits } from './waits.js';
+import type { AcquireCall, Wait, Waits } from './waits.js';
 
 /** Obtains the hold of one key: nested in one of the flow's, entered again by its owner, or granted by the store. */
 export class Acquirer {

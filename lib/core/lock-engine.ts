@@ -7,7 +7,6 @@ import {
   type EngineDefaults,
 } from './acquire-options.js';
 import { Acquirer, refuseIfLost } from './acquirer.js';
-import { AcquireCall } from './acquire-call.js';
 import { happened } from './diagnostics.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { detached } from './async-context.js';
@@ -23,7 +22,7 @@ import { Owners } from './owners.js';
 import { lockOrder, requireKey } from './lock-keys.js';
 import { Reporter } from './reporter.js';
 import { watchForSlow } from './slow-warnings.js';
-import { Waits } from './waits.js';
+import { AcquireCall, Waits } from './waits.js';
 import { Watchdog } from './watchdog.js';
 
 const NO_OPTIONS: AcquireOptions = Object.freeze({});

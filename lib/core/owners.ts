@@ -1,4 +1,4 @@
-import type { AcquireCall, Wait } from './acquire-call.js';
+import type { AcquireCall, Wait } from './waits.js';
 import { LockAbortedError } from './errors.js';
 import { openLocks } from './lock-handle.js';
 import { type ActiveGrant, Hold } from './active-grants.js';

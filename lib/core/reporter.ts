@@ -1,4 +1,3 @@
-import type { Wait } from './acquire-call.js';
 import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
@@ -9,7 +8,7 @@ import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
 import { reportedKey } from './reported-key.js';
 import { VERSION } from './version.js';
-import type { Waits } from './waits.js';
+import type { Wait, Waits } from './waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;

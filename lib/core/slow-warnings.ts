@@ -1,11 +1,10 @@
-import type { Wait } from './acquire-call.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
 import { happened, lockNameOf } from './diagnostics.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
-import type { Waits } from './waits.js';
+import type { Wait, Waits } from './waits.js';
 import type { Watchdog } from './watchdog.js';
 
 /** A lock is looked up at most once in so many ms, however many wait for it. */

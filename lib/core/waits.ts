@@ -1,11 +1,145 @@
-import { Wait, type AcquireCall } from './acquire-call.js';
-import { beginWait, endWait, waitChannel } from './diagnostics.js';
+import { AsyncResource } from 'node:async_hooks';
+import { follow, unfollow } from './abort-relay.js';
+import type { CheckedOptions } from './acquire-options.js';
+import type { ActiveGrants, Hold } from './active-grants.js';
+import { currentClient, detached, type RequestClient } from './async-context.js';
+import {
+  beginWait,
+  endWait,
+  happened,
+  lockNameOf,
+  waitChannel,
+  type WaitDescription,
+} from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
-import type { ActiveGrants } from './active-grants.js';
-import { LinkedList } from './linked-list.js';
-import type { Owners } from './owners.js';
+import { LinkedList, type Linked } from './linked-list.js';
+import { currentScope, type Scope } from './lock-handle.js';
+import type { AbortListener, AbortSource, LockRequest } from './lock-store.js';
 import type { SlowWatch } from './slow-watch.js';
 import type { Watchdog, Watched } from './watchdog.js';
+
+/** One call of an engine: its options, its scope and its owner. */
+export class AcquireCall {
+  /** When the call was made, on the monotonic clock. */
+  readonly askedAt = performance.now();
+  /** Milliseconds for which it may wait. */
+  readonly waitTime: number;
+  /** The client of the request: when it goes away, the request leaves the line. */
+  readonly client: RequestClient | undefined;
+  /** The holds that the asking flow is inside of. */
+  readonly scope: Scope | undefined = currentScope();
+  /** What a call for several keys holds already while it waits for the next. */
+  taken: readonly Hold[] | undefined;
+  /** Runs `onQueued` in the async context of the call. */
+  private readonly caller: AsyncResource | undefined;
+
+  /** @param waitTime in place of the option */
+  constructor(
+    readonly options: CheckedOptions,
+    waitTime = options.waitTime,
+  ) {
+    this.waitTime = waitTime;
+    const client = options.requestScope ? currentClient() : undefined;
+    this.client = client?.awaitsAnswer ? client : undefined;
+    this.caller = options.onQueued && new AsyncResource('FairLock.onQueued');
+  }
+
+  /** When the wait is over, on the monotonic clock. */
+  get deadline(): number {
+    return this.askedAt + this.waitTime;
+  }
+
+  /** Milliseconds left to wait. */
+  remaining(): number {
+    return Math.max(0, this.deadline - performance.now());
+  }
+
+  /** Reports its place to the caller. */
+  queued(ahead: number): void {
+    if (this.options.onQueued) this.caller?.runInAsyncScope(this.options.onQueued, undefined, ahead);
+  }
+}
+
+/** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
+export class Wait implements LockRequest, AbortSource, Linked<Wait> {
+  previous: Wait | undefined;
+  next: Wait | undefined;
+
+  /** The hold into which another request of its owner took it along: it need not wait any more. */
+  takenAlong: Hold | undefined;
+  /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
+  place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** What is published about it, while there are subscribers. */
+  description: WaitDescription | undefined;
+  /** Whether it was warned of because it takes long. */
+  warned = false;
+  aborted = false;
+  reason: unknown;
+  /** Listens for the line in which it stands; it stands in one line at a time. */
+  private listener: AbortListener | undefined;
+  /** Aborts when the client of the request goes away. Listened to only while in line. */
+  private leaving: AbortSignal | undefined;
+
+  /** What is left of the call's, which may be for several keys. */
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly label: string;
+  readonly signal: AbortSource = this;
+
+  constructor(
+    readonly key: string,
+    readonly call: AcquireCall,
+    private readonly waits: Waits,
+  ) {
+    const { leaseTime, maxQueue, label, signal } = call.options;
+    this.waitTime = call.remaining();
+    this.leaseTime = leaseTime;
+    this.maxQueue = maxQueue;
+    this.label = label;
+    if (signal) follow(signal, this);
+  }
+
+  /** It stands in line from now on, behind so many others. Inside a hold it waits on when its client goes away. */
+  onQueued(ahead: number, id?: string): void {
+    this.place = { ahead, id };
+    if (this.description) this.description.ahead = ahead;
+    happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
+    this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
+    if (this.leaving) follow(this.leaving, this);
+    this.call.queued(ahead);
+  }
+
+  /** When it began, on the monotonic clock. */
+  get since(): number {
+    return this.call.askedAt;
+  }
+
+  /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const { listener } = this;
+    this.listener = undefined;
+    if (listener) detached(() => listener.handleEvent());
+  }
+
+  addEventListener(_type: 'abort', listener: AbortListener): void {
+    this.listener = listener;
+  }
+
+  removeEventListener(_type: 'abort', listener: AbortListener): void {
+    if (this.listener === listener) this.listener = undefined;
+  }
+
+  /** Out of the line for whatever reason: listens no more. */
+  end(): void {
+    const { signal } = this.call.options;
+    if (signal) unfollow(signal, this);
+    if (this.leaving) unfollow(this.leaving, this);
+  }
+}
 
 /**
  * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
@@ -25,7 +159,8 @@ export class Waits implements Watched {
 
   constructor(
     private readonly watchdog: Watchdog,
-    private readonly owners: Owners,
+    /** Keeps what each flow and owner holds. */
+    private readonly owners: { keyHeldBy(call: AcquireCall): string | undefined },
     private readonly grants: ActiveGrants,
     /** Milliseconds from `beginShutdown` until the holders are asked to stop. */
     private readonly drainTimeout: number,

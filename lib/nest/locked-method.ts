@@ -18,7 +18,7 @@ import {
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
-import { isAsyncIterable, methodKind, type MethodKind, streamKindOf } from './method-kind.js';
+import { methodKind, type MethodKind } from './method-kind.js';
 
 /** Any function, as its wrapper calls it. */
 export type Callable = (this: unknown, ...args: unknown[]) => unknown;
@@ -199,6 +199,20 @@ function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
   }
   const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
   return (_self, args) => render(args);
+}
+
+/**
+ * Whether a promised result would outlive the lock: then the lock would only cover its creation.
+ *
+ * @returns the option that the decorator lacks
+ */
+function streamKindOf(result: unknown): 'observable' | 'iterable' | undefined {
+  if (isObservable(result)) return 'observable';
+  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { isObservable } from 'rxjs';
 import { LockConfigurationError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
 
@@ -42,20 +41,6 @@ export function methodKind(
     );
   }
   return declared ?? seen ?? 'promise';
-}
-
-/**
- * Whether a promised result would outlive the lock: then the lock would only cover its creation.
- *
- * @returns the option that the decorator lacks
- */
-export function streamKindOf(result: unknown): 'observable' | 'iterable' | undefined {
-  if (isObservable(result)) return 'observable';
-  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
-}
-
-export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 const NAMES: { readonly [Kind in MethodKind]: string } = {
