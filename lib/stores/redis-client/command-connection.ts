@@ -1,5 +1,4 @@
 import type { Cluster, Redis } from 'ioredis';
-import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import { happened } from '../../core/diagnostics.js';
 import { closeClient } from './close-client.js';
 import { ClusterNodes } from './cluster-nodes.js';
@@ -14,6 +13,7 @@ import {
   toCommandFailure,
   type CommandFailure,
 } from './server-failure.js';
+import { Signal } from './time-limit.js';
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
 const PROBE_SHARE = 1 / 2;
@@ -27,7 +27,7 @@ const THE_SERVER = '';
  * (R13).
  */
 export class CommandConnection {
-  private readonly readyWaiters = new Set<() => void>();
+  private readonly readyOrClosed = new Signal();
   private lastReply = 0;
   private readonly nodes: ClusterNodes | undefined;
   private suspected = false;
@@ -115,18 +115,9 @@ export class CommandConnection {
     else if (this.ready) this.onReady();
   }
 
-  /** Resolves when commands can be sent, or after `limit` ms (24.8 days, Node's longest timer, at the most). */
-  whenReady(limit: number): Promise<void> {
-    if (this.ready || this.closed) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.readyWaiters.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, Math.min(Math.max(0, limit), LARGEST_NUMBER));
-      this.readyWaiters.add(done);
-    });
+  /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
+  async whenReady(limit: number): Promise<void> {
+    if (!this.ready && !this.closed) await this.readyOrClosed.within(limit);
   }
 
   /**
@@ -150,7 +141,7 @@ export class CommandConnection {
   /** Closes for good: with QUIT where the server answers within `limit` ms. */
   async close(limit: number): Promise<void> {
     this.closed = true;
-    for (const done of this.readyWaiters) done();
+    this.readyOrClosed.happened();
     await closeClient(this.client, limit);
   }
 
@@ -218,7 +209,7 @@ export class CommandConnection {
       this.onServerTime?.(THE_SERVER, sentAt, receivedAt, serverTime);
     void introduce(this.client, time).then((id) => {
       // With the server's time, so that the first command carries a deadline that the server can judge.
-      for (const done of this.readyWaiters) done();
+      this.readyOrClosed.happened();
       if (connection !== this.connections || !this.ready) return;
       this.serverRunId = id;
       this.server = id ?? `connection ${connection}`;

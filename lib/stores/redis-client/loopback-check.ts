@@ -1,5 +1,5 @@
-import { within } from './time-limit.js';
 import type { Subscriber } from './subscriber.js';
+import { Signal, within } from './time-limit.js';
 
 /** Least time between two connections made anew for this reason, ms: where messages are denied, none of them helps. */
 const REBUILD_PAUSE = 10_000;
@@ -9,7 +9,7 @@ const REBUILD_PAUSE = 10_000;
  * connection, a node that left its Cluster. A client that holds or waits finds it by its heartbeats; this is for one that is idle.
  */
 export class LoopbackCheck {
-  private readonly waiting = new Set<() => void>();
+  private readonly message = new Signal();
   private rebuiltAt = -Infinity;
 
   constructor(
@@ -20,7 +20,7 @@ export class LoopbackCheck {
 
   /** A message came; any proves that the link works. */
   received(): void {
-    for (const heard of this.waiting) heard();
+    this.message.happened();
   }
 
   /**
@@ -31,7 +31,7 @@ export class LoopbackCheck {
     const { subscriber } = this;
     const { upSince } = subscriber;
     if (upSince === undefined) return false;
-    const message = this.nextMessage(limit);
+    const message = this.message.within(limit);
     const sent = await within(this.publish(), limit / 2).then(
       () => true,
       () => false,
@@ -39,22 +39,6 @@ export class LoopbackCheck {
     if (!sent || (await message)) return subscriber.up;
     if (subscriber.upSince === upSince) this.rebuild();
     return false;
-  }
-
-  /** Whether a message comes within `limit` ms. */
-  private nextMessage(limit: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (came: boolean): void => {
-        clearTimeout(timer);
-        this.waiting.delete(heard);
-        resolve(came);
-      };
-      const heard = (): void => end(true);
-      // In a process that stood still, timers run before the sockets are read.
-      const timer = setTimeout(() => setImmediate(() => end(false)), limit);
-      timer.unref();
-      this.waiting.add(heard);
-    });
   }
 
   private rebuild(): void {

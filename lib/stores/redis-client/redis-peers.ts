@@ -15,7 +15,7 @@ import {
 } from './peer-messages.js';
 import type { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
-import { within } from './time-limit.js';
+import { Signal, within } from './time-limit.js';
 
 /** Of how many clients host and process are remembered, to name one that has become silent. */
 const MOST_REMEMBERED = 1_000;
@@ -154,19 +154,16 @@ export class RedisPeers implements Peers {
 
 /** One request to several clients, until all have answered or the time is over. */
 class Survey {
-  readonly complete: Promise<void>;
+  /** Resolves when all have answered, or the time is over. */
+  readonly complete: Promise<unknown>;
   private readonly parts: Map<string, (string | undefined)[]>;
   private missing: number;
-  private done!: () => void;
-  private readonly timer: NodeJS.Timeout;
+  private readonly ended = new Signal();
 
   constructor(clients: readonly string[], timeout: number) {
     this.parts = new Map(clients.map((client) => [client, []]));
     this.missing = clients.length;
-    this.complete = new Promise((resolve) => (this.done = resolve));
-    // In a process that stood still, timers run before the sockets are read.
-    this.timer = setTimeout(() => setImmediate(() => this.done()), timeout);
-    this.timer.unref();
+    this.complete = this.ended.within(timeout);
   }
 
   add({ client, part, parts, json }: ReportMessage): void {
@@ -175,7 +172,7 @@ class Survey {
     if (known.length === 0) known.push(...Array.from({ length: parts }, () => undefined));
     if (known[part] !== undefined) return;
     known[part] = json;
-    if (isComplete(known) && --this.missing === 0) this.done();
+    if (isComplete(known) && --this.missing === 0) this.end();
   }
 
   get hasAll(): boolean {
@@ -183,8 +180,7 @@ class Survey {
   }
 
   end(): void {
-    clearTimeout(this.timer);
-    this.done();
+    this.ended.happened();
   }
 
   /** All parts of each client's answer; undefined for a client that did not answer in full. */

@@ -1,5 +1,6 @@
 import type { CommandConnection } from './command-connection.js';
 import { toCommandFailure, type CommandFailure } from './server-failure.js';
+import { Signal } from './time-limit.js';
 
 /** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
 const FIRST_PAUSE = 10;
@@ -15,7 +16,7 @@ export const untilGivenBack: Patience = ({ remedy }) => remedy !== 'none';
 
 /** How a client repeats commands. All of it ends when the client closes; none of it keeps the process alive. */
 export class Retry {
-  private readonly delays = new Set<() => void>();
+  private readonly closing = new Signal();
   private closed = false;
 
   constructor(private readonly connection: CommandConnection) {}
@@ -41,7 +42,7 @@ export class Retry {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       const left = deadline - performance.now();
       if (!patience(failure) || left <= 0) throw failure;
-      if (this.connection.ready) await this.delay(Math.min(pause, left));
+      if (this.connection.ready) await this.closing.within(Math.min(pause, left));
       else await this.connection.whenReady(left);
       if (performance.now() >= deadline || this.closed) throw failure;
       try {
@@ -54,21 +55,8 @@ export class Retry {
     }
   }
 
-  /** Resolves in `delay` ms, or when the client closes. */
-  private delay(delay: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.delays.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, Math.max(0, delay)).unref();
-      this.delays.add(done);
-    });
-  }
-
   close(): void {
     this.closed = true;
-    for (const done of this.delays) done();
+    this.closing.happened();
   }
 }

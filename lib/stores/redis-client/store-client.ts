@@ -85,7 +85,8 @@ export class StoreClient {
     const { commandTimeout, onWarning } = this.options;
     this.connect();
     await Promise.all([
-      connection.whenReady(commandTimeout),
+      // An application that starts is kept alive meanwhile.
+      atMost(connection.whenReady(commandTimeout), commandTimeout),
       subscriber.settled(commandTimeout),
       settled && atMost(settled(), commandTimeout),
     ]);

@@ -23,3 +23,26 @@ export async function within<T>(command: Promise<T>, limit: number): Promise<T> 
   if (!outcome) throw commandTimeout(limit);
   return outcome.answer;
 }
+
+/** Something that may happen. Waiting for it does not keep the process alive. */
+export class Signal {
+  private readonly waits = new Set<(happened: boolean) => void>();
+
+  /** Whether it happens within `limit` ms (24.8 days, Node's longest timer, at the most). */
+  within(limit: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (happened: boolean): void => {
+        clearTimeout(timer);
+        this.waits.delete(end);
+        resolve(happened);
+      };
+      // In a process that stood still, timers run before the sockets are read.
+      const timer = setTimeout(() => setImmediate(end, false), Math.min(limit, LARGEST_NUMBER)).unref();
+      this.waits.add(end);
+    });
+  }
+
+  happened(): void {
+    for (const end of this.waits) end(true);
+  }
+}

@@ -3,6 +3,17 @@ import { CommandConnection } from '../../../lib/stores/redis-client/command-conn
 import { openConnection } from '../../../lib/stores/redis-client/redis-source.js';
 
 describe('a connection that is not there', () => {
+  test('does not keep a process alive in which a release of a lease of days waits for it', async () => {
+    const connection = new CommandConnection(openConnection('redis://127.0.0.1:1', 'commands'), 1_000);
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
+    void connection.whenReady(3 * 86_400_000);
+    const waiting = timers();
+    await connection.close(1_000);
+    expect(waiting).toBe(before);
+  });
+
   test("is waited for by a command whose limit is beyond Node's longest timer", async () => {
     const connection = new CommandConnection(openConnection('redis://127.0.0.1:1', 'commands'), 1_000);
     jest.useFakeTimers();
