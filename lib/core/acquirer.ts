@@ -1,14 +1,18 @@
+import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from './active-grants.js';
 import { detached } from './async-context.js';
 import { eventChannel, happened, lockNameOf } from './diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import { nearestHold } from './lock-handle.js';
-import { type ActiveGrant, type ActiveGrants, Hold } from './active-grants.js';
+import { lockOrder } from './lock-keys.js';
 import type { Grant, LockStore } from './lock-store.js';
 import type { Owners } from './owners.js';
 import { quote } from './text.js';
 import type { AcquireCall, Wait, Waits } from './waits.js';
 
-/** Obtains the hold of one key: nested in one of the flow's, entered again by its owner, or granted by the store. */
+/**
+ * Obtains the holds of a call, one for each key: nested in a hold of the flow, entered again by its owner, or granted by the
+ * store.
+ */
 export class Acquirer {
   constructor(
     private readonly store: LockStore,
@@ -17,13 +21,35 @@ export class Acquirer {
     private readonly waits: Waits,
   ) {}
 
-  /** Throws, or rejects with, what `LockEngine.acquire` throws. */
-  acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+  /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
+  take(keys: string | readonly string[], call: AcquireCall): Promise<Hold | readonly Hold[]> {
+    if (typeof keys !== 'string') return this.takeAll(keys, call);
+    return this.acquire(keys, this.store.encode(keys), call);
+  }
+
+  /** All or nothing: what was taken when one key cannot be had is given back. */
+  private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
+    const taken: Hold[] = [];
+    call.taken = taken;
+    try {
+      for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
+        taken.push(await this.acquire(key, encoded, call));
+      }
+      // One may have run out while the flow stood in line for the next.
+      for (const { held } of taken) refuseIfLost(held);
+    } catch (error) {
+      await endInReverse(taken);
+      throw error;
+    }
+    return taken;
+  }
+
+  private acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     const { owner, signal, label } = call.options;
     if (this.waits.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
     if (owner === undefined) {
-      const outer = nearestHold(call.scope, this.grants, encoded);
+      const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
       return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
     }
     const held = this.owners.held(owner, encoded);
@@ -120,7 +146,7 @@ function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   );
 }
 
-export function refuseIfLost(held: ActiveGrant): void {
+function refuseIfLost(held: ActiveGrant): void {
   const lost = held.lease.lostError;
   if (lost) throw lost;
 }

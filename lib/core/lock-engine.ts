@@ -6,7 +6,7 @@ import {
   type AcquireOptions,
   type EngineDefaults,
 } from './acquire-options.js';
-import { Acquirer, refuseIfLost } from './acquirer.js';
+import { Acquirer } from './acquirer.js';
 import { happened } from './diagnostics.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { detached } from './async-context.js';
@@ -14,12 +14,12 @@ import { LockConfigurationError, LockTimeoutError } from './errors.js';
 import type { FairLock } from './fair-lock.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from './lock-handle.js';
-import { ActiveGrants, endInReverse, type Hold } from './active-grants.js';
+import { ActiveGrants } from './active-grants.js';
 import type { LockOverview, LockQuery } from './lock-overview.js';
 import type { LockSnapshot, LockStore, StoreHealth } from './lock-store.js';
 import { Observer } from './observer.js';
 import { Owners } from './owners.js';
-import { lockOrder, requireKey } from './lock-keys.js';
+import { requireKey } from './lock-keys.js';
 import { Reporter } from './reporter.js';
 import { watchForSlow } from './slow-warnings.js';
 import { AcquireCall, Waits } from './waits.js';
@@ -84,7 +84,7 @@ export class LockEngine implements ObservableEngine {
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
-    return new LockHandle(call.scope, await this.take(keys, call)).begin();
+    return new LockHandle(call.scope, await this.acquirer.take(keys, call)).begin();
   }
 
   /** As `acquire`, without waiting: undefined when the lock is busy, be it with another branch of the same flow. */
@@ -94,7 +94,7 @@ export class LockEngine implements ObservableEngine {
   ): Promise<FairLock | undefined> {
     const call = this.newCall(options, 0);
     try {
-      return new LockHandle(call.scope, await this.take(keys, call)).begin();
+      return new LockHandle(call.scope, await this.acquirer.take(keys, call)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -116,7 +116,7 @@ export class LockEngine implements ObservableEngine {
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
     }
     const call = this.newCall(options);
-    const lock = new LockHandle(call.scope, await this.take(keys, call));
+    const lock = new LockHandle(call.scope, await this.acquirer.take(keys, call));
     let result: T;
     try {
       lock.assertHeld();
@@ -131,7 +131,7 @@ export class LockEngine implements ObservableEngine {
   /** As `acquire`, with a scope that can be entered again and again. */
   async open(keys: string | readonly string[], options?: AcquireOptions): Promise<LockHandle> {
     const call = this.newCall(options);
-    return new LockHandle(call.scope, await this.take(keys, call));
+    return new LockHandle(call.scope, await this.acquirer.take(keys, call));
   }
 
   /** The innermost section, of those that hold `key`, that the running flow is inside of; of all, without a key. */
@@ -222,28 +222,5 @@ export class LockEngine implements ObservableEngine {
       if (Object.isFrozen(options)) this.checked.set(options, checked);
     }
     return new AcquireCall(checked, waitTime);
-  }
-
-  /** Throws, or rejects with, what `acquire` throws. */
-  private take(keys: string | readonly string[], call: AcquireCall): Promise<Hold | readonly Hold[]> {
-    if (typeof keys !== 'string') return this.takeAll(keys, call);
-    return this.acquirer.acquire(keys, this.store.encode(keys), call);
-  }
-
-  /** All or nothing: what was taken when one key cannot be had is given back. */
-  private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
-    const taken: Hold[] = [];
-    call.taken = taken;
-    try {
-      for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
-        taken.push(await this.acquirer.acquire(key, encoded, call));
-      }
-      // One may have run out while the flow stood in line for the next.
-      for (const { held } of taken) refuseIfLost(held);
-    } catch (error) {
-      await endInReverse(taken);
-      throw error;
-    }
-    return taken;
   }
 }

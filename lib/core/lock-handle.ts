@@ -1,9 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from './abort-relay.js';
+import { endInReverse, Hold } from './active-grants.js';
 import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
-import { endInReverse, Hold } from './active-grants.js';
 import type { LeaseState } from './lease.js';
 import { sharedByAllCopies } from './shared-by-all-copies.js';
 
@@ -220,7 +220,7 @@ export function* openLocks(scope: Scope | undefined): Iterable<LockHandle> {
 }
 
 /** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
-export function nearestHold(scope: Scope | undefined, keeper: object, encoded: string): Hold | undefined {
+export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
   for (const { holds } of openLocks(scope)) {
     const nearest = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
     if (nearest) return nearest;
