@@ -1,7 +1,10 @@
 import { sectionsBegun } from '../support/history/independent-log.js';
 import { type Invariant } from '../support/history/report.js';
 import { check } from '../support/history/checker.js';
+import { NS_PER_MS } from '../support/history/events.js';
 import { LEASE, script, TERMS, broken, type Script } from '../support/history/script.js';
+import { stalledFor, stallsOf } from '../support/history/stalls.js';
+import { SLACK } from '../support/history/terms.js';
 
 describe('the history checker accepts', () => {
   test('requests that are served one after the other', () => {
@@ -101,6 +104,38 @@ describe('the history checker accepts', () => {
     expect(broken(history(silent - 1))).toContain(3);
   });
 
+  test('that it is passed over after stalls that together make it silent, but only where they come within its window', () => {
+    const quarter = (TERMS.window - TERMS.renewal) / 4 + 1;
+    const history = (pause: number) => {
+      const stalls = script()
+        .inLine(0, 1, 'a')
+        .inLine(2, 3, 'b')
+        .sent(0, 'z')
+        .section(0.1, 9, 'z', 1)
+        .section(2_010, 2_020, 'b', 2)
+        .section(2_030, 2_040, 'a', 3);
+      for (let i = 1; i <= 4; i += 1) {
+        stalls.worker(i * quarter + (i - 1) * pause, 'w-a', 'stall', { ms: quarter });
+      }
+      return stalls;
+    };
+    expect(broken(history(100))).not.toContain(3);
+    expect(broken(history(TERMS.renewal))).toContain(3);
+  });
+
+  test('that a lock is handed on later by so much as those who have a part in it stood still, and no later', () => {
+    const history = (late: number) =>
+      script()
+        .sent(0, 'a')
+        .section(1, 10, 'a', 1)
+        .inLine(2, 3, 'b')
+        .worker(310, 'w-a', 'stall', { ms: 300 })
+        .worker(510, 'w-b', 'stall', { ms: 300 })
+        .section(510 + late, 520 + late, 'b', 2);
+    expect(broken(history(SLACK - 1))).toEqual([]);
+    expect(broken(history(SLACK + 10))).toEqual([4]);
+  });
+
   test('that the next is granted a lease after a holder was killed', () => {
     const history = script()
       .sent(0, 'a')
@@ -149,5 +184,12 @@ describe('the history checker accepts', () => {
       .add(9, 'a', 'releaseSent')
       .add(10, 'a', 'releaseAcked');
     expect(broken(history)).toEqual([]);
+  });
+
+  test('as a stall only what the test itself did not do to the process', () => {
+    const { events } = script()
+      .fault(200, 900, 'stopped', { victim: 'w-a' })
+      .worker(950, 'w-a', 'stall', { ms: 800 });
+    expect(stalledFor(stallsOf(events), 0, 1_000 * NS_PER_MS)).toBe(100);
   });
 });

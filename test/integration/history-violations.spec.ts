@@ -144,6 +144,16 @@ describe('the history checker rejects', () => {
     expect(broken(history)).toEqual([4]);
   });
 
+  test('4: a lock that is handed on late while a process stood still that has no part in it', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 10, 'a', 1)
+      .inLine(2, 3, 'b')
+      .worker(810, 'w-c', 'stall', { ms: 800 })
+      .section(820, 830, 'b', 2);
+    expect(broken(history)).toEqual([4]);
+  });
+
   test('5: a request that is granted twice, or granted and refused, or neither', () => {
     const twice = script().sent(0, 'a').section(1, 2, 'a', 1).section(3, 4, 'a', 2);
     const both = script().sent(0, 'a').section(1, 2, 'a', 1).add(3, 'a', 'timeout');

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { stamp } from '../support/history/events.js';
 import { Lab } from '../support/history/lab.js';
 import { type RemoteRequest } from '../support/history/remote-request.js';
-import { stalledFor } from '../support/history/wake-ups.js';
+import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import { type WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
@@ -56,7 +56,7 @@ describe('when all subscriber connections are cut at once', () => {
         await waiter.release();
       };
       await Promise.all([released, ...waiters.map(serve)]);
-      if (stalledFor(lab.history.events, cut, stamp()) > TOO_LONG) continue;
+      if (stalledFor(stallsOf(lab.history.events), cut, stamp()) > TOO_LONG) continue;
       expect({ delay, served }).toEqual({ delay, served: waiters.map((_, i) => i) });
     }
     admin.disconnect();

@@ -26,13 +26,11 @@ process.on('message', (round: RoundToJudge) => {
 function judge({ number, events: files, log, context, lease, livenessWindow }: RoundToJudge): Verdict {
   const events = [...context.map(revived), ...files.flatMap(readEvents)];
   const usual = usualTerms(lease, livenessWindow);
-  // Who releases, the server and who waits may stand still one after the other.
+  // The server, which does not tell its stalls, may stand still after those who release and wait.
   // A process that is killed may have been granted a free lock, for a whole lease, before it could say so.
   const unsubscribed = lease - livenessWindow;
   const wakeUp = (gap: Gap): number =>
-    usual.wakeUp(gap) +
-    2 * gap.stalled +
-    (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0);
+    usual.wakeUp(gap) + gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0);
   const report = checkWithLog(events, readFileSync(log, 'utf8'), { ...usual, wakeUp, highestTokens });
   highestTokens = report.highestTokens;
   const lives = [...livesOf(events, new Faults(events)).values()];

@@ -1,21 +1,24 @@
 import { NS_PER_MS } from './history/events.js';
 import type { Lab } from './history/lab.js';
 import { SLACK } from './history/terms.js';
-import { stalledFor } from './history/wake-ups.js';
+import { CANARY, stalledFor, stallsOf, TEST } from './history/stalls.js';
 import { pause } from './waiting.js';
 
 /** The canary tells of a stall when it is over, at its next tick. */
 const CANARY_TELLS = 50;
 
 /** A moment: an event, or a stamp. */
-export type Moment = number | { readonly at: number };
+export type Moment = number | { readonly at: number; readonly worker: string };
 
 /** Milliseconds from one moment to another. */
 export function timeBetween(from: Moment, to: Moment): number {
   return (stampOf(to) - stampOf(from)) / NS_PER_MS;
 }
 
-/** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */
+/**
+ * Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine, this process, or those of the two events stood
+ * still meanwhile.
+ */
 export async function expectWithin(lab: Lab, from: Moment, to: Moment, bound: number): Promise<void> {
   await pause(CANARY_TELLS);
   const took = timeBetween(from, to);
@@ -23,10 +26,15 @@ export async function expectWithin(lab: Lab, from: Moment, to: Moment, bound: nu
     const { currentTestName } = expect.getState();
     process.stderr.write(`${currentTestName}: ${took.toFixed(0)} of ${bound.toFixed(0)} ms\n`);
   }
-  const stalled = stalledFor(lab.history.events, stampOf(from), stampOf(to));
+  const workers = new Set([CANARY, TEST, ...workerOf(from), ...workerOf(to)]);
+  const stalled = stalledFor(stallsOf(lab.history.events), stampOf(from), stampOf(to), workers);
   expect(took).toBeLessThanOrEqual(bound + SLACK + stalled);
 }
 
 function stampOf(moment: Moment): number {
   return typeof moment === 'number' ? moment : moment.at;
+}
+
+function workerOf(moment: Moment): string[] {
+  return typeof moment === 'number' ? [] : [moment.worker];
 }

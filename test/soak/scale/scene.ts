@@ -61,7 +61,7 @@ export class Scene {
   ): Promise<Figures & { readonly seconds: number }> {
     const scene = new Scene(around, options);
     try {
-      await scene.lab.watchStalls();
+      await scene.lab.watchMachine();
       const figures = await play(scene);
       await scene.end();
       return { ...figures, seconds: scene.seconds };
@@ -142,7 +142,7 @@ export class Scene {
   private judge(): void {
     const { lease, livenessWindow } = this.lab.times;
     const usual = usualTerms(lease, livenessWindow);
-    // Who releases, the server and who waits may stand still one after the other.
+    // Only the machine is watched: who releases, the server and who waits may stand still one after the other.
     const report = this.lab.check({ wakeUp: (gap) => usual.wakeUp(gap) + 2 * gap.stalled });
     const { events } = this.lab.history;
     const { totals } = this.around;

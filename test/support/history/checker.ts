@@ -1,12 +1,13 @@
 import { leaks, notExactlyOnce, unhandled } from './bookkeeping.js';
 import type { HistoryEvent } from './events.js';
 import { lateHolders, overlaps } from './exclusion.js';
-import { Faults, standstills } from './faults.js';
+import { Faults } from './faults.js';
 import { highestTokens, tokenRegressions } from './fencing.js';
 import { livesOf, type Life } from './lives.js';
 import { inversions } from './order.js';
 import { badNesting } from './reentrancy.js';
 import type { Report } from './report.js';
+import { stallsOf, standstills } from './stalls.js';
 import type { Terms } from './terms.js';
 import { lostWakeUps } from './wake-ups.js';
 
@@ -18,10 +19,10 @@ export function check(events: readonly HistoryEvent[], terms: Terms): Report {
   const faults = new Faults(events);
   const lives = [...livesOf(events, faults).values()];
   const exclusion = overlaps(lives, faults, terms);
-  // From its last heartbeat on, a client that gets no turn is silent for its whole window.
-  const unreachable = new Faults([...events, ...standstills(events, terms.window - terms.renewal)]);
+  const stalls = stallsOf(events);
+  const unreachable = new Faults([...events, ...standstills(stalls, terms.window, terms.renewal)]);
   const order = inversions(lives, unreachable, terms);
-  const wakeUps = lostWakeUps(lives, events, faults, terms);
+  const wakeUps = lostWakeUps(lives, events, stalls, faults, terms);
   return {
     violations: [
       ...exclusion.violations,

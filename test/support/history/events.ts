@@ -63,7 +63,7 @@ export type WorkerEvent = Stamped &
     | { readonly type: 'unhandled'; readonly message: string }
     /** Something that a closed worker still had: it did not end by itself, or its gauges were not back at 0. */
     | { readonly type: 'leftOpen'; readonly what: string }
-    /** The process got no turn for so long. */
+    /** The process was given no core for so long; what it computed meanwhile is left out. */
     | { readonly type: 'stall'; readonly ms: number }
   );
 

@@ -3,27 +3,6 @@ import { NS_PER_MS, type Fault, type HistoryEvent } from './events.js';
 /** After these the server may give a lock to a second holder, whatever a client does. */
 const TAKING: readonly Fault['kind'][] = ['dataLost', 'forced', 'clockStepped'];
 
-/**
- * Processes that the machine itself let stand still for at least `shortest` ms. To the others they are as unreachable as a
- * process that a test stopped.
- */
-export function standstills(events: readonly HistoryEvent[], shortest: number): Fault[] {
-  return events.flatMap((event) =>
-    event.type === 'stall' && event.ms >= shortest
-      ? [
-          {
-            type: 'fault' as const,
-            kind: 'stopped' as const,
-            worker: event.worker,
-            victim: event.worker,
-            at: event.at - event.ms * NS_PER_MS,
-            until: event.at,
-          },
-        ]
-      : [],
-  );
-}
-
 /** What was done to the system during a history. */
 export class Faults {
   readonly all: readonly Fault[];

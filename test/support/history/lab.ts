@@ -7,17 +7,19 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uniquePrefix } from '../redis.js';
-import { type HistoryEvent } from './events.js';
+import { StallWatch } from '../stall-watch.mjs';
+import { stamp, type HistoryEvent } from './events.js';
 import { History } from './history.js';
 import { checkWithLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
+import { CANARY, TEST } from './stalls.js';
 import { usualTerms, type Terms } from './terms.js';
 import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** So many processes start side by side. */
 const AT_A_TIME = 4;
-const CANARY = fileURLToPath(new URL('canary.mjs', import.meta.url));
+const CANARY_PROGRAM = fileURLToPath(new URL('canary.mjs', import.meta.url));
 
 /** Where the built package is; another build can be put in its place. */
 function builtPackage(): string {
@@ -61,6 +63,7 @@ export class Lab {
   /** Receives what `verify` found. */
   onVerdict: ((report: Report) => void) | undefined;
   private canary: ChildProcess | undefined;
+  private ownWatch: StallWatch | undefined;
 
   /** @param redis that workers use */
   constructor(
@@ -92,6 +95,7 @@ export class Lab {
         reentrant: true,
         ...options.engine,
       },
+      watchStalls: this.ownWatch !== undefined,
       log: this.logFile,
     });
     this.workers.push(starting);
@@ -109,14 +113,22 @@ export class Lab {
     return workers;
   }
 
-  /** From now on the history tells when this machine gave its processes no turn. */
+  /** From now on the history tells when this process, the workers that start, or the whole machine stood still. */
   async watchStalls(): Promise<void> {
-    const canary = spawn(process.execPath, [CANARY], {
+    this.ownWatch = new StallWatch((ms) =>
+      this.history.add({ at: stamp(), worker: TEST, type: 'stall', ms: Math.round(ms) }),
+    );
+    await this.watchMachine();
+  }
+
+  /** As `watchStalls`, without the processes themselves: hundreds that look at themselves would load the machine. */
+  async watchMachine(): Promise<void> {
+    const canary = spawn(process.execPath, [CANARY_PROGRAM], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
     });
     this.canary = canary;
     const lines = createInterface({ input: canary.stdio[4] as Readable });
-    lines.on('line', (line) => this.history.add({ ...(JSON.parse(line) as HistoryEvent), worker: 'canary' }));
+    lines.on('line', (line) => this.history.add({ ...(JSON.parse(line) as HistoryEvent), worker: CANARY }));
     await once(lines, 'line');
   }
 
@@ -146,6 +158,7 @@ export class Lab {
 
   /** Leaves nothing behind: no process, no file. */
   async close(): Promise<void> {
+    this.ownWatch?.stop();
     await Promise.all(this.workers.map((worker) => worker.kill()));
     if (this.canary?.exitCode === null) {
       this.canary.kill('SIGKILL');

@@ -26,7 +26,7 @@ export interface Gap {
   readonly to: number;
   /** Those that any worker may have felt meanwhile. */
   readonly faults: readonly Fault[];
-  /** For so long, ms, processes of this machine got no turn meanwhile. */
+  /** For so long, ms, a process that has a part in it was given no core meanwhile. */
   readonly stalled: number;
 }
 

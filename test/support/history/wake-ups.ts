@@ -2,6 +2,7 @@ import { NS_PER_MS, type HistoryEvent } from './events.js';
 import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
+import { CANARY, stalledFor, TEST, type Stall } from './stalls.js';
 import type { Terms } from './terms.js';
 
 /**
@@ -12,11 +13,11 @@ import type { Terms } from './terms.js';
 export function lostWakeUps(
   lives: Iterable<Life>,
   events: readonly HistoryEvent[],
+  stalls: readonly Stall[],
   faults: Faults,
   terms: Terms,
 ): { violations: Violation[]; worst: number } {
   const violations: Violation[] = [];
-  const stalls = events.filter(({ type }) => type === 'stall');
   const over = events.reduce((latest, event) => Math.max(latest, event.at), 0);
   let worst = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
@@ -45,7 +46,7 @@ export function lostWakeUps(
           from,
           to,
           faults: faults.felt(key, from, to, terms.window),
-          stalled: stalledFor(stalls, from, to),
+          stalled: stalledFor(stalls, from, to, processesOf(before, waiter, next)),
         });
         if (waited > worst) worst = waited;
         if (waited <= bound) continue;
@@ -97,20 +98,14 @@ function surelyOver(life: Life, terms: Terms): number {
   return Math.min(life.endsAt, life.workerKilled + lease, (lost?.at ?? Infinity) + lease);
 }
 
+/** Those that have a part in handing the lock on: a stall of any other process is no excuse. */
+function processesOf(...lives: readonly (Life | undefined)[]): Set<string> {
+  return new Set([CANARY, TEST, ...lives.flatMap((life) => life?.worker ?? [])]);
+}
+
 /** Something that only this waiter felt kept it from being served: that is no lost wake-up. */
 function felt(waiter: Life, from: number, to: number, faults: Faults, terms: Terms): boolean {
   return faults
     .felt(waiter.key, from, to, terms.window, waiter.worker)
     .some(({ victim }) => victim !== undefined);
-}
-
-/** For how long, ms, a process of this machine got no turn between two stamps: the one that stood longest. */
-export function stalledFor(events: readonly HistoryEvent[], from: number, to: number): number {
-  const sums = new Map<string, number>();
-  for (const event of events) {
-    if (event.type !== 'stall') continue;
-    const overlap = Math.min(event.at, to) - Math.max(event.at - event.ms * NS_PER_MS, from);
-    if (overlap > 0) sums.set(event.worker, (sums.get(event.worker) ?? 0) + overlap / NS_PER_MS);
-  }
-  return Math.max(0, ...sums.values());
 }

@@ -1,6 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { watchStalls } from './stall-watch.mjs';
 import { oneRequest, seededRandom } from './worker-load.mjs';
 import { TurnRecorder } from './worker-recorder.mjs';
 import { Requests } from './worker-requests.mjs';
@@ -23,8 +22,6 @@ export class Flows {
 
   /** @param round {import('./worker-process.js').Round} */
   async begin({ number, seed, flows, events, log }) {
-    // With so many processes at work one may stand still longer than a canary does.
-    if (this.#rounds.size === 0) watchStalls(this.#recorder).unref();
     this.#forgetUntil(number - 2);
     const files = [openSync(events, 'a'), openSync(log, 'a')];
     const recorder = new TurnRecorder(files[0]);

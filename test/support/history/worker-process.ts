@@ -45,6 +45,8 @@ export interface WorkerArguments {
     readonly drainTimeout: number;
     readonly reentrant: boolean;
   };
+  /** Whether it records when it was given no core. */
+  readonly watchStalls: boolean;
   /** The independent log: a file to which every section appends. */
   readonly log?: string;
 }

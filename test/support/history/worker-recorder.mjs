@@ -1,15 +1,23 @@
 import { writeSync } from 'node:fs';
+import { StallWatch } from '../stall-watch.mjs';
 
 /** Writes events to a pipe or a file, each at once and whole. */
 export class Recorder {
   #fd;
+  #watch;
 
   constructor(fd) {
     this.#fd = fd;
   }
 
+  /** From now on also when this process was given no core, before what came late by it. */
+  watchStalls() {
+    this.#watch = new StallWatch((ms) => this.record('stall', { ms: Math.round(ms) }));
+  }
+
   /** @param at when it happened, if that was not now */
   record(type, fields, at = now()) {
+    this.#watch?.look();
     this.write(`${JSON.stringify({ at, type, ...fields })}\n`);
   }
 

@@ -23,6 +23,7 @@ const GAUGE_PATIENCE = 250;
 /** @type {import('./worker-process.js').WorkerArguments} */
 const options = JSON.parse(process.argv[2] ?? '{}');
 const recorder = new Recorder(EVENTS_FD);
+if (options.watchStalls) recorder.watchStalls();
 // A handler for uncaught exceptions lets the process live on: the history shall show what comes of it.
 process.on('unhandledRejection', (reason) => recorder.record('unhandled', { message: text(reason) }));
 process.on('uncaughtException', (error) => recorder.record('unhandled', { message: text(error) }));

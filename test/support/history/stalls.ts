@@ -1,0 +1,74 @@
+import { NS_PER_MS, type Fault, type HistoryEvent } from './events.js';
+
+/** A time, between two stamps, in which a process was given no core, and the test did not stop it either. */
+export interface Stall {
+  readonly worker: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** These two have a part in all that a test measures: the one tells of the machine, the other passes commands on. */
+export const CANARY = 'canary';
+export const TEST = 'test';
+
+/** The stalls of a history, by their begin. */
+export function stallsOf(events: readonly HistoryEvent[]): Stall[] {
+  const stops = events.filter((event): event is Fault => event.type === 'fault' && event.kind === 'stopped');
+  return events
+    .flatMap((event) => {
+      if (event.type !== 'stall') return [];
+      const { worker, at, ms } = event;
+      const stall = { worker, from: at - ms * NS_PER_MS, to: at };
+      return stops.filter(({ victim }) => victim === worker).reduce(without, [stall]);
+    })
+    .sort((one, other) => one.from - other.from);
+}
+
+/** Milliseconds between two stamps in which any of `workers` (absent: of all processes) stood still. */
+export function stalledFor(
+  stalls: readonly Stall[],
+  from: number,
+  to: number,
+  workers?: ReadonlySet<string>,
+): number {
+  let counted = from;
+  let sum = 0;
+  for (const stall of stalls) {
+    if (stall.from >= to) break;
+    if (workers && !workers.has(stall.worker)) continue;
+    const end = Math.min(stall.to, to);
+    if (end <= counted) continue;
+    sum += end - Math.max(stall.from, counted);
+    counted = end;
+  }
+  return sum / NS_PER_MS;
+}
+
+/**
+ * The times in which a process may have been silent for a whole `window`, since the machine let it stand still for so much of it, at
+ * once or in parts, that its next heartbeat, due after `renewal`, came too late; ms. To the others it is then as unreachable as a
+ * process that a test stopped.
+ */
+export function standstills(stalls: readonly Stall[], window: number, renewal: number): Fault[] {
+  return stalls.flatMap(({ worker, from }, i) => {
+    const windowEnds = from + window * NS_PER_MS;
+    let left = (window - renewal) * NS_PER_MS;
+    for (const stall of stalls.slice(i)) {
+      if (stall.from > windowEnds) break;
+      if (stall.worker !== worker) continue;
+      left -= Math.min(stall.to, windowEnds) - stall.from;
+      if (left > 0) continue;
+      return [{ type: 'fault', kind: 'stopped', worker, victim: worker, at: from, until: stall.to }];
+    }
+    return [];
+  });
+}
+
+function without(stalls: Stall[], stop: Fault): Stall[] {
+  return stalls
+    .flatMap((stall) => [
+      { ...stall, to: Math.min(stall.to, stop.at) },
+      { ...stall, from: Math.max(stall.from, stop.until) },
+    ])
+    .filter(({ from, to }) => from < to);
+}

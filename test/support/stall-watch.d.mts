@@ -1,0 +1,5 @@
+export declare class StallWatch {
+  constructor(onStall: (ms: number) => void);
+  look(): void;
+  stop(): void;
+}
