@@ -103,6 +103,23 @@ describe("the user's own client", () => {
     expect([...roles].sort()).toEqual(['commands', 'subscriber']);
     expect(made.map(({ status }) => status)).toEqual(made.map(() => 'end'));
   });
+
+  // jest fails a test of which a promise is rejected that nothing handles, as ioredis leaves that of its own SUBSCRIBE.
+  test('from a function of the role, whose right to listen is taken away: the process goes on, and listens when it is back', async () => {
+    const admin = new Redis(server.url);
+    await admin.call('ACL', 'SETUSER', 'lock', 'on', '>secret', '~*', '&*', '+@all');
+    const { store } = await clients.start(() => new Redis(server.url.replace('://', '://lock:secret@')));
+    const listens = async (): Promise<boolean> => (await store.health()).listening;
+    await eventually(listens, SOON, 'the lock to listen');
+    await admin.call('ACL', 'SETUSER', 'lock', 'resetchannels');
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const refused = async (): Promise<boolean> =>
+      /cmdstat_subscribe:.*rejected_calls=[1-9]/.test(await admin.info('commandstats'));
+    await eventually(refused, SOON, 'Redis to refuse the subscription');
+    await admin.call('ACL', 'SETUSER', 'lock', 'allchannels');
+    await eventually(listens, SOON, 'the lock to listen again');
+    admin.disconnect();
+  });
 });
 
 describe("the user's own client of sentinels", () => {

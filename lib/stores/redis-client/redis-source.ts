@@ -66,6 +66,8 @@ function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis 
   const isClient = typeof client === 'object' && typeof client.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
+    // The lock subscribes anew itself. ioredis handles no refusal of its own attempt: it would end the process.
+    if (!client.isCluster) (client as Redis).options.autoResubscribe = false;
     return client;
   }
   throw new LockConfigurationError(
