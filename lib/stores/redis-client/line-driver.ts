@@ -2,7 +2,7 @@ import { LockTimeoutError, abortError } from '../../core/errors.js';
 import { Lease, now } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
-import type { CommonEffect, CommonEvent, LineTypes, Moment } from './line-machine.js';
+import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes, Moment } from './line-machine.js';
 import { PendingRequest } from './pending-request.js';
 import { toCommandFailure } from './server-failure.js';
 
@@ -52,7 +52,10 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
   protected abstract reply(command: T['command']): Promise<T['reply']>;
   protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
   /** What a caller is rejected with. */
-  protected abstract errorOf(refusal: T['refusal'], call: PendingRequest<T['request']>): unknown;
+  protected abstract errorOf(
+    refusal: CommonRefusal | T['refusal'],
+    call: PendingRequest<T['request']>,
+  ): unknown;
   /** How Redis names the request. */
   protected abstract memberOf(request: T['request']): string;
   /** The fencing token, where the protocol has them. */
@@ -179,7 +182,7 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     call.grant(new LineGrant(key, this.tokenOf(grant), lease, call.waited, () => this.release(grant)));
   }
 
-  private refuse(request: T['request'], refusal: T['refusal']): void {
+  private refuse(request: T['request'], refusal: CommonRefusal | T['refusal']): void {
     const call = this.calls.get(request);
     if (!call) return;
     this.calls.delete(request);

@@ -7,12 +7,29 @@ export interface LineTypes {
   readonly request: string | number;
   readonly grant: string | number;
   readonly newRequest: object;
+  readonly place: CommonRequest;
   /** What is sent to Redis, and what it answers. */
   readonly command: object;
   readonly reply: object;
-  readonly refusal: object;
-  /** What happens only in this protocol. */
+  /** What happens, and what is to be done, only in this protocol; and why a request does not get the lock only there. */
   readonly event: object;
+  readonly effect: object;
+  readonly refusal: object;
+}
+
+/** One request, with what a client of any protocol knows of its place. */
+export interface CommonRequest {
+  state: 'waiting' | 'granted' | 'refused';
+  /** How many of its grants ended before this client received them. */
+  missed: number;
+  /** Whether a command that asks for its place is under way. */
+  requesting: boolean;
+  /** The last command before the one that took it out of the line. */
+  leftAfter: number;
+  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
+  outcomeUnknownUntil: number;
+  /** The refusal of an ended wait is delayed until the server reports its blocker. */
+  lastWords: boolean;
 }
 
 /** When an event happens. */
@@ -63,7 +80,11 @@ export type CommonEffect<T extends LineTypes> =
       readonly since: Instant;
       readonly left: number;
     }
-  | { readonly type: 'refuse'; readonly request: T['request']; readonly refusal: T['refusal'] }
+  | {
+      readonly type: 'refuse';
+      readonly request: T['request'];
+      readonly refusal: T['refusal'] | CommonRefusal;
+    }
   /** How many will be served before the request. */
   | { readonly type: 'report place'; readonly request: T['request']; readonly ahead: number }
   | {

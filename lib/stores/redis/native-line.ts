@@ -1,23 +1,15 @@
 import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { Moment } from '../redis-client/line-machine.js';
+import type { CommonRefusal, Moment } from '../redis-client/line-machine.js';
 import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
-import type {
-  Command,
-  Effect,
-  LineEvent,
-  NativeTypes,
-  Refusal,
-  ReplicatedReply,
-  Reply,
-} from './line/events.js';
+import type { Command, Effect, LineEvent, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
-import { newLine, type Line } from './line/state.js';
+import { Line } from './line/state.js';
 import type { Replication } from './replication.js';
 import type { SubscriptionCheck } from './subscription-check.js';
 import type { Timing } from './timing.js';
@@ -46,7 +38,7 @@ export class NativeLine extends LineDriver<NativeTypes> {
     super(context, forget);
     const { timing, replication, subscriber, commands } = context;
     const settings = { timing, replicated: replication !== undefined };
-    this.line = newLine(settings, server, subscriber.upSince, commands.highestToken);
+    this.line = new Line(settings, server, subscriber.upSince, commands.highestToken);
   }
 
   protected handle(event: LineEvent, moment: Moment): void {
@@ -69,7 +61,10 @@ export class NativeLine extends LineDriver<NativeTypes> {
     };
   }
 
-  protected errorOf(refusal: Refusal, call: PendingRequest<number>): unknown {
+  protected override errorOf(
+    refusal: CommonRefusal | NativeTypes['refusal'],
+    call: PendingRequest<number>,
+  ): unknown {
     if (refusal.why !== 'not replicated') return refusalError(refusal, call);
     return this.replication.failureOf(call.request.key, refusal.replicated);
   }

@@ -7,10 +7,9 @@ import { refusalError, type PendingRequest } from '../redis-client/pending-reque
 import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
 import type { Command, Effect, LineEvent, RedissonTypes, Reply } from './line/events.js';
-import { describe } from './line/leaving.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
-import { newLine, type Line } from './line/state.js';
+import { Line } from './line/state.js';
 import type { Timing } from './timing.js';
 import type { WakeUps } from './wake-ups.js';
 
@@ -36,12 +35,12 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
     forget: () => void,
   ) {
     super(context, forget);
-    this.line = newLine(context.timing);
+    this.line = new Line(context.timing);
   }
 
   /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
   describe(id: string): { readonly who: string; readonly since: number } | undefined {
-    return describe(this.line, id);
+    return this.line.describe(id);
   }
 
   protected handle(event: LineEvent, moment: Moment): void {

@@ -1,7 +1,7 @@
 import type { AcquireReply } from '../../../lib/stores/redisson/commands/reply.js';
 import type { Command, Effect, LineEvent, Reply } from '../../../lib/stores/redisson/line/events.js';
 import { handle } from '../../../lib/stores/redisson/line/line.js';
-import { newLine } from '../../../lib/stores/redisson/line/state.js';
+import { Line } from '../../../lib/stores/redisson/line/state.js';
 import { timing } from '../../../lib/stores/redisson/timing.js';
 import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
 
@@ -17,7 +17,7 @@ type Body<R> = R extends unknown ? Omit<R, 'order' | 'sentAt' | 'repeated'> : ne
 export class LineUnderTest {
   time = 1_000;
   private order = 0;
-  private readonly line = newLine(timing(LEASE, WAIT_TIMEOUT, COMMAND_TIMEOUT));
+  private readonly line = new Line(timing(LEASE, WAIT_TIMEOUT, COMMAND_TIMEOUT));
   /** Commands that are not answered yet, oldest first. */
   private underWay: (Sent & { readonly order: number; readonly at: number })[] = [];
   /** Of the last event. */

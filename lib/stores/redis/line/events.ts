@@ -1,5 +1,5 @@
 import type { FairLockError } from '../../../core/errors.js';
-import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes } from '../../redis-client/line-machine.js';
+import type { CommonEffect, CommonEvent, LineTypes } from '../../redis-client/line-machine.js';
 import type { FinishedGrant, HeartbeatArgs } from '../commands/arguments.js';
 import type {
   AcquireReply,
@@ -29,19 +29,20 @@ export type Reply = AcquireReply | JoinReply | ReleaseReply | LeaveReply | Repli
 export type LineEvent = CommonEvent<NativeTypes> | NativeTypes['event'];
 
 /** What is to be done about it. */
-export type Effect =
-  | CommonEffect<NativeTypes>
-  /** Send `turn ended` when this turn of the event loop is over. */
-  | { readonly type: 'await turn' };
+export type Effect = CommonEffect<NativeTypes> | NativeTypes['effect'];
 
 /** Requests are named by their sequence, grants by their token. */
 export interface NativeTypes extends LineTypes {
   readonly request: number;
   readonly grant: number;
   readonly newRequest: NewRequest;
+  readonly place: PlaceRequest;
   readonly command: Command;
   readonly reply: Reply;
-  readonly refusal: Refusal;
+  /** Too few replicas have its grant, or it is not known how many. */
+  readonly refusal: { readonly why: 'not replicated'; readonly replicated: Replicated | undefined };
+  /** Send `turn ended` when this turn of the event loop is over. */
+  readonly effect: { readonly type: 'await turn' };
   readonly event:
     /** The turn of the event loop is over in which requests came that can ask together. */
     | { readonly type: 'turn ended' }
@@ -80,9 +81,3 @@ export type Command =
     }
   /** A renewal that is repeated until replicas have it, or time is up. */
   | { readonly kind: 'confirm'; readonly args: HeartbeatArgs; readonly run: Run };
-
-/** Why a request does not get the lock. */
-export type Refusal =
-  | CommonRefusal
-  /** Too few replicas have its grant, or it is not known how many. */
-  | { readonly why: 'not replicated'; readonly replicated: Replicated | undefined };

@@ -14,7 +14,7 @@ import {
   grantNextMember,
   unserved,
 } from './run.js';
-import { remind, send, type Line } from './state.js';
+import type { Line } from './state.js';
 
 const RAN_OUT = 'its lease ran out before it could be renewed';
 
@@ -175,7 +175,7 @@ function enter(line: Line, grant: PresentGrant): void {
  */
 function confirm(line: Line, run: Run): void {
   line.confirming = run;
-  send(line, { kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
+  line.send({ kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
 }
 
 /** The grant was over before this client could enter it: the requests in it ask anew, for a higher token. */
@@ -206,8 +206,7 @@ function release(line: Line, grant: FinishedGrant, ended?: number): void {
   const markAlive = markAliveWithRelease(line);
   line.releasing += 1;
   line.releasedAfter = line.now.order;
-  send(line, { kind: 'release', grant, markAlive, ended });
+  line.send({ kind: 'release', grant, markAlive, ended });
   if (ended === undefined) return;
-  const at = line.now.monotonic + line.settings.timing.commandTimeout;
-  remind(line, { at, what: 'acknowledge', token: ended });
+  line.acknowledgeBy(line.now.monotonic + line.settings.timing.commandTimeout, ended);
 }

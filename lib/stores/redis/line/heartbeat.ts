@@ -3,7 +3,7 @@ import type { LockReply } from '../commands/reply.js';
 import type { Run } from './model.js';
 import { oldestKnown } from './requests.js';
 import { remaining, renewalOf, report, reportDue, wantsRenewal } from './run.js';
-import { send, WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
+import { WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
 
 /** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
 const RETRY_PAUSE = 100;
@@ -70,7 +70,7 @@ function beat(line: Line): void {
   });
   if (renewing) report(run);
   const replicate = renewing && line.settings.replicated;
-  send(line, { kind: 'heartbeat', args, replicate, run, late });
+  line.send({ kind: 'heartbeat', args, replicate, run, late });
 }
 
 /** Names the grant that came too late, if there is one (M1). */

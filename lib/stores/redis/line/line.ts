@@ -1,10 +1,11 @@
 import type { Moment } from '../../redis-client/line-machine.js';
-import type { Effect, LineEvent } from './events.js';
+import type { Reminder } from '../../redis-client/line-state.js';
+import type { Effect, LineEvent, NativeTypes } from './events.js';
 import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } from './grant.js';
 import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
 import { answered, failed, written } from './replies.js';
 import * as requests from './requests.js';
-import type { Line, Reminder } from './state.js';
+import type { Line } from './state.js';
 
 /**
  * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
@@ -29,7 +30,7 @@ function apply(line: Line, event: LineEvent): void {
     case 'turn ended':
       return requests.admitNewcomers(line);
     case 'cancelled':
-      return requests.cancel(line, event.request, event.why);
+      return line.cancel(event.request, event.why);
     case 'section ended':
       return endSection(line, event.grant, event.kept);
     case 'lease lost':
@@ -58,9 +59,10 @@ function apply(line: Line, event: LineEvent): void {
     case 'due':
       return due(line);
     case 'refused':
-      return requests.refuseAll(line, { why: 'error', error: event.error });
+      return line.refuseAll({ why: 'error', error: event.error });
     case 'closing':
-      return close(line);
+      line.close();
+      return giveBack(line);
   }
 }
 
@@ -78,39 +80,28 @@ function keptBy(line: Line, server: string | undefined): void {
 }
 
 function due(line: Line): void {
-  const { reminders, now } = line;
   line.wakeUpAt = Infinity;
-  while (reminders[0] && reminders[0].at <= now.monotonic) remembered(line, reminders.shift()!);
+  for (const reminder of line.dueReminders()) remembered(line, reminder);
   beatIfDue(line);
 }
 
-function remembered(line: Line, reminder: Reminder): void {
+function remembered(line: Line, reminder: Reminder<NativeTypes>): void {
   switch (reminder.what) {
     case 'request place':
       return requests.requestPlace(line, reminder.request);
     case 'leave':
-      return requests.leave(line, reminder.request);
+      return line.leave(reminder.request);
     case 'last words':
-      return requests.refuseWithLastWords(line, reminder.request);
+      return line.refuseLate(reminder.request);
     case 'acknowledge':
-      line.effects.push({ type: 'released', grant: reminder.token });
+      line.effects.push({ type: 'released', grant: reminder.grant });
   }
-}
-
-function close(line: Line): void {
-  line.closing = true;
-  for (const reminder of line.reminders) {
-    if (reminder.what === 'last words') requests.refuseWithLastWords(line, reminder.request);
-  }
-  requests.refuseAll(line, { why: 'closing' });
-  giveBack(line);
 }
 
 /** Sets the wake-up time; forgets the line if nothing is left of it. */
 function arrange(line: Line): void {
   const at = nextWakeUp(line);
-  if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
-  line.wakeUpAt = at;
+  line.wakeUp(at);
   if (line.underWay > 0 || line.waiting.size > 0) return;
   if (line.closing && !line.reminders.some(({ what }) => what === 'leave')) {
     line.effects.push({ type: 'closed' });

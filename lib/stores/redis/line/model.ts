@@ -1,4 +1,5 @@
 import type { Instant } from '../../../core/lease.js';
+import type { CommonRequest } from '../../redis-client/line-machine.js';
 
 /** A call that wants the lock. */
 export interface NewRequest {
@@ -11,29 +12,18 @@ export interface NewRequest {
 }
 
 /** One request, with what this client knows of its place. */
-export interface PlaceRequest extends NewRequest {
+export interface PlaceRequest extends NewRequest, CommonRequest {
   /** When it came (monotonic ms). */
   readonly since: number;
-  state: 'waiting' | 'granted' | 'refused';
   /** Place in line, given by Redis; 0 before the first acknowledgement. */
   ticket: number;
   /** The client's generation under which the request was last acknowledged (M5). */
   generation: number;
-  /** Whether a command that asks for its place is under way. */
-  requesting: boolean;
   /** Only the reply to a later command than this acknowledges it (M6); -1: it needs no other. */
   confirmAfter: number;
-  /** The last command before the one that took it out of the line. */
-  leftAfter: number;
-  /** How many of its grants ended before this client received them. */
-  missed: number;
   placeReported: boolean;
-  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
-  outcomeUnknownUntil: number;
   /** No copy of an earlier command could run when the present one was sent. */
   confirmedBefore: boolean;
-  /** The refusal of an ended wait is delayed until the server reports its blocker. */
-  lastWords: boolean;
 }
 
 /** The member of a run that holds the lock. */

@@ -6,18 +6,14 @@ import { heartbeatFailed, markedAlive, queuedBehind } from './heartbeat.js';
 import {
   acknowledge,
   applyGeneration,
-  leave,
-  leaveAfterLateCommands,
-  left,
   mustRequest,
-  refuse,
   reportPlace,
   requestAgain,
   requestPlace,
 } from './requests.js';
 import type { PlaceRequest, Run } from './model.js';
 import { isPresent, renew, skipMember } from './run.js';
-import { remind, type Line } from './state.js';
+import type { Line } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
@@ -47,12 +43,12 @@ export function answered(line: Line, command: Command, reply: Reply): void {
     case 'release':
       line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
       line.releasing -= 1;
-      acknowledged(line, command.ended);
+      line.acknowledged(command.ended);
       applyReply(line, reply);
       break;
     case 'leave':
       applyReply(line, reply);
-      left(line, command.request, reply as LeaveReply);
+      line.left(command.request, reply.order, blockerOf(reply as LeaveReply));
       break;
     case 'heartbeat':
       heartbeat(line, command, reply as ReplicatedReply);
@@ -74,11 +70,11 @@ export function failed(line: Line, command: Command, failure: Failure): void {
     case 'release':
       // The lease ends the grant.
       line.releasing -= 1;
-      acknowledged(line, command.ended);
+      line.acknowledged(command.ended);
       break;
     case 'leave':
       // The liveness window puts it out.
-      left(line, command.request, undefined);
+      line.left(command.request, undefined);
       break;
     case 'heartbeat':
       heartbeatFailed(line, command.run, failure.retryAfter);
@@ -113,7 +109,7 @@ function applyPlaceReply(
   if (reply.status === 'queued') queued(line, requests, reply);
   for (const request of requests) {
     if (reply.status === 'busy') busy(line, request, reply);
-    if (reply.status === 'full') refuse(line, request, { why: 'full' });
+    if (reply.status === 'full') line.refuse(request, { why: 'full' });
   }
   // Before the place is reported to the caller: the reply may contain the grant.
   applyReply(line, reply);
@@ -139,7 +135,7 @@ function queued(
 
 function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ahead: number): void {
   // It is in line although it has left before this command ran.
-  if (request.state === 'refused' && order > request.leftAfter) leave(line, request);
+  if (request.state === 'refused' && order > request.leftAfter) line.leave(request);
   else reportPlace(line, request, ahead);
 }
 
@@ -151,8 +147,8 @@ function busy(
   const { now, settings } = line;
   // Free, but the clients in line are unreachable: whether they are dead is known when the grace period is over (R6).
   const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
-  if (soon) remind(line, { at: now.monotonic + wake + 1, what: 'request place', request });
-  else refuse(line, request, { why: 'busy', blocker });
+  if (soon) line.remind({ at: now.monotonic + wake + 1, what: 'request place', request });
+  else line.refuse(request, { why: 'busy', blocker });
 }
 
 function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
@@ -160,11 +156,16 @@ function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effe
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
     // In line already: it survives the outage until its wait time ends.
-    remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
+    line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
     return;
   }
-  refuse(line, request, { why: 'error', error });
-  if (effect === 'unknown') leave(line, request);
+  line.refuse(request, { why: 'error', error });
+  if (effect === 'unknown') line.leave(request);
+}
+
+/** Who was in the way of a request that left. */
+function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
+  return { ...blocker, ...(ahead >= 0 && { ahead }) };
 }
 
 // ---- heartbeats ------------------------------------------------------------------------------------------------------
@@ -217,17 +218,8 @@ function notConfirmed(line: Line, run: Run, replicated: Replicated | undefined, 
   line.confirming = undefined;
   const first = gone ? undefined : skipMember(run);
   if (first) {
-    refuse(line, first, { why: 'not replicated', replicated });
-    leaveAfterLateCommands(line, first);
+    line.refuse(first, { why: 'not replicated', replicated });
+    line.leaveAfterLateCommands(first);
   }
   finish(line, run);
-}
-
-function acknowledged(line: Line, token: number | undefined): void {
-  const index = line.reminders.findIndex(
-    (reminder) => reminder.what === 'acknowledge' && reminder.token === token,
-  );
-  if (index < 0) return;
-  line.reminders.splice(index, 1);
-  line.effects.push({ type: 'released', grant: token! });
 }

@@ -1,14 +1,10 @@
 import { MOST_MISSED } from '../../redis-client/line-machine.js';
-import type { LeaveReply } from '../commands/reply.js';
-import type { Refusal } from './events.js';
 import type { NewRequest, PlaceRequest } from './model.js';
 import { isGranted, isPresent } from './run.js';
-import { remind, send, type Line } from './state.js';
+import type { Line } from './state.js';
 
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
-/** The error of a timed-out request names its blocker if the server reports it within this many ms. */
-const LAST_WORDS = 100;
 /** No other acknowledgement is needed. */
 const NO_NEED = -1;
 
@@ -73,8 +69,8 @@ export function missedGrant(line: Line, waiter: PlaceRequest | undefined): void 
   if (waiter?.state !== 'waiting') return;
   waiter.missed += 1;
   if (waiter.leaseTime === undefined || waiter.missed < MOST_MISSED) return requestAgain(line, waiter);
-  refuse(line, waiter, { why: 'lease too short', missed: waiter.missed });
-  leaveAfterLateCommands(line, waiter);
+  line.refuse(waiter, { why: 'lease too short', missed: waiter.missed });
+  line.leaveAfterLateCommands(waiter);
 }
 
 /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
@@ -121,71 +117,7 @@ export function reportPlace(line: Line, waiter: PlaceRequest, ahead: number): vo
 export function served(line: Line, waiter: PlaceRequest): void {
   waiter.state = 'granted';
   line.waiting.delete(waiter.sequence);
-  leaveAfterLateCommands(line, waiter);
-}
-
-/** It does not get the lock. */
-export function refuse(line: Line, waiter: PlaceRequest, refusal: Refusal): void {
-  if (waiter.state !== 'waiting') return;
-  waiter.state = 'refused';
-  line.waiting.delete(waiter.sequence);
-  line.effects.push({ type: 'refuse', request: waiter.sequence, refusal });
-}
-
-/** All of them are refused, and leave. */
-export function refuseAll(line: Line, refusal: Refusal): void {
-  for (const waiter of [...line.waiting.values()]) {
-    refuse(line, waiter, refusal);
-    leave(line, waiter);
-  }
-}
-
-/** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
-export function cancel(line: Line, sequence: number, why: 'wait time' | 'abort'): void {
-  const request = line.waiting.get(sequence);
-  if (!request) return;
-  request.state = 'refused';
-  line.waiting.delete(sequence);
-  leave(line, request);
-  if (why === 'abort') {
-    line.effects.push({ type: 'refuse', request: sequence, refusal: { why } });
-  } else {
-    request.lastWords = true;
-    remind(line, { at: line.now.monotonic + LAST_WORDS, what: 'last words', request });
-  }
-}
-
-/** Out of the line. If the reply names a grant of which no member waits or works any more, that is handed on (M3). */
-export function leave(line: Line, request: PlaceRequest): void {
-  request.leftAfter = line.now.order;
-  send(line, { kind: 'leave', request, markAlive: line.waiting.size > 0 });
-}
-
-/** The request is out of the line, or the liveness window must have put it out; `reply` undefined: there was none. */
-export function left(line: Line, request: PlaceRequest, reply: LeaveReply | undefined): void {
-  if (reply) request.leftAfter = Math.max(request.leftAfter, reply.order - 1);
-  leaveAfterLateCommands(line, request);
-  refuseWithLastWords(line, request, reply);
-}
-
-/** The wait time is over: refuses the request, with its blocker as far as the server reported it. */
-export function refuseWithLastWords(line: Line, request: PlaceRequest, reply?: LeaveReply): void {
-  if (!request.lastWords) return;
-  request.lastWords = false;
-  const { blocker, ahead = -1 } = reply ?? {};
-  line.effects.push({
-    type: 'refuse',
-    request: request.sequence,
-    refusal: { why: 'wait time', blocker: { ...blocker, ...(ahead >= 0 && { ahead }) } },
-  });
-}
-
-/** A request that is over while a copy of its command may still run leaves once more after that (R13). */
-export function leaveAfterLateCommands(line: Line, request: PlaceRequest): void {
-  const { outcomeUnknownUntil } = request;
-  if (outcomeUnknownUntil === 0) return;
-  request.outcomeUnknownUntil = 0;
-  remind(line, { at: outcomeUnknownUntil, what: 'leave', request });
+  line.leaveAfterLateCommands(waiter);
 }
 
 /** The longest waiting request that must still be in the queue. A heartbeat names it: the queue may have been evicted (M5). */
@@ -205,8 +137,8 @@ function requestPlaces(line: Line, requests: readonly PlaceRequest[]): void {
     waiter.outcomeUnknownUntil = deadline;
   }
   const [request] = requests;
-  if (requests.length > 1) send(line, { kind: 'join', requests, deadline });
-  else if (request) send(line, { kind: 'acquire', request, deadline });
+  if (requests.length > 1) line.send({ kind: 'join', requests, deadline });
+  else if (request) line.send({ kind: 'acquire', request, deadline });
 }
 
 /** The longest group of requests whose sequences follow each other. */

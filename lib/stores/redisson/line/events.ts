@@ -1,4 +1,4 @@
-import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes } from '../../redis-client/line-machine.js';
+import type { CommonEffect, CommonEvent, LineTypes } from '../../redis-client/line-machine.js';
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, NewRequest, PlaceRequest } from './model.js';
 
@@ -8,21 +8,22 @@ export type Reply = AcquireReply | ReleaseReply | LeaveReply | RenewReply;
 export type LineEvent = CommonEvent<RedissonTypes> | RedissonTypes['event'];
 
 /** What is to be done about it. */
-export type Effect =
-  | CommonEffect<RedissonTypes>
-  /** Send `subscribed` when messages to that request are received, or cannot be for now. */
-  | { readonly type: 'subscribe' | 'unsubscribe'; readonly id: string }
-  /** An operator should know that the request stands at the end of the line now. */
-  | { readonly type: 'warn of lost place'; readonly id: string };
+export type Effect = CommonEffect<RedissonTypes> | RedissonTypes['effect'];
 
 /** Requests and their grants are named by their ids on the wire. */
 export interface RedissonTypes extends LineTypes {
   readonly request: string;
   readonly grant: string;
   readonly newRequest: NewRequest;
+  readonly place: PlaceRequest;
   readonly command: Command;
   readonly reply: Reply;
-  readonly refusal: CommonRefusal;
+  readonly refusal: never;
+  readonly effect:
+    /** Send `subscribed` when messages to that request are received, or cannot be for now. */
+    | { readonly type: 'subscribe' | 'unsubscribe'; readonly id: string }
+    /** An operator should know that the request stands at the end of the line now. */
+    | { readonly type: 'warn of lost place'; readonly id: string };
   readonly event:
     /** It may be the turn of that request, if it is one of this client (R9). */
     | { readonly type: 'woken'; readonly id: string }

@@ -1,7 +1,7 @@
 import { elapsedSince, safetyMargin } from '../../../core/lease.js';
-import type { AcquireReply, ReleaseReply, RenewReply } from '../commands/reply.js';
+import type { AcquireReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
-import { lookWithin, remind, send, type Line } from './state.js';
+import type { Line } from './state.js';
 
 /** The request holds the lock; false if the reply took longer than its lease (M1). */
 export function begin(
@@ -27,7 +27,7 @@ export function begin(
   line.sections.set(id, leaseTime);
   line.effects.push({ type: 'grant', request: id, grant: id, since, left });
   // Nothing announces the end of a lease to those behind.
-  lookWithin(line, leaseTime);
+  line.lookWithin(leaseTime);
   return true;
 }
 
@@ -45,7 +45,7 @@ export function renewIfDue(line: Line): void {
     if (grant.renewing || grant.nextRenewal > line.now.monotonic) continue;
     grant.renewing = true;
     grant.nextRenewal = line.now.monotonic + line.timing.renewal;
-    send(line, { kind: 'renew', grant });
+    line.send({ kind: 'renew', grant });
   }
 }
 
@@ -99,7 +99,7 @@ export function forced(line: Line, id: string): void {
 /** The lease of a grant is lost, as its holder knows by now. */
 export function leaseLost(line: Line, id: string): void {
   // No other waiter may have been woken.
-  if (line.grants.delete(id)) lookWithin(line, 0);
+  if (line.grants.delete(id)) line.lookWithin(0);
 }
 
 /** The grant is over although it was not released. */
@@ -116,23 +116,11 @@ export function endSection(line: Line, id: string): void {
   line.grants.delete(id);
   line.sections.delete(id);
   line.effects.push({ type: 'end lease', grant: id });
-  send(line, { kind: 'release', id, leaseTime });
-  remind(line, { at: line.now.monotonic + line.timing.commandTimeout, what: 'acknowledge', id });
+  line.send({ kind: 'release', id, leaseTime });
+  line.acknowledgeBy(line.now.monotonic + line.timing.commandTimeout, id);
 }
 
 /** What was held is given back: the client closes. */
 export function giveBack(line: Line): void {
   for (const id of [...line.grants.keys()]) endSection(line, id);
-}
-
-/** The release was acknowledged; without a reply the end of the lease gives the lock on. */
-export function released(line: Line, id: string, reply: ReleaseReply | undefined): void {
-  acknowledge(line, id);
-  if (!reply) lookWithin(line, 0);
-}
-
-/** The caller need not wait for its release any longer. */
-export function acknowledge(line: Line, id: string): void {
-  line.reminders = line.reminders.filter((reminder) => reminder.what !== 'acknowledge' || reminder.id !== id);
-  line.effects.push({ type: 'released', grant: id });
 }

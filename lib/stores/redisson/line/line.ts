@@ -1,10 +1,10 @@
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { Failure, Moment } from '../../redis-client/line-machine.js';
-import type { Command, Effect, LineEvent, Reply } from './events.js';
+import type { Reminder } from '../../redis-client/line-state.js';
+import type { Command, Effect, LineEvent, RedissonTypes, Reply } from './events.js';
 import * as grants from './grants.js';
-import { leave, left, refuseWithLastWords } from './leaving.js';
 import * as requests from './requests.js';
-import { lookWithin, type Line, type Reminder } from './state.js';
+import type { Line } from './state.js';
 
 /**
  * One lock as this client sees it: its requests in line and its grants. Something happens to the line at a moment; what is
@@ -28,7 +28,7 @@ function apply(line: Line, event: LineEvent): void {
     case 'requested':
       return requests.request(line, event.request);
     case 'cancelled':
-      return requests.cancel(line, event.request, event.why);
+      return line.cancel(event.request, event.why);
     case 'section ended':
       return grants.endSection(line, event.grant);
     case 'lease lost':
@@ -53,7 +53,8 @@ function apply(line: Line, event: LineEvent): void {
     case 'due':
       return due(line);
     case 'closing':
-      return close(line);
+      line.close();
+      return grants.giveBack(line);
   }
 }
 
@@ -62,14 +63,14 @@ function answered(line: Line, command: Command, reply: Reply): void {
     case 'acquire':
       return requests.applyReply(line, command.request, reply as AcquireReply, command.deadline);
     case 'leave': {
-      const { woken } = reply as LeaveReply;
-      left(line, command.request, reply as LeaveReply);
+      const { order, woken, holder, ahead } = reply as LeaveReply;
+      line.left(command.request, order, { ...line.blocker(holder), ...(ahead !== undefined && { ahead }) });
       wake(line, woken);
       if (command.requestsAgain) requests.requestPlace(line, command.request);
       return;
     }
     case 'release':
-      grants.released(line, command.id, reply as ReleaseReply);
+      line.acknowledged(command.id);
       return wake(line, (reply as ReleaseReply).woken);
     case 'renew':
       return grants.applyRenewal(line, command.grant, reply as RenewReply);
@@ -81,11 +82,13 @@ function failed(line: Line, command: Command, failure: Failure): void {
     case 'acquire':
       return requests.placeRequestFailed(line, command.request, failure, command.deadline);
     case 'leave':
-      left(line, command.request, undefined);
+      line.left(command.request, undefined);
       if (command.requestsAgain) requests.requestPlace(line, command.request);
       return;
     case 'release':
-      return grants.released(line, command.id, undefined);
+      line.acknowledged(command.id);
+      // The end of the lease gives the lock on.
+      return line.lookWithin(0);
     case 'renew':
       return grants.renewalFailed(line, command.grant, failure.retryAfter);
   }
@@ -99,44 +102,31 @@ function wake(line: Line, woken: string | undefined): void {
 function due(line: Line): void {
   const { monotonic } = line.now;
   line.wakeUpAt = Infinity;
-  const reached = line.reminders.filter(({ at }) => at <= monotonic);
-  line.reminders = line.reminders.filter(({ at }) => at > monotonic);
-  for (const reminder of reached) remembered(line, reminder);
+  for (const reminder of line.dueReminders()) remembered(line, reminder);
   grants.renewIfDue(line);
   if (line.nextLook > monotonic) return;
   line.nextLook = Infinity;
   requests.requestForFirst(line);
-  lookWithin(line, Infinity);
+  line.lookWithin(Infinity);
 }
 
-function remembered(line: Line, reminder: Reminder): void {
+function remembered(line: Line, reminder: Reminder<RedissonTypes>): void {
   switch (reminder.what) {
     case 'request place':
       return requests.requestPlace(line, reminder.request);
     case 'leave':
-      if (!line.grants.has(reminder.request.id)) leave(line, reminder.request);
+      if (!line.grants.has(reminder.request.id)) line.leave(reminder.request);
       return;
     case 'last words':
-      return refuseWithLastWords(line, reminder.request);
+      return line.refuseLate(reminder.request);
     case 'acknowledge':
-      return grants.acknowledge(line, reminder.id);
+      line.effects.push({ type: 'released', grant: reminder.grant });
   }
-}
-
-function close(line: Line): void {
-  line.closing = true;
-  for (const reminder of line.reminders) {
-    if (reminder.what === 'last words') refuseWithLastWords(line, reminder.request);
-  }
-  requests.refuseAll(line, { why: 'closing' });
-  grants.giveBack(line);
 }
 
 /** Sets the wake-up time; forgets the line if nothing is left of it. */
 function arrange(line: Line): void {
-  const at = nextWakeUp(line);
-  if (at !== line.wakeUpAt) line.effects.push({ type: 'wake up', at });
-  line.wakeUpAt = at;
+  line.wakeUp(nextWakeUp(line));
   if (line.underWay > 0) return;
   if (line.closing) line.effects.push({ type: 'closed' });
   else if (line.waiting.size + line.grants.size + line.reminders.length === 0) {
@@ -145,8 +135,7 @@ function arrange(line: Line): void {
 }
 
 function nextWakeUp(line: Line): number {
-  let at = line.waiting.size > 0 ? line.nextLook : Infinity;
-  for (const reminder of line.reminders) at = Math.min(at, reminder.at);
+  let at = Math.min(line.reminders[0]?.at ?? Infinity, line.waiting.size > 0 ? line.nextLook : Infinity);
   for (const { since, left: leaseLeft, renewing, nextRenewal } of line.grants.values()) {
     at = Math.min(at, since.monotonic + leaseLeft, renewing ? Infinity : nextRenewal);
   }

@@ -1,4 +1,5 @@
 import type { Instant } from '../../../core/lease.js';
+import type { CommonRequest } from '../../redis-client/line-machine.js';
 import type { AcquireArgs } from '../commands/lock-commands.js';
 
 /** A call that wants the lock. */
@@ -10,32 +11,22 @@ export interface NewRequest extends AcquireArgs {
 }
 
 /** One request, with what this client knows of its place. */
-export interface PlaceRequest extends NewRequest {
+export interface PlaceRequest extends NewRequest, CommonRequest {
   /** When it came (monotonic ms). */
   readonly arrivedAt: number;
-  state: 'waiting' | 'granted' | 'refused';
   /** Infinity once it was in line: it is not refused when it has to enter again. */
   maxQueue: number;
   /** Acknowledged in line at least once. */
   placed: boolean;
-  /** How many of its grants were over before their replies came. */
-  missed: number;
   /** Its grant was taken by force before the reply with the grant was applied. */
   forced: boolean;
   /** Whether its channel is, or will be, subscribed. */
   subscribed: boolean;
-  /** Whether an acquire is under way, and whether something happened since that calls for another. */
-  requesting: boolean;
+  /** Something happened since the acquire that is under way: another must follow. */
   requestAgain: boolean;
   /** The last command before its last acquire, and the last of its acquires that was answered. */
   confirmAfter: number;
   answered: number;
-  /** The last command before its last leave. */
-  leftAfter: number;
-  /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
-  outcomeUnknownUntil: number;
-  /** The refusal of an ended wait is delayed until the server reports its blocker. */
-  lastWords: boolean;
 }
 
 /** The grant of a request, as long as it counts. */

@@ -1,9 +1,8 @@
 import type { AcquireReply } from '../commands/reply.js';
-import { MOST_MISSED, type CommonRefusal, type Failure } from '../../redis-client/line-machine.js';
+import { MOST_MISSED, type Failure } from '../../redis-client/line-machine.js';
 import { begin } from './grants.js';
-import { blocker, leave, leaveAfterDuplicates } from './leaving.js';
 import type { NewRequest, PlaceRequest } from './model.js';
-import { lookWithin, remind, send, type Line } from './state.js';
+import type { Line } from './state.js';
 
 /** Pause before a request that is in line asks again after a failure, ms. */
 const RETRY_PAUSE = 100;
@@ -43,7 +42,7 @@ export function requestPlace(line: Line, waiter: PlaceRequest | undefined): void
   waiter.requesting = true;
   waiter.confirmAfter = line.now.order;
   const deadline = line.now.monotonic + line.timing.commandTimeout;
-  send(line, { kind: 'acquire', request: waiter, deadline });
+  line.send({ kind: 'acquire', request: waiter, deadline });
 }
 
 export function requestForFirst(line: Line): void {
@@ -63,7 +62,7 @@ export function applyReply(line: Line, waiter: PlaceRequest, reply: AcquireReply
   if (waiter.state === 'waiting') apply(line, waiter, reply);
   else if ((reply.status === 'granted' || reply.status === 'queued') && reply.order > waiter.leftAfter) {
     // Nothing waits for this any more (R10). A leave that was sent later has seen to it.
-    if (waiter.state === 'refused') leave(line, waiter);
+    if (waiter.state === 'refused') line.leave(waiter);
   }
   replied(line, waiter);
 }
@@ -79,44 +78,13 @@ export function placeRequestFailed(
   if (waiter.state === 'waiting') {
     if (waiter.placed && failure.retriable) {
       // In line already: it survives the outage until its wait time ends.
-      remind(line, { at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request: waiter });
+      line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request: waiter });
     } else {
-      refuse(line, waiter, { why: 'error', error: failure.error });
-      if (waiter.placed || failure.effect === 'unknown') leave(line, waiter);
+      line.refuse(waiter, { why: 'error', error: failure.error });
+      if (waiter.placed || failure.effect === 'unknown') line.leave(waiter);
     }
   }
   replied(line, waiter);
-}
-
-/** It does not get the lock. */
-export function refuse(line: Line, waiter: PlaceRequest, refusal: CommonRefusal): void {
-  if (waiter.state !== 'waiting') return;
-  waiter.state = 'refused';
-  remove(line, waiter);
-  line.effects.push({ type: 'refuse', request: waiter.id, refusal });
-}
-
-/** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
-export function cancel(line: Line, id: string, why: 'wait time' | 'abort'): void {
-  const waiter = line.waiting.get(id);
-  if (!waiter) return;
-  if (why === 'abort') {
-    refuse(line, waiter, { why });
-    leave(line, waiter);
-    return;
-  }
-  waiter.state = 'refused';
-  waiter.lastWords = true;
-  remove(line, waiter);
-  leave(line, waiter);
-}
-
-/** All of them are refused, and leave. */
-export function refuseAll(line: Line, refusal: CommonRefusal): void {
-  for (const waiter of [...line.waiting.values()]) {
-    refuse(line, waiter, refusal);
-    leave(line, waiter);
-  }
 }
 
 function apply(line: Line, waiter: PlaceRequest, reply: AcquireReply): void {
@@ -126,9 +94,9 @@ function apply(line: Line, waiter: PlaceRequest, reply: AcquireReply): void {
     case 'queued':
       return queued(line, waiter, reply);
     case 'busy':
-      return refuse(line, waiter, { why: 'busy', blocker: blocker(line, reply.blocker) });
+      return line.refuse(waiter, { why: 'busy', blocker: line.blocker(reply.blocker) });
     case 'full':
-      return refuse(line, waiter, { why: 'full' });
+      return line.refuse(waiter, { why: 'full' });
   }
 }
 
@@ -137,7 +105,7 @@ function replied(line: Line, waiter: PlaceRequest): void {
     waiter.requestAgain = false;
     requestPlace(line, waiter);
   }
-  if (waiter.state !== 'waiting') leaveAfterDuplicates(line, waiter);
+  if (waiter.state !== 'waiting') line.leaveAfterLateCommands(waiter);
 }
 
 function granted(
@@ -153,7 +121,7 @@ function granted(
   }
   if (begin(line, waiter, reply)) {
     waiter.state = 'granted';
-    remove(line, waiter);
+    line.remove(waiter);
     // Redis knows fewer waiters than stand here: some lost their places.
     const placed = [...line.waiting.values()].filter((other) => other.placed);
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
@@ -162,9 +130,9 @@ function granted(
   // It is not entered (M1) but given back, and asks anew. A fixed lease that is always over would be granted in vain for ever.
   waiter.missed += 1;
   if (!waiter.renewed && waiter.missed === MOST_MISSED) {
-    refuse(line, waiter, { why: 'lease too short', missed: waiter.missed });
+    line.refuse(waiter, { why: 'lease too short', missed: waiter.missed });
   }
-  leave(line, waiter, true);
+  line.leave(waiter, true);
 }
 
 function queued(
@@ -186,7 +154,7 @@ function queued(
   if (next !== id) requestPlace(line, line.waiting.get(next));
   line.freeLooks = reply.holder === undefined ? line.freeLooks + 1 : 0;
   const pause = reply.holder === undefined ? FREE_PAUSE * 2 ** line.freeLooks : Infinity;
-  lookWithin(line, Math.min(pause, reply.left + 1));
+  line.lookWithin(Math.min(pause, reply.left + 1));
 }
 
 /** Its deadline had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. It stands at the end now. */
@@ -210,9 +178,4 @@ function checkPlaces(line: Line, order: number): void {
 function first(line: Line): PlaceRequest | undefined {
   const [waiter] = line.waiting.values();
   return waiter;
-}
-
-function remove(line: Line, { id, subscribed }: PlaceRequest): void {
-  line.waiting.delete(id);
-  if (subscribed) line.effects.push({ type: 'unsubscribe', id });
 }

@@ -1,69 +1,62 @@
+import type { Blocker } from '../../redis-client/line-machine.js';
+import { LineState } from '../../redis-client/line-state.js';
 import type { Timing } from '../timing.js';
-import type { Moment } from '../../redis-client/line-machine.js';
-import type { Command, Effect } from './events.js';
+import type { RedissonTypes } from './events.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
 
-/** Something to do at a time. */
-export type Reminder = { readonly at: number } & (
-  | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: PlaceRequest }
-  | { readonly what: 'acknowledge'; readonly id: string }
-);
-
-/** One lock as this client sees it. Plain data: only the functions beside this file change it, on an event. */
-export interface Line {
-  readonly timing: Timing;
-  /** Of the event that is being handled. */
-  now: Moment;
-  /** What the event has led to so far. */
-  effects: Effect[];
-  /** In the order of their places. */
-  readonly waiting: Map<string, PlaceRequest>;
-  readonly grants: Map<string, ActiveGrant>;
+/** One lock as this client sees it. Only the functions beside this file change it. */
+export class Line extends LineState<RedissonTypes> {
+  readonly grants = new Map<string, ActiveGrant>();
   /** The lease times of grants whose sections run, lost ones too. */
-  readonly sections: Map<string, number>;
+  readonly sections = new Map<string, number>();
   /** A request that was sent with this command, or a later one, has a confirmed place. */
-  checkedOrder: number;
+  checkedOrder = 0;
   /** When the first in line asks although nothing was received. */
-  nextLook: number;
+  nextLook = Infinity;
   /** How often in a row the lock was found free, waiting for a head that is not of this client. */
-  freeLooks: number;
-  /** How many commands are neither answered nor failed. */
-  underWay: number;
-  reminders: Reminder[];
-  /** The wake-up time that was asked for last. */
-  wakeUpAt: number;
-  closing: boolean;
-}
+  freeLooks = 0;
 
-export function newLine(timing: Timing): Line {
-  return {
-    timing,
-    now: { monotonic: 0, wall: 0, order: 0 },
-    effects: [],
-    waiting: new Map(),
-    grants: new Map(),
-    sections: new Map(),
-    checkedOrder: 0,
-    nextLook: Infinity,
-    freeLooks: 0,
-    underWay: 0,
-    reminders: [],
-    wakeUpAt: Infinity,
-    closing: false,
-  };
-}
+  constructor(readonly timing: Timing) {
+    super();
+  }
 
-export function send(line: Line, command: Command): void {
-  line.underWay += 1;
-  line.effects.push({ type: 'send', command });
-}
+  /**
+   * Out of the lock, too, if it was just granted.
+   *
+   * @param requestsAgain whether the request joins the line anew after that
+   */
+  leave(request: PlaceRequest, requestsAgain = false): void {
+    request.leftAfter = this.now.order;
+    this.send({ kind: 'leave', request, requestsAgain });
+  }
 
-export function remind(line: Line, reminder: Reminder): void {
-  line.reminders.push(reminder);
-}
+  override remove(request: PlaceRequest): void {
+    super.remove(request);
+    if (request.subscribed) this.effects.push({ type: 'unsubscribe', id: request.id });
+  }
 
-/** The first in line asks within `delay` ms, and within the time of a look in any case. */
-export function lookWithin(line: Line, delay: number): void {
-  const due = line.now.monotonic + Math.min(delay, line.timing.look);
-  line.nextLook = Math.min(line.nextLook, due);
+  /** The first in line asks within `delay` ms, and within the time of a look in any case. */
+  lookWithin(delay: number): void {
+    const due = this.now.monotonic + Math.min(delay, this.timing.look);
+    this.nextLook = Math.min(this.nextLook, due);
+  }
+
+  /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
+  describe(id: string): { readonly who: string; readonly since: number } | undefined {
+    const grant = this.grants.get(id);
+    if (grant) return { who: grant.who, since: grant.grantedAt };
+    const request = this.waiting.get(id);
+    return request && { who: request.who, since: request.arrivedAt };
+  }
+
+  /** Who holds, for people; Redisson's name for it where it is not of this client. */
+  blocker(id: string | undefined): Blocker {
+    if (id === undefined) return {};
+    const known = this.describe(id);
+    return known ? { holder: known.who, heldFor: this.now.monotonic - known.since } : { holder: id };
+  }
+
+  protected nameOf({ id }: PlaceRequest): string {
+    return id;
+  }
 }

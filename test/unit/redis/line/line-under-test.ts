@@ -4,7 +4,7 @@ import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/comma
 import type { Command, Effect, LineEvent, Reply } from '../../../../lib/stores/redis/line/events.js';
 import { handle } from '../../../../lib/stores/redis/line/line.js';
 import type { NewRequest } from '../../../../lib/stores/redis/line/model.js';
-import { newLine, type Line } from '../../../../lib/stores/redis/line/state.js';
+import { Line } from '../../../../lib/stores/redis/line/state.js';
 import { timing } from '../../../../lib/stores/redis/timing.js';
 
 export const LEASE = 3_000;
@@ -56,7 +56,7 @@ export class LineUnderTest {
       timing: timing(LEASE, WINDOW, COMMAND_TIMEOUT),
       replicated: options.replicated === true,
     };
-    this.line = newLine(settings, 'server-1', 0, options.seenBefore ?? 0);
+    this.line = new Line(settings, 'server-1', 0, options.seenBefore ?? 0);
   }
 
   /** Something happens; returns what the line does about it. */

@@ -1,0 +1,144 @@
+import type { Blocker, CommonEffect, CommonRefusal, LineTypes, Moment } from './line-machine.js';
+
+/** The error of a timed-out request names its blocker if the server reports it within this many ms. */
+const LAST_WORDS = 100;
+
+/** Something to do at a time. */
+export type Reminder<T extends LineTypes> = { readonly at: number } & (
+  | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: T['place'] }
+  | { readonly what: 'acknowledge'; readonly grant: T['grant'] }
+);
+
+/**
+ * One lock as this client sees it: what the machines of all protocols keep, and how requests leave the line. Plain data: only the
+ * machine changes it, on an event.
+ */
+export abstract class LineState<T extends LineTypes> {
+  /** Of the event that is being handled. */
+  now: Moment = { monotonic: 0, wall: 0, order: 0 };
+  /** What the event has led to so far. */
+  effects: (CommonEffect<T> | T['effect'])[] = [];
+  /** The requests in the order of their places. */
+  readonly waiting = new Map<T['request'], T['place']>();
+  /** How many commands are neither answered nor failed. */
+  underWay = 0;
+  /** In the order of time. */
+  readonly reminders: Reminder<T>[] = [];
+  /** The wake-up time that was asked for last. */
+  wakeUpAt = Infinity;
+  closing = false;
+
+  protected abstract nameOf(request: T['place']): T['request'];
+
+  /** Takes the request out of the line on the server. */
+  abstract leave(request: T['place']): void;
+
+  send(command: T['command']): void {
+    this.underWay += 1;
+    this.effects.push({ type: 'send', command });
+  }
+
+  wakeUp(at: number): void {
+    if (at !== this.wakeUpAt) this.effects.push({ type: 'wake up', at });
+    this.wakeUpAt = at;
+  }
+
+  remind(reminder: Reminder<T>): void {
+    const { reminders } = this;
+    let index = reminders.length;
+    while (index > 0 && reminders[index - 1]!.at > reminder.at) index -= 1;
+    reminders.splice(index, 0, reminder);
+  }
+
+  /** Takes out what is to be done by now. */
+  dueReminders(): Reminder<T>[] {
+    const later = this.reminders.findIndex(({ at }) => at > this.now.monotonic);
+    return this.reminders.splice(0, later < 0 ? this.reminders.length : later);
+  }
+
+  /** The request waits no longer. */
+  remove(request: T['place']): void {
+    this.waiting.delete(this.nameOf(request));
+  }
+
+  /** It does not get the lock. */
+  refuse(request: T['place'], refusal: T['refusal'] | CommonRefusal): void {
+    if (request.state !== 'waiting') return;
+    request.state = 'refused';
+    this.remove(request);
+    this.effects.push({ type: 'refuse', request: this.nameOf(request), refusal });
+  }
+
+  /** All of them are refused, and leave. */
+  refuseAll(refusal: T['refusal'] | CommonRefusal): void {
+    for (const request of [...this.waiting.values()]) {
+      this.refuse(request, refusal);
+      this.leave(request);
+    }
+  }
+
+  /** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */
+  cancel(name: T['request'], why: 'wait time' | 'abort'): void {
+    const request = this.waiting.get(name);
+    if (!request) return;
+    if (why === 'abort') {
+      this.refuse(request, { why });
+    } else {
+      request.state = 'refused';
+      request.lastWords = true;
+      this.remove(request);
+      this.remind({ at: this.now.monotonic + LAST_WORDS, what: 'last words', request });
+    }
+    this.leave(request);
+  }
+
+  /**
+   * The request is out of the line, or its client's silence must have put it out.
+   *
+   * @param order of the command that took it out; undefined: there was no reply
+   */
+  left(request: T['place'], order: number | undefined, blocker?: Blocker): void {
+    if (order !== undefined) request.leftAfter = Math.max(request.leftAfter, order - 1);
+    this.refuseLate(request, blocker);
+    if (request.state !== 'waiting') this.leaveAfterLateCommands(request);
+  }
+
+  /** The wait time is over: refuses the request, with its blocker as far as the server reported it. */
+  refuseLate(request: T['place'], blocker: Blocker = {}): void {
+    if (!request.lastWords) return;
+    request.lastWords = false;
+    const refusal = { why: 'wait time', blocker } as const;
+    this.effects.push({ type: 'refuse', request: this.nameOf(request), refusal });
+  }
+
+  /** A request that is over while a copy of its command may still run leaves once more after that (R13). */
+  leaveAfterLateCommands(request: T['place']): void {
+    const { outcomeUnknownUntil } = request;
+    if (outcomeUnknownUntil === 0) return;
+    request.outcomeUnknownUntil = 0;
+    this.remind({ at: outcomeUnknownUntil, what: 'leave', request });
+  }
+
+  /** The caller waits for its release no longer than until then (monotonic ms). */
+  acknowledgeBy(at: number, grant: T['grant']): void {
+    this.remind({ at, what: 'acknowledge', grant });
+  }
+
+  /** The release of a grant was answered, or failed for good. */
+  acknowledged(grant: T['grant'] | undefined): void {
+    const index = this.reminders.findIndex(
+      (reminder) => reminder.what === 'acknowledge' && reminder.grant === grant,
+    );
+    const [reminder] = index < 0 ? [] : this.reminders.splice(index, 1);
+    if (reminder?.what === 'acknowledge') this.effects.push({ type: 'released', grant: reminder.grant });
+  }
+
+  /** Refuses all requests, also those whose errors wait for their blockers. */
+  close(): void {
+    this.closing = true;
+    for (const reminder of this.reminders) {
+      if (reminder.what === 'last words') this.refuseLate(reminder.request);
+    }
+    this.refuseAll({ why: 'closing' });
+  }
+}
