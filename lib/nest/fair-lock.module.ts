@@ -8,7 +8,7 @@ import {
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
 import {
@@ -20,6 +20,7 @@ import {
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from './http-request-scope.js';
+import { FAIR_LOCK_NAME } from './second-registration.js';
 
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
@@ -41,22 +42,20 @@ export class FairLockModule
   extends FairLockModuleBase
   implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
 {
-  private readonly registration: FairLockRegistration;
-
   /** @internal Nest makes it. */
   constructor(
-    @Optional() @Inject(FAIR_LOCK_REGISTRATION) registration: FairLockRegistration | undefined,
+    @Optional() @Inject(FAIR_LOCK_NAME) name: string | undefined,
+    @Inject(ModuleRef) private readonly self: ModuleRef,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
   ) {
     super();
-    if (!registration) {
+    if (name === undefined) {
       throw new LockConfigurationError(
         'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
           'once, in the root module; other modules need no import, for it is global.' +
           see('The module without forRoot'),
       );
     }
-    this.registration = registration;
   }
 
   /**
@@ -92,5 +91,18 @@ export class FairLockModule
   /** The requests in flight have ended; a section that no transport waits for, as of a cron job, may still run. */
   async onApplicationShutdown(): Promise<void> {
     await this.registration.end();
+  }
+
+  /** Not injected: Nest would then make this module, too, for each request, and call no hook of it. */
+  private get registration(): FairLockRegistration {
+    try {
+      return this.self.get<FairLockRegistration>(FAIR_LOCK_REGISTRATION, { strict: true });
+    } catch {
+      throw new LockConfigurationError(
+        'The options of FairLockModule are made anew for each request, since what forRootAsync() injects is of request ' +
+          'scope. Each request would have locks of its own, that no other request sees. Inject only what lives as long ' +
+          'as the application.',
+      );
+    }
   }
 }

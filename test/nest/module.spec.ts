@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type DynamicModule, Global, Injectable, type LoggerService, Module } from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -165,6 +166,19 @@ describe('FairLockModule', () => {
       .compile();
     await expect(boot).rejects.toThrow('FairLockModule is imported without forRoot().');
   });
+
+  test.each(['an application', 'an application context'])(
+    'whose options would be made for each request, each with locks of its own, stops the boot of %s',
+    async (kind) => {
+      const useFactory = (): FairLockModuleOptions => ({ store: 'memory' });
+      const imports = [FairLockModule.forRootAsync({ inject: [REQUEST], useFactory }), OrdersModule];
+      const module = await Test.createTestingModule({ imports }).setLogger(new Recorder()).compile();
+      const app = kind === 'an application' ? module.createNestApplication() : module;
+      await expect(app.init()).rejects.toThrow(
+        'The options of FairLockModule are made anew for each request',
+      );
+    },
+  );
 
   test('whose service is a stub connects to nothing', async () => {
     await using server = await listener();
