@@ -106,8 +106,8 @@ export class LockedMethod {
       return Reflect.apply(this.method, self, args);
     };
     try {
-      const keys = this.keysOf(self, args);
-      const result = await this.service(self).withLock(keys, section, this.acquireOptions);
+      const service = this.service(self);
+      const result = await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
       const stream = streamKindOf(result);
       if (stream)
         this.refuseResult(
