@@ -14,15 +14,13 @@ export class LockLostError extends FairLockError {
     /** Completes "The lock … was lost: …". */
     readonly why: string,
   ) {
-    super(
-      {
-        message: 'The lock was lost while it was held.',
-        details:
-          `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so what follows is not protected; ` +
-          'writes that carry the fencing token can still be refused.',
-      },
-      { status: 500, expose: false },
-    );
+    super({
+      message: 'The lock was lost while it was held.',
+      details:
+        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so what follows is not protected; ` +
+        'writes that carry the fencing token can still be refused.',
+      status: 500,
+    });
   }
 }
 
@@ -31,15 +29,13 @@ export class LockNotHeldError extends FairLockError {
   static readonly code = 'NOT_HELD';
   readonly code = LockNotHeldError.code;
   constructor(readonly key: string) {
-    super(
-      {
-        message: 'The lock is not held.',
-        details:
-          `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.` +
-          see('A hold used after its end'),
-      },
-      { status: 500, expose: false },
-    );
+    super({
+      message: 'The lock is not held.',
+      details:
+        `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.` +
+        see('A hold used after its end'),
+      status: 500,
+    });
   }
 }
 
@@ -54,16 +50,14 @@ export class LockHolderChangedError extends FairLockError {
     /** The token of the present holder; undefined: the lock is free. */
     readonly presentToken: number | undefined,
   ) {
-    super(
-      {
-        message: 'The lock has another holder now.',
-        details:
-          `The lock ${quote(key)} was not released by force: the token ${token} no longer holds it` +
-          (presentToken === undefined ? ', the lock is free' : `, the token ${presentToken} does`) +
-          '. Look again (inspect) before you repeat it.',
-      },
-      { status: 409, expose: true },
-    );
+    super({
+      message: 'The lock has another holder now.',
+      details:
+        `The lock ${quote(key)} was not released by force: the token ${token} no longer holds it` +
+        (presentToken === undefined ? ', the lock is free' : `, the token ${presentToken} does`) +
+        '. Look again (inspect) before you repeat it.',
+      status: 409,
+    });
   }
 }
 
@@ -75,13 +69,11 @@ export class LockDeadlockError extends FairLockError {
     readonly key: string,
     why: string,
   ) {
-    super(
-      {
-        message: 'Waiting for the lock here could deadlock.',
-        details: `Waiting for the lock ${quote(key)} here could deadlock: ${why}`,
-      },
-      { status: 500, expose: false },
-    );
+    super({
+      message: 'Waiting for the lock here could deadlock.',
+      details: `Waiting for the lock ${quote(key)} here could deadlock: ${why}`,
+      status: 500,
+    });
   }
 }
 
@@ -96,7 +88,7 @@ export class LockKeyError extends FairLockError {
     details: string,
     { message = 'This call gives no usable key for its lock.', status = 500 }: KeyErrorOptions = {},
   ) {
-    super({ message, details }, { status, expose: status < 500 });
+    super({ message, details, status });
   }
 }
 
@@ -131,10 +123,13 @@ export class LockStoreUnavailableError extends FairLockError {
     /** Why the store could not serve, a sentence: `details` without what it means for a lock that was to be taken. */
     readonly reason: string = details,
   ) {
-    super(
-      { message: 'No lock can be taken at the moment.', details },
-      { status: 503, expose: true, retryAfter: 1, cause },
-    );
+    super({
+      message: 'No lock can be taken at the moment.',
+      details,
+      status: 503,
+      retryAfter: 1,
+      cause,
+    });
   }
 }
 
@@ -154,18 +149,17 @@ export class LockNotReplicatedError extends FairLockError {
     /** Milliseconds that they had (`replicas.timeout`). */
     readonly timeout: number,
   ) {
-    super(
-      {
-        message: 'No lock can be taken at the moment.',
-        details:
-          `The lock ${quote(key)} was given back: ` +
-          (replicas === undefined
-            ? `no answer told how many replicas have it`
-            : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
-          '. The lock was not taken. Check the replicas, or lower replicas.min.',
-      },
-      { status: 503, expose: true, retryAfter: 1 },
-    );
+    super({
+      message: 'No lock can be taken at the moment.',
+      details:
+        `The lock ${quote(key)} was given back: ` +
+        (replicas === undefined
+          ? `no answer told how many replicas have it`
+          : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
+        '. The lock was not taken. Check the replicas, or lower replicas.min.',
+      status: 503,
+      retryAfter: 1,
+    });
   }
 }
 
@@ -178,10 +172,12 @@ export class LockProtocolError extends FairLockError {
   readonly code = LockProtocolError.code;
   /** @param newer a newer version of the library wrote it: this instance cannot serve, others may (503) */
   constructor(details: string, cause?: unknown, newer = false) {
-    super(
-      { message: 'The lock is kept in a form that this version cannot read.', details },
-      { status: newer ? 503 : 500, expose: newer, cause },
-    );
+    super({
+      message: 'The lock is kept in a form that this version cannot read.',
+      details,
+      status: newer ? 503 : 500,
+      cause,
+    });
   }
 }
 
@@ -191,7 +187,7 @@ export class LockConfigurationError extends FairLockError {
   readonly code = LockConfigurationError.code;
   /** @param message where a client could read it and `details` names a key: a sentence that does not */
   constructor(details: string, message: string = details) {
-    super({ message, details }, { status: 500, expose: false });
+    super({ message, details, status: 500 });
   }
 }
 
@@ -200,15 +196,14 @@ export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;
   constructor(readonly key: string) {
-    super(
-      {
-        message: 'The application is shutting down.',
-        details:
-          `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
-          'and holders are to stop.',
-      },
-      { status: 503, expose: true, retryAfter: 1 },
-    );
+    super({
+      message: 'The application is shutting down.',
+      details:
+        `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
+        'and holders are to stop.',
+      status: 503,
+      retryAfter: 1,
+    });
   }
 }
 

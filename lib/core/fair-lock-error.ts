@@ -28,16 +28,14 @@ export interface FairLockErrorBody {
 /** The same symbol in every copy of this package that a process loads. */
 const BRAND = Symbol.for('nestjs-fair-lock:error');
 
-/** The texts of an error: for a client, and for an operator. */
-interface ErrorTexts {
+/** What distinguishes one error from another. */
+interface ErrorFields {
+  /** For a client. */
   readonly message: string;
+  /** For an operator. */
   readonly details: string;
-}
-
-interface HttpFields {
+  /** Of HTTP. */
   readonly status: number;
-  /** Whether a client gains anything from the message. */
-  readonly expose: boolean;
   readonly retryAfter?: number;
   readonly cause?: unknown;
 }
@@ -67,12 +65,13 @@ export abstract class FairLockError extends Error {
   readonly retryAfter: number | undefined;
 
   /** @internal */
-  protected constructor({ message, details }: ErrorTexts, { status, expose, retryAfter, cause }: HttpFields) {
+  protected constructor({ message, details, status, retryAfter, cause }: ErrorFields) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.details = details;
     this.status = this.statusCode = status;
-    this.expose = expose;
+    // A client can do nothing about a bug or a lost lock.
+    this.expose = status !== 500;
     this.retryAfter = retryAfter;
   }
 

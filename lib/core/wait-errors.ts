@@ -20,20 +20,17 @@ export class LockTimeoutError extends FairLockError {
       readonly heldHereFor?: number | undefined;
     } = {},
   ) {
-    super(
-      waitTime === 0
-        ? {
-            message: 'The lock is busy.',
-            details: `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`,
-          }
-        : {
-            message: `The lock was not granted within ${Math.round(waitTime)} ms.`,
-            details:
-              `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-              `The request has left the line. ${adviseOn(blockedBy)}`,
-          },
-      { status: 423, expose: true, retryAfter: 1 },
-    );
+    super({
+      message:
+        waitTime === 0 ? 'The lock is busy.' : `The lock was not granted within ${Math.round(waitTime)} ms.`,
+      details:
+        waitTime === 0
+          ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
+          : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
+            `The request has left the line. ${adviseOn(blockedBy)}`,
+      status: 423,
+      retryAfter: 1,
+    });
   }
 }
 
@@ -56,20 +53,19 @@ export class LockAbortedError extends FairLockError {
     readonly key: string,
     reason: unknown,
   ) {
-    super(
-      {
-        message:
-          reason instanceof ClientGoneError
-            ? 'The client went away while its request waited for the lock.'
-            : 'The wait for the lock was aborted.',
-        details:
-          (reason instanceof ClientGoneError
-            ? `The client went away while its request waited for the lock ${quote(key)}.`
-            : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
-          ' The request has left the line.',
-      },
-      { status: 499, expose: true, cause: reason },
-    );
+    super({
+      message:
+        reason instanceof ClientGoneError
+          ? 'The client went away while its request waited for the lock.'
+          : 'The wait for the lock was aborted.',
+      details:
+        (reason instanceof ClientGoneError
+          ? `The client went away while its request waited for the lock ${quote(key)}.`
+          : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
+        ' The request has left the line.',
+      status: 499,
+      cause: reason,
+    });
   }
 }
 
@@ -86,15 +82,14 @@ export class LockQueueFullError extends FairLockError {
     readonly key: string,
     readonly maxQueue: number,
   ) {
-    super(
-      {
-        message: 'Too many requests wait for the lock already.',
-        details:
-          `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
-          'Ask again later, or raise maxQueue.',
-      },
-      { status: 503, expose: true, retryAfter: 1 },
-    );
+    super({
+      message: 'Too many requests wait for the lock already.',
+      details:
+        `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
+        'Ask again later, or raise maxQueue.',
+      status: 503,
+      retryAfter: 1,
+    });
   }
 }
 
