@@ -6,6 +6,7 @@ import { register } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
+import { StallWatch } from '../support/stall-watch.mjs';
 
 register('../simulation/ts-hooks.mjs', import.meta.url);
 const { RedissonLockStore } = await import('../../lib/stores/redisson/redisson-lock-store.ts');
@@ -19,6 +20,7 @@ const store = new RedissonLockStore({
   commandTimeout: 1_000,
   onWarning: (message) => say('main', 'warned', message),
 });
+const watch = new StallWatch((ms) => write('process', 'stall', Math.round(ms)));
 /** The grant that each worker has. */
 const grants = new Map();
 
@@ -68,7 +70,13 @@ async function acquire(worker, key, waitTime, leaseTime) {
   grants.set(worker, grant);
 }
 
-function say(worker, event, details = '') {
+/** First, that this process was given no core, if so: what is said now may be late by it. */
+function say(worker, event, details) {
+  watch.look();
+  write(worker, event, details);
+}
+
+function write(worker, event, details = '') {
   process.stdout.write(`${worker} ${event} ${process.hrtime.bigint()} ${details}\n`);
 }
 

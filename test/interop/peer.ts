@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { Stall } from '../support/history/stalls.js';
 import { deferred, SOON, within, type Deferred } from '../support/waiting.js';
 
 const NODE_PEER = fileURLToPath(new URL('node-peer.mjs', import.meta.url));
@@ -34,6 +35,8 @@ export function hostClock(): number {
 /** A process that holds and waits for locks on command, in Java or in Node. */
 export class Peer {
   readonly events: PeerEvent[] = [];
+  /** When it was given no core, by stamps in ns. */
+  readonly stalls: Stall[] = [];
   private readonly workers = new Map<string, Worker>();
   private readonly complaints: string[] = [];
   private readonly gone: Promise<unknown>;
@@ -81,6 +84,10 @@ export class Peer {
 
   private received(line: string): void {
     const [worker = '', event = '', at = '', ...details] = line.split(' ');
+    if (event === 'stall') {
+      this.stalls.push({ worker: 'peer', from: Number(at) - Number(details[0]) * 1e6, to: Number(at) });
+      return;
+    }
     const received = { worker, event, at: Number(at) / 1e6, details: details.join(' ') };
     this.events.push(received);
     this.worker(worker).received(received);

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { NS_PER_MS, stamp } from '../support/history/events.js';
+import { stalledFor, TEST, type Stall } from '../support/history/stalls.js';
+import { StallWatch } from '../support/stall-watch.mjs';
 import { eventually, SOON } from '../support/waiting.js';
-import { Peer, type PeerOptions, type Worker } from './peer.js';
+import { hostClock, Peer, type PeerOptions, type Worker } from './peer.js';
 
 /** What java.setup.mjs built: where the program is, or why there is none. */
 type JavaProgram = { readonly classPath: string } | { readonly missing: string };
@@ -10,6 +13,8 @@ type JavaProgram = { readonly classPath: string } | { readonly missing: string }
 /** One Redis, and the peers of both languages on it. */
 export class Interop {
   private peers: Peer[] = [];
+  private readonly stalls: Stall[] = [];
+  private watch: StallWatch | undefined;
   private server!: RedisServer;
   redis!: Redis;
 
@@ -25,12 +30,16 @@ export class Interop {
   }
 
   async open(): Promise<void> {
+    this.watch = new StallWatch((ms) =>
+      this.stalls.push({ worker: TEST, from: stamp() - ms * NS_PER_MS, to: stamp() }),
+    );
     this.server = await startRedisServer();
     this.redis = new Redis(this.server.url);
   }
 
   async close(): Promise<void> {
     await this.killPeers();
+    this.watch?.stop();
     this.redis.disconnect();
     await this.server.stop();
   }
@@ -47,6 +56,19 @@ export class Interop {
 
   async node(options: Partial<PeerOptions> = {}): Promise<Peer> {
     return this.keep(await Peer.node(this.optionsOf(options)));
+  }
+
+  /** Milliseconds between two moments of the host's clock in which this process or a peer was given no core. */
+  stalled(from: number, to: number): number {
+    this.watch?.look();
+    const stalls = [this.stalls, ...this.peers.map((peer) => peer.stalls)].flat();
+    stalls.sort((one, other) => one.from - other.from);
+    return stalledFor(stalls, from * NS_PER_MS, to * NS_PER_MS);
+  }
+
+  /** Milliseconds from one moment of the host's clock to another, without those that the machine took: for a bound. */
+  took(from: number, to = hostClock()): number {
+    return to - from - this.stalled(from, to);
   }
 
   /** Who waits, in the order of the queue. */

@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -19,10 +20,18 @@ import org.redisson.config.Config;
  *
  * <p>Each line of input is {@code worker verb lock numbers…}. A worker is a thread, so that it is an owner to Redisson.
  * Each line of output is {@code worker event nanoseconds details…}, with the time of the host's monotonic clock, the one
- * that Node's {@code process.hrtime} reads too. The program ends at the end of its input, without giving anything back.
+ * that Node's {@code process.hrtime} reads too. {@code process stall} is followed by the milliseconds for which the program was
+ * given no core. The program ends at the end of its input, without giving anything back.
  */
 public final class Peer {
     private static final Map<String, ExecutorService> WORKERS = new ConcurrentHashMap<>();
+    private static final com.sun.management.OperatingSystemMXBean SYSTEM =
+            (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static final long WATCH_PERIOD = 10_000_000;
+    /** Less than that is what timers do anyway, ns. */
+    private static final long NOTICEABLE = 20_000_000;
+    private static long lastLook = System.nanoTime();
+    private static long usedThen = SYSTEM.getProcessCpuTime();
 
     private Peer() {}
 
@@ -36,6 +45,9 @@ public final class Peer {
             config.useSingleServer().setAddress(args[0]);
         }
         RedissonClient redisson = Redisson.create(config);
+        Thread watch = new Thread(Peer::watchStalls);
+        watch.setDaemon(true);
+        watch.start();
         say("main", "ready", redisson.getId());
 
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -122,7 +134,36 @@ public final class Peer {
         say(worker, "released", "");
     }
 
+    private static void watchStalls() {
+        while (true) {
+            try {
+                Thread.sleep(WATCH_PERIOD / 1_000_000);
+            } catch (InterruptedException e) {
+                return;
+            }
+            look();
+        }
+    }
+
+    /** Says that the program was given no core, if so; what it computed meanwhile is left out. */
+    private static synchronized void look() {
+        long now = System.nanoTime();
+        long used = SYSTEM.getProcessCpuTime();
+        long stalled = now - lastLook - WATCH_PERIOD - (used - usedThen);
+        lastLook = now;
+        usedThen = used;
+        if (stalled >= NOTICEABLE) {
+            write("process", "stall", String.valueOf(stalled / 1_000_000));
+        }
+    }
+
+    /** First, that the program was given no core, if so: what is said now may be late by it. */
     private static synchronized void say(String worker, String event, String details) {
+        look();
+        write(worker, event, details);
+    }
+
+    private static void write(String worker, String event, String details) {
         System.out.println(worker + " " + event + " " + System.nanoTime() + " " + details);
         System.out.flush();
     }
