@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const SMOKE = join(import.meta.dirname, 'smoke');
+const STALL_WATCH = join(import.meta.dirname, '..', 'support', 'stall-watch.mjs');
 const PLATFORM = `${process.platform}-${process.arch}`;
 const SMOKE_TIMEOUT = 120_000;
 
@@ -26,6 +27,7 @@ export async function installTarball(folder) {
   const packages = ['@nestjs/common@12', '@nestjs/core@12', 'ioredis@6', 'reflect-metadata@0.2', 'rxjs@7'];
   await npmInstall(app, `./${tarball}`, ...packages);
   cpSync(SMOKE, app, { recursive: true });
+  cpSync(STALL_WATCH, join(app, 'stall-watch.mjs'));
   return app;
 }
 
