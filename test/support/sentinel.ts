@@ -13,7 +13,8 @@ export const DOWN_AFTER = 1_000;
  * until one of them leads, a second until the replica has said that it is promoted.
  */
 export const FAILOVER = DOWN_AFTER + 3_000;
-const MEETING = 30_000;
+/** Sentinels make a former primary a replica after ten seconds or two, and later on a busy machine, ms. */
+const MEETING = 60_000;
 
 /** One of the servers that the sentinels watch. */
 export interface Instance {
