@@ -1,5 +1,5 @@
 import { parseClientName } from './client-name.js';
-import { FairLockError } from './fair-lock-error.js';
+import { sentenceOf } from './errors.js';
 import type { LockOverview, LockReport, ProcessReport } from './lock-overview.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
@@ -117,8 +117,7 @@ async function look(
   try {
     return await store.inspect(key);
   } catch (error) {
-    const why = error instanceof FairLockError ? error.details : String(error);
-    problems.push(`The lock ${quote(key)} could not be looked up: ${why}`);
+    problems.push(`The lock ${quote(key)} could not be looked up: ${sentenceOf(error)}`);
     return undefined;
   }
 }

@@ -1,5 +1,9 @@
 import { jest } from '@jest/globals';
-import { LockConfigurationError, LockHolderChangedError } from '../../../lib/core/errors.js';
+import {
+  LockConfigurationError,
+  LockHolderChangedError,
+  LockStoreUnavailableError,
+} from '../../../lib/core/errors.js';
 import type { HoldReport, ProcessReport } from '../../../lib/core/lock-overview.js';
 import type { LockSnapshot } from '../../../lib/core/lock-store.js';
 import { Observer } from '../../../lib/core/observer.js';
@@ -149,7 +153,7 @@ describe('query', () => {
       truncated: false,
     };
 
-    function observer(answers: boolean): Observer {
+    function observer(answers: boolean, failing?: Error): Observer {
       const here: ProcessReport = { ...report, clientId: 'here', holds: [] };
       const peers: Peers = {
         self: here,
@@ -168,12 +172,24 @@ describe('query', () => {
         queueLength: 0,
       };
       const store = new RecordingStore();
-      store.inspect = () => Promise.resolve(snapshot);
+      store.inspect = () => (failing ? Promise.reject(failing) : Promise.resolve(snapshot));
       return new Observer(
         Object.assign(store, { peers, keptKeys: () => Promise.resolve({ keys: ['order:1'], problems: [] }) }),
         () => here,
       );
     }
+
+    it('says why it could not be looked up, and not that it was not taken', async () => {
+      const reason = 'Redis is loading its data.';
+      const failing = new LockStoreUnavailableError(
+        'loading',
+        `${reason} The lock was not taken.`,
+        undefined,
+        reason,
+      );
+      const { problems } = await observer(false, failing).query({ orphans: true });
+      expect(problems).toEqual(['The lock "order:1" could not be looked up: Redis is loading its data.']);
+    });
 
     it('calls it an orphan if the client does not answer to its name either', async () => {
       const { locks } = await observer(false).query({ orphans: true });
