@@ -1,4 +1,5 @@
 import { Redis, type Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { FairLockError } from '../../lib/core/fair-lock-error.js';
 import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
@@ -203,6 +204,17 @@ describe("the user's own client of a Cluster", () => {
     });
     // ioredis calls a Cluster client closed once more when the last of its nodes has ended.
     for (const { status } of made) expect(['close', 'end']).toContain(status);
+  });
+
+  test('a client of one node is told that it takes a Cluster client', async () => {
+    const { engine } = await clients.start(cluster.nodes[0]!.server.url);
+    const keys = Array.from({ length: 20 }, (_, i) => `k${i}`); // some of them are of other nodes
+    const asked = keys.map((key) => engine.open(key, {}).then((lock) => lock.release()));
+    const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeGreaterThan(0);
+    const sentence = /is a node of a Redis Cluster.*set the option `redis` to a `Cluster` of ioredis/;
+    for (const { reason } of refused as PromiseRejectedResult[])
+      expect((reason as FairLockError).details).toMatch(sentence);
   });
 
   test('as a user with the rights that the documentation gives: none is denied, also while a slot moves', async () => {

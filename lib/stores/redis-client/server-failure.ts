@@ -89,6 +89,14 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
   ],
   [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
+  // A Cluster client follows these; what it rejects with when that takes too long begins with other words.
+  [
+    /^(MOVED|ASK) /,
+    'unreachable',
+    'none',
+    'operator',
+    'the server is a node of a Redis Cluster, and the client knows this server only; set the option `redis` to a `Cluster` of ioredis',
+  ],
   [
     /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
     'unreachable',

@@ -53,6 +53,22 @@ test.each(['MASTERDOWN Link with MASTER is down', "READONLY You can't write agai
   },
 );
 
+test.each(['MOVED 7629 127.0.0.1:7002', 'ASK 7629 127.0.0.1:7002'])(
+  'a node of a Cluster that answers %s to a client of one server: what to give instead, and nothing is repeated',
+  (reply) => {
+    const { error, retriable } = toCommandFailure(new Error(reply));
+    expect(error.details).toMatch(
+      /is a node of a Redis Cluster.*set the option `redis` to a `Cluster` of ioredis/,
+    );
+    expect(retriable).toBe(false);
+  },
+);
+
+test('a Cluster client that was led to and fro asks again', () => {
+  const reply = 'Too many Cluster redirections. Last error: ReplyError: MOVED 7629 127.0.0.1:7002';
+  expect(toCommandFailure(new Error(reply))).toMatchObject({ failure: 'unreachable', retriable: true });
+});
+
 describe('why a connection cannot be made', () => {
   const coded = (code: string, message: string) => Object.assign(new Error(message), { code });
 
