@@ -59,7 +59,7 @@ class App {}
 /** A legacy decorator may return the new descriptor or change it in place. */
 function lockedPay() {
   const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'pay');
-  return FairLocked('order')(Orders.prototype, 'pay', descriptor) ?? descriptor;
+  return FairLocked('order:<0>')(Orders.prototype, 'pay', descriptor) ?? descriptor;
 }
 
 const server = await startRedisServer();
@@ -74,9 +74,9 @@ Module({
 const app = await NestFactory.createApplicationContext(App, { logger: ['error', 'warn'] });
 try {
   const orders = app.get(Orders);
-  for (let i = 0; i < WARM_UP; i += 1) await orders.pay();
+  for (let i = 0; i < WARM_UP; i += 1) await orders.pay(42);
   begin('acquire: from the decorator to the command');
-  await orders.pay();
+  await orders.pay(42);
   begin(undefined);
 } finally {
   await app.close();
