@@ -105,8 +105,7 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       happened({ type: 'granted', key, lock: lockNameOf(call.options), token: grant.token });
     }
-    const held = this.grants.add(grant, encoded, call);
-    return new Hold(held, call.options.label, undefined, held.description);
+    return new Hold(this.grants.add(grant, encoded, call), call.options.label);
   }
 
   /** The error names the wait time of the whole call, not what was left of it for this line. */

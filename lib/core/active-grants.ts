@@ -102,14 +102,15 @@ export class Hold {
   private child: Hold | undefined;
   private line: NestedLine<Hold> | undefined;
   private readonly since = performance.now();
+  /** Of the first hold of a grant, whose section it describes. */
+  readonly description: HoldDescription | undefined;
 
   constructor(
     readonly held: ActiveGrant,
     readonly label: string,
     private readonly parent?: Hold,
-    /** Of the first hold of a grant, whose section it describes. */
-    readonly description?: HoldDescription,
   ) {
+    if (held.openHolds === 0) this.description = held.description;
     held.openHolds += 1;
   }
 
