@@ -136,6 +136,18 @@ describe('the history checker accepts', () => {
     expect(broken(history(SLACK + 10))).toEqual([4]);
   });
 
+  test('that a lock is handed on late after it went to a request that had given up, whose process stood still', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(1, 10, 'a', 1)
+      .inLine(2, 3, 'b', 6)
+      .inLine(3, 4, 'c')
+      .worker(708, 'w-b', 'stall', { ms: 700 })
+      .add(709, 'b', 'timeout')
+      .section(711, 720, 'c', 2);
+    expect(broken(history)).toEqual([]);
+  });
+
   test('that the next is granted a lease after a holder was killed', () => {
     const history = script()
       .sent(0, 'a')
