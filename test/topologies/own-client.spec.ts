@@ -63,10 +63,11 @@ describe("the user's own client", () => {
     ['that reconnects on any error and repeats', { reconnectOnError: () => 2 }],
     ['that is meant for replicas', { readOnly: true, role: 'slave' }],
     ['that is not connected', { lazyConnect: true }],
+    ['that monitors', { monitor: true }],
   ];
   test.each(odd)('%s: the lock works, and the client is what it was', async (_, options) => {
     const users = redis({ host: '127.0.0.1', port: server.port, ...options });
-    const begun = options.lazyConnect ? 'wait' : 'ready';
+    const begun = options.monitor ? 'monitoring' : options.lazyConnect ? 'wait' : 'ready';
     await eventually(() => users.status === begun, SOON, 'the client to be as it shall be');
     const before = stateOf(users);
     await works(users);

@@ -32,6 +32,7 @@ export const OWN_OPTIONS = {
   reconnectOnError: null,
   stringNumbers: false,
   readOnly: false,
+  monitor: false,
   role: 'master',
   failoverDetector: true,
   sentinelRetryStrategy: reconnectDelay,
