@@ -30,7 +30,9 @@ export function clientText({ host, pid, label }: ClientName): string {
 /** Columns as wide as their widest cell; a column whose heading begins with a space is aligned to the right. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [headings.map((heading) => heading.trim()), ...rows].map((row) => row.map(cell));
-  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const widths = headings.map((_, column) =>
+    cells.reduce((widest, row) => Math.max(widest, row[column]!.length), 0),
+  );
   const line = (row: readonly string[]) =>
     row
       .map((text, column) =>

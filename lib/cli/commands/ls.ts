@@ -1,3 +1,4 @@
+import { MOST_REPORTED } from '../../core/reporter.js';
 import { type LockOverview, type LockReport } from '../../core/lock-overview.js';
 import { type Command } from '../command.js';
 import { EXIT } from '../exit-status.js';
@@ -23,6 +24,12 @@ export function overviewText(overview: LockOverview): string {
     ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
     `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
     ...(unused ? [NO_PROCESS] : []),
+    ...processes
+      .filter(({ truncated }) => truncated)
+      .map(
+        (process) =>
+          `more: ${clientText(process)} has more than is shown: a process reports its ${MOST_REPORTED} oldest holds and waits`,
+      ),
     ...remarks(overview),
   ].join('\n');
 }
@@ -38,7 +45,7 @@ function row({ key, holder, waiters, orphan }: LockReport): string[] {
     holder ? clientText(holder) + state : 'unknown',
     holder ? time(holder.heldFor) : '',
     String(waiters.length),
-    waiters.length > 0 ? time(Math.max(...waiters.map(({ waitingFor }) => waitingFor))) : '',
+    waiters[0] ? time(waiters[0].waitingFor) : '',
   ];
 }
 
