@@ -4,6 +4,13 @@ import { Newcomer } from './newcomer.js';
 
 const PAGE = 'docs/getting-started.md';
 const INSTALL_TIMEOUT = 600_000;
+/**
+ * A section of the page lasts half a second, and its reader looks after 0.3 s: a busy machine may take that for the start of curl. So the
+ * pauses of the application and of the reader are longer here by this factor.
+ */
+const SLOWER = 5;
+const PAUSES = /(?<=\bsleep |setTimeout\(resolve, )[\d.]+/g;
+const slower = (text: string): string => text.replaceAll(PAUSES, (pause) => String(SLOWER * Number(pause)));
 
 describe.each([
   { nest: '11', type: 'commonjs' },
@@ -19,8 +26,8 @@ describe.each([
       let seen: string | undefined;
       let compared = 0;
       for (const { language, file, text, words, place } of fragmentsOf(PAGE)) {
-        if (file !== undefined) newcomer.write(file, text);
-        if (language === 'sh') seen = await newcomer.run(text);
+        if (file !== undefined) newcomer.write(file, slower(text));
+        if (language === 'sh') seen = await newcomer.run(slower(text));
         if (!words.includes('output')) continue;
         expect({ place, output: withoutChance(seen ?? '') }).toEqual({ place, output: withoutChance(text) });
         compared += 1;
