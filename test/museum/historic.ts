@@ -201,7 +201,11 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'holder that does not know that its lease is over (Curator 604; node-redlock 253)',
     what: 'no margin: the holder believes longer than the server',
     mutations: [
-      inStore('line/run.ts', 'return safetyMargin(run.leaseTime ??', 'return -safetyMargin(run.leaseTime ??'),
+      inStore(
+        'line/grant.ts',
+        'return safetyMargin(run.leaseTime ??',
+        'return -safetyMargin(run.leaseTime ??',
+      ),
     ],
     proof: simulation('partition', 'cut', 'stall'),
   },
@@ -215,7 +219,7 @@ export const HISTORIC: readonly Exhibit[] = [
         from: 'if (this.active && this.remaining() <= 0) this',
         to: 'if (false) this',
       },
-      inStore('line/grant.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
+      inStore('line/line.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
     ],
     proof: test('integration/watchdog.spec.ts', 'lets a lease run out that cannot be renewed'),
   },
@@ -253,7 +257,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'entry of a request that gave up stays in line (Redisson 5019)',
     what: 'who gave up is granted the lock all the same',
     mutations: [
-      inStore('line/run.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+      inStore('line/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
     ],
     proof: simulation('mute', 'delay'),
   },

@@ -123,7 +123,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'who waits for a message asks no more',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
+        'line/line.ts',
         'if (waiting || late || (run && wantsRenewal(run))) {',
         'if (late || (run && wantsRenewal(run))) {',
       ),
@@ -238,7 +238,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'it touches whatever is held when it comes',
     mutations: [
       inStore(
-        'line/grant.ts',
+        'line/heartbeat.ts',
         '  if (line.run !== run) return;\n  const { status',
         '  run = line.run ?? run;\n  const { status',
       ),
@@ -258,7 +258,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M4 who leaves takes no grant',
     what: 'a request that gave up takes its turn all the same',
     mutations: [
-      inStore('line/run.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+      inStore('line/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
     ],
     proof: simulation('delay'),
   },
@@ -338,7 +338,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'tokens rise beyond those that a message told',
     what: 'a client enters a grant whose token is lower than one that it saw, from a server that lost its data',
-    mutations: [inStore('line/grant.ts', 'wanted && grant.first <= line.seenBefore', 'false')],
+    mutations: [inStore('line/replies.ts', 'wanted && grant.first <= line.seenBefore', 'false')],
     proof: simulation('server-step', 'evict'),
   },
   {
@@ -367,7 +367,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'it is',
     mutations: [
       inStore(
-        'line/grant.ts',
+        'line/replies.ts',
         'if (grant.first > line.finished) return present(line, grant);',
         'if (grant.first > 0) return present(line, grant);',
       ),
@@ -424,7 +424,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a grant that was taken before it was received is not entered',
     what: 'it is',
-    mutations: [inStore('line/grant.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
+    mutations: [inStore('line/replies.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
     proof: test(
       'integration/watchdog.spec.ts',
       'and for one whose grant was taken by force before it was received',

@@ -1,71 +1,118 @@
-import type { FinishedGrant } from '../commands/arguments.js';
-import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
-import { heartbeatArgs, markAliveWithRelease } from './heartbeat.js';
-import type { Run } from './model.js';
-import { requestAgain, missedGrant, served } from './requests.js';
-import {
-  covers,
-  finishedGrant,
-  newRun,
-  remaining,
-  renew,
-  renewalOf,
-  serverLeft,
-  grantNextMember,
-  unserved,
-} from './run.js';
+import { elapsedSince, safetyMargin } from '../../../core/lease.js';
+import type { FinishedGrant, Renewal } from '../commands/arguments.js';
+import type { PresentGrant } from '../commands/reply.js';
+import type { Holder, PlaceRequest, Run } from './model.js';
+import { missedGrant, mustMarkAlive, requestAgain, served } from './requests.js';
 import type { Line } from './state.js';
 
-const RAN_OUT = 'its lease ran out before it could be renewed';
+/**
+ * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis; shorter ones,
+ * as on a lock that many want, cost no command of their own.
+ */
+const FIRST_REPORT = 100;
+/** A first lease with less left than this is renewed at once: an event loop may be blocked for so long (ms). */
+const SHORT_LEASE = 3_000;
 
-/** The reply to the command of that order contains a grant of this client. */
-export function applyGrant(line: Line, grant: PresentGrant, order: number): void {
-  if (grant.first > line.finished) return present(line, grant);
-  // From before its release, or while that is still under way: nothing new.
-  const old = line.releasing > 0 || order <= line.releasedAfter;
-  if (old || grant.first === line.lapsing?.run.first) return;
-  // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
-  release(line, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
-  for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
+const NONE: readonly PlaceRequest[] = [];
+
+export function newRun(line: Line, grant: PresentGrant): Run {
+  const members = grant.run.map((sequence) => line.waiting.get(sequence));
+  const leaseTime = members[0]?.leaseTime;
+  const margin = marginOf(line, { leaseTime }, grant.left);
+  return {
+    first: grant.first,
+    sequences: grant.run,
+    members,
+    leaseTime,
+    margin,
+    since: grant.since,
+    left: grant.left - margin,
+    confirmed: leaseTime !== undefined && grant.left >= leaseTime,
+    next: 0,
+    // Only a request that was never in line has its label there from the start.
+    reported: grant.run.length === 1 && members[0]?.ticket === 0 ? 1 : 0,
+    holderSince: 0,
+    holder: undefined,
+  };
 }
 
-/** A message announces a grant; it may arrive at any later time (R9). */
-export function applyMessage(line: Line, grant: PresentGrant): void {
-  if (grant.first > line.finished) present(line, grant);
+export function marginOf(line: Line, run: Pick<Run, 'leaseTime'>, given: number): number {
+  return safetyMargin(run.leaseTime ?? line.settings.timing.lease, given);
 }
 
-/** Redis reports that this grant was taken away. */
-export function revoke(line: Line, first: number): void {
-  if (line.run?.first === first) lose(line, line.run, 'it was released by force');
-  else if (line.confirming?.first === first) finish(line, line.confirming);
-  // The reply that brings it comes by another connection, and is still to come: it must not be entered then.
-  else line.finished = Math.max(line.finished, first);
+/** Milliseconds for which this client may act on the grant. */
+export function remaining(line: Line, run: Run): number {
+  return run.left - elapsedSince(run.since, line.now);
 }
 
-/** The reply to a heartbeat that was sent while `run` was the present one; it touches no other (M2). */
-export function applyRenewal(line: Line, run: Run, reply: HeartbeatReply): void {
-  if (line.run !== run) return;
-  const { status, grant } = reply;
-  if (status === 'renewed' && grant) renew(line, run, grant.since, grant.left);
-  // Also where it was not to be renewed.
-  if (status === 'gone' && grant?.first !== run.first) {
-    lose(
-      line,
-      run,
-      'Redis no longer has this grant (it expired, was released by force, or its data was lost)',
-    );
+/**
+ * Milliseconds after which Redis, too, must have ended the grant if it is not renewed. Not by the wall clock, which may
+ * have been set: this must not be too short.
+ */
+function serverLeft(line: Line, run: Run): number {
+  return Math.max(0, run.left + run.margin - (line.now.monotonic - run.since.monotonic));
+}
+
+/** The next member that still waits becomes the holder; undefined if there is none. */
+function grantNextMember(line: Line, run: Run): Holder | undefined {
+  run.holder = undefined;
+  while (run.next < run.members.length) {
+    const index = run.next++;
+    const request = run.members[index];
+    if (request?.state !== 'waiting') continue;
+    run.holder = { request, token: run.first + index, renewable: true };
+    run.holderSince = line.now.monotonic;
+    return run.holder;
   }
+  return undefined;
 }
 
-/** A heartbeat that named the grant that came too late was answered without it: it is over. */
-export function applyLateRenewal(line: Line, late: PresentGrant, reply: HeartbeatReply): void {
-  if (line.late === late && reply.grant?.first !== late.first) dropLate(line, late);
+/** Members that still wait for their turn. */
+export function unserved(run: Run): readonly PlaceRequest[] {
+  if (run.next === run.members.length) return NONE;
+  return run.members
+    .slice(run.next)
+    .filter((request): request is PlaceRequest => request?.state === 'waiting');
 }
 
-/** The lease may have run out by the local clocks (R12). */
-export function lookAtLease(line: Line): void {
-  if (line.run && remaining(line, line.run) <= 0) lose(line, line.run, RAN_OUT);
-  if (line.lapsing && line.lapsing.until <= line.now.monotonic) line.lapsing = undefined;
+/** Whether a token of this run. */
+function covers(run: Run, token: number): boolean {
+  return token >= run.first && token < run.first + run.sequences.length;
+}
+
+/** When a heartbeat should report the holder to Redis (monotonic ms); Infinity: it is reported. */
+export function reportDue(line: Line, run: Run): number {
+  if (!isUnreported(run) || run.holder?.renewable !== true) return Infinity;
+  const whole = run.leaseTime ?? line.settings.timing.lease;
+  const short = remaining(line, run) < Math.min(SHORT_LEASE, whole / 2);
+  return short ? run.holderSince : run.holderSince + FIRST_REPORT;
+}
+
+/** The holder is not reported to Redis yet, or has its first lease only. */
+function isUnreported(run: Run): boolean {
+  return run.holder !== undefined && run.reported < run.next;
+}
+
+/** Whether a heartbeat should renew it: a fixed lease only until its full length is confirmed, and its holder is known. */
+export function wantsRenewal(run: Run): boolean {
+  return run.leaseTime === undefined || !run.confirmed || isUnreported(run);
+}
+
+/** What a renewal names. */
+export function renewalOf(run: Run): Renewal {
+  const { label } = run.holder?.request ?? unserved(run)[0] ?? { label: '' };
+  const served = Math.max(0, run.next - 1);
+  return { first: run.first, run: run.sequences, leaseTime: run.leaseTime, label, served };
+}
+
+/** What the release script needs of it. */
+function finishedGrant(run: Run, left: readonly PlaceRequest[]): FinishedGrant {
+  return {
+    first: run.first,
+    head: run.next > 0 ? (run.sequences[0] ?? 0) : 0,
+    unserved: left.map(({ sequence }) => sequence),
+    leaseTime: run.leaseTime,
+  };
 }
 
 /** The holder found its lease over before this line did. */
@@ -131,61 +178,7 @@ export function finish(line: Line, run: Run, ended?: number): void {
   }
 }
 
-function present(line: Line, grant: PresentGrant): void {
-  const { late } = line;
-  if (late && grant.first < late.first) return;
-  // Redis has granted anew, so the one that came too late is over, and no heartbeat will report it.
-  if (late && grant.first > late.first) dropLate(line, late);
-  if (line.run) {
-    if (grant.first <= line.run.first) return;
-    lose(line, line.run, 'Redis gave the lock to another request before this one was released');
-  }
-  const { confirming } = line;
-  if (confirming) {
-    // R10, before it is even confirmed.
-    const unwanted = grant.first === confirming.first && unserved(confirming).length === 0;
-    if (grant.first > confirming.first || unwanted) finish(line, confirming);
-    if (grant.first <= confirming.first) return;
-  }
-  enter(line, grant);
-}
-
-function enter(line: Line, grant: PresentGrant): void {
-  const run = newRun(line, grant);
-  const wanted = unserved(run).length > 0;
-  if (wanted && grant.first <= line.seenBefore) {
-    // Of a server that lost the last token and whose clock is behind it. The requests ask for a higher one.
-    finish(line, run);
-  } else if (wanted && line.settings.replicated) {
-    confirm(line, run);
-  } else if (wanted && remaining(line, run) <= 0) {
-    // Nothing left beyond the margin: a heartbeat renews it, and its reply comes here again (M1).
-    if (line.late?.first !== grant.first) line.nextBeat = line.now.monotonic;
-    line.late = grant;
-  } else {
-    line.late = undefined;
-    line.run = run;
-    handOn(line, run);
-  }
-}
-
-/**
- * Sends a renewal that replicas confirm, however the grant was announced: it comes after the grant in the order of
- * replication. Until then the grant is not held (docs/replication.md).
- */
-function confirm(line: Line, run: Run): void {
-  line.confirming = run;
-  line.send({ kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
-}
-
-/** The grant was over before this client could enter it: the requests in it ask anew, for a higher token. */
-function dropLate(line: Line, late: PresentGrant): void {
-  line.late = undefined;
-  line.finished = Math.max(line.finished, late.first);
-  for (const sequence of late.run) missedGrant(line, line.waiting.get(sequence));
-}
-
-function lose(line: Line, run: Run, why: string): void {
+export function lose(line: Line, run: Run, why: string): void {
   if (run.holder) line.effects.push({ type: 'lose lease', grant: run.holder.token, why });
   lost(line, run);
 }
@@ -202,8 +195,8 @@ function lost(line: Line, run: Run): void {
 }
 
 /** @param ended token of the section that waits for the acknowledgement, no longer than for the command deadline */
-function release(line: Line, grant: FinishedGrant, ended?: number): void {
-  const markAlive = markAliveWithRelease(line);
+export function release(line: Line, grant: FinishedGrant, ended?: number): void {
+  const markAlive = line.waiting.size > 0 && mustMarkAlive(line);
   line.releasing += 1;
   line.releasedAfter = line.now.order;
   line.send({ kind: 'release', grant, markAlive, ended });

@@ -1,9 +1,12 @@
-import type { HeartbeatArgs, Renewal } from '../commands/arguments.js';
-import type { LockReply } from '../commands/reply.js';
-import type { Run } from './model.js';
-import { oldestKnown } from './requests.js';
-import { remaining, renewalOf, report, reportDue, wantsRenewal } from './run.js';
-import { WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
+import { elapsedSince, type Instant } from '../../../core/lease.js';
+import type { Renewal } from '../commands/arguments.js';
+import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
+import type { Command, Replicated, ReplicatedReply } from './events.js';
+import { finish, handOn, lose, marginOf, remaining, renewalOf, unserved, wantsRenewal } from './grant.js';
+import type { PlaceRequest, Run } from './model.js';
+import { applyReply, dropLate } from './replies.js';
+import { heartbeatArgs, markedAlive } from './requests.js';
+import type { Line } from './state.js';
 
 /** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
 const RETRY_PAUSE = 100;
@@ -13,36 +16,6 @@ export function beatNow(line: Line): void {
   line.nextBeat = line.now.monotonic;
 }
 
-/** When the line next has something to do; Infinity: only when something happens to it. */
-export function nextWakeUp(line: Line): number {
-  const { run, late, lapsing, reminders, beating } = line;
-  const time = line.now.monotonic;
-  // Looking at the lease when it ends is what makes it lost (R12).
-  const left = run ? Math.max(0, remaining(line, run)) : Infinity;
-  // A line that is forgotten while a section may still give its lost grant back would meet its successor.
-  let due = Math.min(time + left, lapsing?.until ?? Infinity, reminders[0]?.at ?? Infinity);
-  if (beating) return due;
-  const waiting = isInLine(line) || line.mustRetry;
-  if (waiting) due = Math.min(due, line.wakeAt);
-  if (waiting || late || (run && wantsRenewal(run))) {
-    if (line.nextBeat === 0) line.nextBeat = time + line.settings.timing.heartbeat;
-    // The first lease is by the settings of the client that passed the lock on, and may be shorter than this client's.
-    if (run?.holder?.renewable && wantsRenewal(run)) line.nextBeat = Math.min(line.nextBeat, time + left / 2);
-    due = Math.min(due, line.nextBeat, run ? reportDue(line, run) : Infinity);
-  }
-  return due;
-}
-
-/** Sends the heartbeat if it is time: at its period, or when the lease of the present holder must have ended (R9). */
-export function beatIfDue(line: Line): void {
-  const time = line.now.monotonic;
-  const waiting = isInLine(line) || line.mustRetry;
-  const wanted = waiting || line.late || (line.run && wantsRenewal(line.run));
-  if (line.beating || !wanted) return;
-  const report = line.run ? reportDue(line, line.run) : Infinity;
-  if (time >= Math.min(line.nextBeat, report, waiting ? line.wakeAt : Infinity)) beat(line);
-}
-
 /** No reply, or the renewal was written but is not known to be replicated. */
 export function heartbeatFailed(line: Line, run: Run | undefined, pause = RETRY_PAUSE): void {
   line.beating = false;
@@ -50,13 +23,8 @@ export function heartbeatFailed(line: Line, run: Run | undefined, pause = RETRY_
   line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);
 }
 
-/** Whether requests wait whose places are to be kept. Before the first reply only a look at what was missed is worth a command. */
-function isInLine(line: Line): boolean {
-  return line.waiting.size > 0 && (line.newest > 0 || line.nextBeat > 0);
-}
-
 /** All that this client sends of a lock in a heartbeat period, whatever it holds and however many wait. */
-function beat(line: Line): void {
+export function beat(line: Line): void {
   line.beating = true;
   line.nextBeat = line.now.monotonic + line.settings.timing.heartbeat;
   line.wakeAt = Infinity;
@@ -68,7 +36,8 @@ function beat(line: Line): void {
     label: run ? renewalOf(run).label : '',
     served: run ? renewalOf(run).served : 0,
   });
-  if (renewing) report(run);
+  // The heartbeat reports the holder.
+  if (renewing) run.reported = run.next;
   const replicate = renewing && line.settings.replicated;
   line.send({ kind: 'heartbeat', args, replicate, run, late });
 }
@@ -79,27 +48,108 @@ function lateRenewal({ late, waiting }: Line): Omit<Renewal, 'label' | 'served'>
   return { first: late?.first ?? 0, run: late?.run ?? [], leaseTime };
 }
 
-/** A command has marked this client alive and waiting on the server. */
-export function markedAlive(line: Line, { sentAt }: LockReply): void {
-  line.markedAliveAt = Math.max(line.markedAliveAt, sentAt.monotonic);
+// ---- replies ---------------------------------------------------------------------------------------------------------
+
+type HeartbeatCommand = Extract<Command, { readonly kind: 'heartbeat' }>;
+
+export function heartbeatAnswered(line: Line, command: HeartbeatCommand, reply: ReplicatedReply): void {
+  line.beating = false;
+  const { replicated } = reply;
+  if (!replicated) return applyHeartbeat(line, command, reply, true);
+  // The rest was applied when the write was answered.
+  if (reply.status !== 'renewed') return;
+  if (!replicated.enough) heartbeatFailed(line, command.run);
+  else if (command.run) applyRenewal(line, command.run, reply);
 }
 
-/** Whether a release should do the same (R5): not if Redis knows it already, under the very subscription that stands. */
-export function markAliveWithRelease(line: Line): boolean {
-  if (line.waiting.size === 0) return false;
-  const { subscribedSince, markedAliveAt, now, settings } = line;
-  const known = subscribedSince !== undefined && subscribedSince <= markedAliveAt;
-  return !known || now.monotonic - markedAliveAt > settings.timing.heartbeat / 2;
+/** @param counts whether it renews what is held */
+function applyHeartbeat(line: Line, command: HeartbeatCommand, reply: HeartbeatReply, counts: boolean): void {
+  const { run, late, args } = command;
+  if (reply.status === 'expired') {
+    // The server's clock was set: now it is known, and asking again works (R2).
+    line.nextBeat = line.now.monotonic + 1;
+    applyReply(line, reply);
+    return;
+  }
+  if (args.waiting) markedAlive(line, reply);
+  if (run && counts) applyRenewal(line, run, reply);
+  applyReply(line, reply);
+  if (late) applyLateRenewal(line, late, reply);
 }
 
-/** The first in line looks after an ended lease at once, those behind a little later, in case it does not. */
-export function queuedBehind(line: Line, ahead: number): void {
-  line.wakeSpread = Math.min(line.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
+/** The reply to a heartbeat that was sent while `run` was the present one; it touches no other (M2). */
+function applyRenewal(line: Line, run: Run, reply: HeartbeatReply): void {
+  if (line.run !== run) return;
+  const { status, grant } = reply;
+  if (status === 'renewed' && grant) renew(line, run, grant.since, grant.left);
+  // Also where it was not to be renewed.
+  if (status === 'gone' && grant?.first !== run.first) {
+    lose(
+      line,
+      run,
+      'Redis no longer has this grant (it expired, was released by force, or its data was lost)',
+    );
+  }
 }
 
-/** What a heartbeat contains: what it renews, and what this client waits for. */
-export function heartbeatArgs(line: Line, renewal: Renewal): HeartbeatArgs {
-  if (line.waiting.size === 0) return { renewal, waiting: undefined };
-  const { sequence, leaseTime } = oldestKnown(line) ?? {};
-  return { renewal, waiting: { oldest: sequence === undefined ? undefined : { sequence, leaseTime } } };
+/** A heartbeat that named the grant that came too late was answered without it: it is over. */
+function applyLateRenewal(line: Line, late: PresentGrant, reply: HeartbeatReply): void {
+  if (line.late === late && reply.grant?.first !== late.first) dropLate(line, late);
+}
+
+/** A renewal of this very grant, sent at `since`, left so much (M1, M2). */
+function renew(line: Line, run: Run, since: Instant, left: number): void {
+  const margin = marginOf(line, run, left);
+  const usable = left - margin;
+  if (usable - elapsedSince(since, line.now) >= remaining(line, run)) {
+    run.since = since;
+    run.margin = margin;
+    run.left = usable;
+  }
+  run.confirmed = true;
+  if (run.holder) line.effects.push({ type: 'renew lease', grant: run.holder.token, since, left: usable });
+}
+
+// ---- replicas --------------------------------------------------------------------------------------------------------
+
+/** A renewal was answered that replicas need not have yet: it renews nothing here, but the common part of the reply applies. */
+export function written(line: Line, command: Command, reply: HeartbeatReply): void {
+  if (command.kind === 'heartbeat') {
+    applyHeartbeat(line, command, reply, reply.status === 'gone');
+  } else if (command.kind === 'confirm') {
+    if (command.args.waiting && reply.status !== 'expired') markedAlive(line, reply);
+    applyReply(line, reply);
+  }
+}
+
+/** If enough replicas have the grant it is held. If not, its first request is refused, and the others go back in line. */
+export function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
+  if (line.confirming !== run) return;
+  const { grant, status, replicated } = reply;
+  if (!replicated?.enough || status !== 'renewed' || !grant) {
+    notConfirmed(line, run, replicated, status === 'gone');
+    return;
+  }
+  line.confirming = undefined;
+  line.run = run;
+  renew(line, run, grant.since, grant.left);
+  handOn(line, run);
+}
+
+export function notConfirmed(line: Line, run: Run, replicated: Replicated | undefined, gone = false): void {
+  if (line.confirming !== run) return;
+  line.confirming = undefined;
+  const first = gone ? undefined : skipMember(run);
+  if (first) {
+    line.refuse(first, { why: 'not replicated', replicated });
+    line.leaveAfterLateCommands(first);
+  }
+  finish(line, run);
+}
+
+/** Takes the next member that still waits out without its turn; undefined if there is none. */
+function skipMember(run: Run): PlaceRequest | undefined {
+  const [request] = unserved(run);
+  if (request) run.next = run.members.indexOf(request) + 1;
+  return request;
 }

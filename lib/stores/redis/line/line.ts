@@ -1,11 +1,29 @@
-import type { Moment } from '../../redis-client/line-machine.js';
+import type { Failure, Moment } from '../../redis-client/line-machine.js';
 import type { Reminder } from '../../redis-client/line-state.js';
-import type { Effect, LineEvent, NativeTypes } from './events.js';
-import { applyMessage, endSection, giveBack, leaseLost, lookAtLease, revoke } from './grant.js';
-import { beatIfDue, beatNow, nextWakeUp } from './heartbeat.js';
-import { answered, failed, written } from './replies.js';
+import type { AcquireReply, JoinReply, LeaveReply } from '../commands/reply.js';
+import type { Command, Effect, LineEvent, NativeTypes, ReplicatedReply, Reply } from './events.js';
+import { endSection, giveBack, leaseLost, lose, remaining, reportDue, wantsRenewal } from './grant.js';
+import {
+  beat,
+  beatNow,
+  confirmed,
+  heartbeatAnswered,
+  heartbeatFailed,
+  notConfirmed,
+  written,
+} from './heartbeat.js';
+import {
+  applyMessage,
+  applyPlaceReply,
+  applyReply,
+  blockerOf,
+  placeRequestFailed,
+  revoke,
+} from './replies.js';
 import * as requests from './requests.js';
 import type { Line } from './state.js';
+
+const RAN_OUT = 'its lease ran out before it could be renewed';
 
 /**
  * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
@@ -66,6 +84,65 @@ function apply(line: Line, event: LineEvent): void {
   }
 }
 
+/** A command was answered. */
+function answered(line: Line, command: Command, reply: Reply): void {
+  switch (command.kind) {
+    case 'acquire':
+      applyPlaceReply(line, [command.request], reply as AcquireReply);
+      break;
+    case 'join':
+      applyPlaceReply(line, command.requests, reply as JoinReply);
+      break;
+    case 'release':
+      line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
+      line.releasing -= 1;
+      line.acknowledged(command.ended);
+      applyReply(line, reply);
+      break;
+    case 'leave':
+      applyReply(line, reply);
+      line.left(command.request, reply.order, blockerOf(reply as LeaveReply));
+      break;
+    case 'heartbeat':
+      heartbeatAnswered(line, command, reply as ReplicatedReply);
+      break;
+    case 'confirm':
+      confirmed(line, command.run, reply as ReplicatedReply);
+  }
+}
+
+/** A command failed for good. */
+function failed(line: Line, command: Command, failure: Failure): void {
+  switch (command.kind) {
+    case 'acquire':
+      placeRequestFailed(line, command.request, failure);
+      break;
+    case 'join':
+      for (const request of command.requests) placeRequestFailed(line, request, failure);
+      break;
+    case 'release':
+      // The lease ends the grant.
+      line.releasing -= 1;
+      line.acknowledged(command.ended);
+      break;
+    case 'leave':
+      // The liveness window puts it out.
+      line.left(command.request, undefined);
+      break;
+    case 'heartbeat':
+      heartbeatFailed(line, command.run, failure.retryAfter);
+      break;
+    case 'confirm':
+      notConfirmed(line, command.run, undefined);
+  }
+}
+
+/** The lease may have run out by the local clocks (R12). */
+function lookAtLease(line: Line): void {
+  if (line.run && remaining(line, line.run) <= 0) lose(line, line.run, RAN_OUT);
+  if (line.lapsing && line.lapsing.until <= line.now.monotonic) line.lapsing = undefined;
+}
+
 function stopRenewing(line: Line, token: number): void {
   if (line.run?.holder?.token === token) line.run.holder.renewable = false;
 }
@@ -108,4 +185,39 @@ function arrange(line: Line): void {
   } else if (at === Infinity) {
     line.effects.push({ type: 'forget' });
   }
+}
+
+/** When the line next has something to do; Infinity: only when something happens to it. */
+function nextWakeUp(line: Line): number {
+  const { run, late, lapsing, reminders, beating } = line;
+  const time = line.now.monotonic;
+  // Looking at the lease when it ends is what makes it lost (R12).
+  const left = run ? Math.max(0, remaining(line, run)) : Infinity;
+  // A line that is forgotten while a section may still give its lost grant back would meet its successor.
+  let due = Math.min(time + left, lapsing?.until ?? Infinity, reminders[0]?.at ?? Infinity);
+  if (beating) return due;
+  const waiting = isInLine(line) || line.mustRetry;
+  if (waiting) due = Math.min(due, line.wakeAt);
+  if (waiting || late || (run && wantsRenewal(run))) {
+    if (line.nextBeat === 0) line.nextBeat = time + line.settings.timing.heartbeat;
+    // The first lease is by the settings of the client that passed the lock on, and may be shorter than this client's.
+    if (run?.holder?.renewable && wantsRenewal(run)) line.nextBeat = Math.min(line.nextBeat, time + left / 2);
+    due = Math.min(due, line.nextBeat, run ? reportDue(line, run) : Infinity);
+  }
+  return due;
+}
+
+/** Sends the heartbeat if it is time: at its period, or when the lease of the present holder must have ended (R9). */
+function beatIfDue(line: Line): void {
+  const time = line.now.monotonic;
+  const waiting = isInLine(line) || line.mustRetry;
+  const wanted = waiting || line.late || (line.run && wantsRenewal(line.run));
+  if (line.beating || !wanted) return;
+  const report = line.run ? reportDue(line, line.run) : Infinity;
+  if (time >= Math.min(line.nextBeat, report, waiting ? line.wakeAt : Infinity)) beat(line);
+}
+
+/** Whether requests wait whose places are to be kept. Before the first reply only a look at what was missed is worth a command. */
+function isInLine(line: Line): boolean {
+  return line.waiting.size > 0 && (line.newest > 0 || line.nextBeat > 0);
 }

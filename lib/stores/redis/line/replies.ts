@@ -1,18 +1,20 @@
-import type { AcquireReply, HeartbeatReply, JoinReply, LeaveReply, LockReply } from '../commands/reply.js';
 import type { Blocker, Failure } from '../../redis-client/line-machine.js';
-import type { Command, Replicated, ReplicatedReply, Reply } from './events.js';
-import { applyGrant, applyLateRenewal, applyRenewal, finish, handOn } from './grant.js';
-import { heartbeatFailed, markedAlive, queuedBehind } from './heartbeat.js';
+import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
+import { finish, handOn, lose, newRun, release, remaining, renewalOf, unserved } from './grant.js';
+import type { PlaceRequest, Run } from './model.js';
 import {
   acknowledge,
   applyGeneration,
+  heartbeatArgs,
+  isPresent,
+  markedAlive,
+  missedGrant,
   mustRequest,
+  queuedBehind,
   reportPlace,
   requestAgain,
   requestPlace,
 } from './requests.js';
-import type { PlaceRequest, Run } from './model.js';
-import { isPresent, renew, skipMember } from './run.js';
 import type { Line } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
@@ -31,72 +33,9 @@ export function applyReply(line: Line, reply: LockReply): void {
   if (reply.grant) applyGrant(line, reply.grant, reply.order);
 }
 
-/** A command was answered. */
-export function answered(line: Line, command: Command, reply: Reply): void {
-  switch (command.kind) {
-    case 'acquire':
-      applyPlaceReply(line, [command.request], reply as AcquireReply);
-      break;
-    case 'join':
-      applyPlaceReply(line, command.requests, reply as JoinReply);
-      break;
-    case 'release':
-      line.releasedAfter = Math.max(line.releasedAfter, reply.order - 1);
-      line.releasing -= 1;
-      line.acknowledged(command.ended);
-      applyReply(line, reply);
-      break;
-    case 'leave':
-      applyReply(line, reply);
-      line.left(command.request, reply.order, blockerOf(reply as LeaveReply));
-      break;
-    case 'heartbeat':
-      heartbeat(line, command, reply as ReplicatedReply);
-      break;
-    case 'confirm':
-      confirmed(line, command.run, reply as ReplicatedReply);
-  }
-}
-
-/** A command failed for good. */
-export function failed(line: Line, command: Command, failure: Failure): void {
-  switch (command.kind) {
-    case 'acquire':
-      placeRequestFailed(line, command.request, failure);
-      break;
-    case 'join':
-      for (const request of command.requests) placeRequestFailed(line, request, failure);
-      break;
-    case 'release':
-      // The lease ends the grant.
-      line.releasing -= 1;
-      line.acknowledged(command.ended);
-      break;
-    case 'leave':
-      // The liveness window puts it out.
-      line.left(command.request, undefined);
-      break;
-    case 'heartbeat':
-      heartbeatFailed(line, command.run, failure.retryAfter);
-      break;
-    case 'confirm':
-      notConfirmed(line, command.run, undefined);
-  }
-}
-
-/** A renewal was answered that replicas need not have yet: it renews nothing here, but the common part of the reply applies. */
-export function written(line: Line, command: Command, reply: HeartbeatReply): void {
-  if (command.kind === 'heartbeat') {
-    applyHeartbeat(line, command, reply, reply.status === 'gone');
-  } else if (command.kind === 'confirm') {
-    if (command.args.waiting && reply.status !== 'expired') markedAlive(line, reply);
-    applyReply(line, reply);
-  }
-}
-
 // ---- asking for places -----------------------------------------------------------------------------------------------
 
-function applyPlaceReply(
+export function applyPlaceReply(
   line: Line,
   requests: readonly PlaceRequest[],
   reply: AcquireReply | JoinReply,
@@ -151,7 +90,11 @@ function busy(
   else line.refuse(request, { why: 'busy', blocker });
 }
 
-function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effect, error }: Failure): void {
+export function placeRequestFailed(
+  line: Line,
+  request: PlaceRequest,
+  { retriable, effect, error }: Failure,
+): void {
   request.requesting = false;
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
@@ -164,62 +107,86 @@ function placeRequestFailed(line: Line, request: PlaceRequest, { retriable, effe
 }
 
 /** Who was in the way of a request that left. */
-function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
+export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
   return { ...blocker, ...(ahead >= 0 && { ahead }) };
 }
 
-// ---- heartbeats ------------------------------------------------------------------------------------------------------
+// ---- grants ---------------------------------------------------------------------------------------------------------
 
-type HeartbeatCommand = Extract<Command, { readonly kind: 'heartbeat' }>;
-
-function heartbeat(line: Line, command: HeartbeatCommand, reply: ReplicatedReply): void {
-  line.beating = false;
-  const { replicated } = reply;
-  if (!replicated) return applyHeartbeat(line, command, reply, true);
-  // The rest was applied when the write was answered.
-  if (reply.status !== 'renewed') return;
-  if (!replicated.enough) heartbeatFailed(line, command.run);
-  else if (command.run) applyRenewal(line, command.run, reply);
+/** The reply to the command of that order contains a grant of this client. */
+function applyGrant(line: Line, grant: PresentGrant, order: number): void {
+  if (grant.first > line.finished) return present(line, grant);
+  // From before its release, or while that is still under way: nothing new.
+  const old = line.releasing > 0 || order <= line.releasedAfter;
+  if (old || grant.first === line.lapsing?.run.first) return;
+  // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
+  release(line, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
+  for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
 }
 
-/** @param counts whether it renews what is held */
-function applyHeartbeat(line: Line, command: HeartbeatCommand, reply: HeartbeatReply, counts: boolean): void {
-  const { run, late, args } = command;
-  if (reply.status === 'expired') {
-    // The server's clock was set: now it is known, and asking again works (R2).
-    line.nextBeat = line.now.monotonic + 1;
-    applyReply(line, reply);
-    return;
-  }
-  if (args.waiting) markedAlive(line, reply);
-  if (run && counts) applyRenewal(line, run, reply);
-  applyReply(line, reply);
-  if (late) applyLateRenewal(line, late, reply);
+/** A message announces a grant; it may arrive at any later time (R9). */
+export function applyMessage(line: Line, grant: PresentGrant): void {
+  if (grant.first > line.finished) present(line, grant);
 }
 
-// ---- replicas --------------------------------------------------------------------------------------------------------
-
-/** If enough replicas have the grant it is held. If not, its first request is refused, and the others go back in line. */
-function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
-  if (line.confirming !== run) return;
-  const { grant, status, replicated } = reply;
-  if (!replicated?.enough || status !== 'renewed' || !grant) {
-    notConfirmed(line, run, replicated, status === 'gone');
-    return;
-  }
-  line.confirming = undefined;
-  line.run = run;
-  renew(line, run, grant.since, grant.left);
-  handOn(line, run);
+/** Redis reports that this grant was taken away. */
+export function revoke(line: Line, first: number): void {
+  if (line.run?.first === first) lose(line, line.run, 'it was released by force');
+  else if (line.confirming?.first === first) finish(line, line.confirming);
+  // The reply that brings it comes by another connection, and is still to come: it must not be entered then.
+  else line.finished = Math.max(line.finished, first);
 }
 
-function notConfirmed(line: Line, run: Run, replicated: Replicated | undefined, gone = false): void {
-  if (line.confirming !== run) return;
-  line.confirming = undefined;
-  const first = gone ? undefined : skipMember(run);
-  if (first) {
-    line.refuse(first, { why: 'not replicated', replicated });
-    line.leaveAfterLateCommands(first);
+/** The grant was over before this client could enter it: the requests in it ask anew, for a higher token. */
+export function dropLate(line: Line, late: PresentGrant): void {
+  line.late = undefined;
+  line.finished = Math.max(line.finished, late.first);
+  for (const sequence of late.run) missedGrant(line, line.waiting.get(sequence));
+}
+
+function present(line: Line, grant: PresentGrant): void {
+  const { late } = line;
+  if (late && grant.first < late.first) return;
+  // Redis has granted anew, so the one that came too late is over, and no heartbeat will report it.
+  if (late && grant.first > late.first) dropLate(line, late);
+  if (line.run) {
+    if (grant.first <= line.run.first) return;
+    lose(line, line.run, 'Redis gave the lock to another request before this one was released');
   }
-  finish(line, run);
+  const { confirming } = line;
+  if (confirming) {
+    // R10, before it is even confirmed.
+    const unwanted = grant.first === confirming.first && unserved(confirming).length === 0;
+    if (grant.first > confirming.first || unwanted) finish(line, confirming);
+    if (grant.first <= confirming.first) return;
+  }
+  enter(line, grant);
+}
+
+function enter(line: Line, grant: PresentGrant): void {
+  const run = newRun(line, grant);
+  const wanted = unserved(run).length > 0;
+  if (wanted && grant.first <= line.seenBefore) {
+    // Of a server that lost the last token and whose clock is behind it. The requests ask for a higher one.
+    finish(line, run);
+  } else if (wanted && line.settings.replicated) {
+    confirm(line, run);
+  } else if (wanted && remaining(line, run) <= 0) {
+    // Nothing left beyond the margin: a heartbeat renews it, and its reply comes here again (M1).
+    if (line.late?.first !== grant.first) line.nextBeat = line.now.monotonic;
+    line.late = grant;
+  } else {
+    line.late = undefined;
+    line.run = run;
+    handOn(line, run);
+  }
+}
+
+/**
+ * Sends a renewal that replicas confirm, however the grant was announced: it comes after the grant in the order of
+ * replication. Until then the grant is not held (docs/replication.md).
+ */
+function confirm(line: Line, run: Run): void {
+  line.confirming = run;
+  line.send({ kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
 }

@@ -1,7 +1,8 @@
 import { MOST_MISSED } from '../../redis-client/line-machine.js';
+import type { HeartbeatArgs, Renewal } from '../commands/arguments.js';
+import type { LockReply } from '../commands/reply.js';
 import type { NewRequest, PlaceRequest } from './model.js';
-import { isGranted, isPresent } from './run.js';
-import type { Line } from './state.js';
+import { WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
 
 /** So many requests at most are put in line by one command. */
 const LARGEST_GROUP = 250;
@@ -120,8 +121,43 @@ export function served(line: Line, waiter: PlaceRequest): void {
   line.leaveAfterLateCommands(waiter);
 }
 
+/** Whether it is its turn in the present grant that the request waits for. */
+function isGranted(line: Line, request: PlaceRequest): boolean {
+  const run = line.run ?? line.confirming;
+  return run !== undefined && run.members.includes(request, run.next);
+}
+
+/** The same, or it is part of a grant of which the next heartbeat tells whether it is over (M1). */
+export function isPresent(line: Line, request: PlaceRequest): boolean {
+  return isGranted(line, request) || line.late?.run.includes(request.sequence) === true;
+}
+
+/** A command has marked this client alive and waiting on the server. */
+export function markedAlive(line: Line, { sentAt }: LockReply): void {
+  line.markedAliveAt = Math.max(line.markedAliveAt, sentAt.monotonic);
+}
+
+/** Whether a release should do the same (R5): not if Redis knows it already, under the very subscription that stands. */
+export function mustMarkAlive(line: Line): boolean {
+  const { subscribedSince, markedAliveAt, now, settings } = line;
+  const known = subscribedSince !== undefined && subscribedSince <= markedAliveAt;
+  return !known || now.monotonic - markedAliveAt > settings.timing.heartbeat / 2;
+}
+
+/** The first in line looks after an ended lease at once, those behind a little later, in case it does not. */
+export function queuedBehind(line: Line, ahead: number): void {
+  line.wakeSpread = Math.min(line.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
+}
+
+/** What a heartbeat contains: what it renews, and what this client waits for. */
+export function heartbeatArgs(line: Line, renewal: Renewal): HeartbeatArgs {
+  if (line.waiting.size === 0) return { renewal, waiting: undefined };
+  const { sequence, leaseTime } = oldestKnown(line) ?? {};
+  return { renewal, waiting: { oldest: sequence === undefined ? undefined : { sequence, leaseTime } } };
+}
+
 /** The longest waiting request that must still be in the queue. A heartbeat names it: the queue may have been evicted (M5). */
-export function oldestKnown(line: Line): PlaceRequest | undefined {
+function oldestKnown(line: Line): PlaceRequest | undefined {
   for (const waiter of line.waiting.values()) {
     if (waiter.ticket > 0 && !waiter.requesting && !isGranted(line, waiter)) return waiter;
   }
