@@ -2,8 +2,9 @@ import { LockTimeoutError, abortError } from '../../core/errors.js';
 import { Lease, now } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
-import type { CommonEffect, CommonEvent, CommonRefusal, LineTypes, Moment } from './line-machine.js';
-import { PendingRequest } from './pending-request.js';
+import type { CommonEffect, CommonRefusal, EffectOf, EventOf, LineTypes, Moment } from './line-machine.js';
+import type { LineState } from './line-state.js';
+import { PendingRequest, refusalError } from './pending-request.js';
 import { toCommandFailure } from './server-failure.js';
 
 /** How much of a label is kept in Redis. */
@@ -31,35 +32,28 @@ interface Held {
  *
  * What is particular to a protocol is in its own driver, which extends this one.
  */
-export abstract class LineDriver<T extends LineTypes> implements Watched {
+export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements Watched {
   watchEntry: WatchEntry | undefined;
   private readonly calls = new Map<T['request'], PendingRequest<T['request']>>();
   private readonly held = new Map<T['grant'], Held>();
   /** Events that happened while another was handled. */
-  private readonly later: (CommonEvent<T> | T['event'])[] = [];
+  private readonly later: EventOf<T>[] = [];
   private handling = false;
   private closed: (() => void) | undefined;
 
   constructor(
     private readonly shared: LineContext,
+    protected readonly line: Line,
+    /** The machine: changes the line, and returns what is to be done about an event. */
+    private readonly handle: (line: Line, event: EventOf<T>, now: Moment) => readonly EffectOf<T>[],
     /** The line is idle: neither a request nor a grant nor a command is left. */
     private readonly forget: () => void,
   ) {}
 
-  /** Has the machine handle an event, and executes each of its effects. */
-  protected abstract handle(event: CommonEvent<T> | T['event'], moment: Moment): void;
   /** @throws CommandFailure when it got no usable reply */
   protected abstract reply(command: T['command']): Promise<T['reply']>;
   protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
-  /** What a caller is rejected with. */
-  protected abstract errorOf(
-    refusal: CommonRefusal | T['refusal'],
-    call: PendingRequest<T['request']>,
-  ): unknown;
-  /** How Redis names the request. */
-  protected abstract memberOf(request: T['request']): string;
-  /** The fencing token, where the protocol has them. */
-  protected abstract tokenOf(grant: T['grant']): number | undefined;
+  protected abstract execute(effect: EffectOf<T>): void;
 
   acquire(request: LockRequest, name: T['request']): Promise<Grant> {
     const { key, signal } = request;
@@ -102,7 +96,7 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     this.happens({ type: 'due' });
   }
 
-  happens(event: CommonEvent<T> | T['event']): void {
+  happens(event: EventOf<T>): void {
     if (this.handling) {
       this.later.push(event);
       return;
@@ -111,14 +105,15 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     try {
       for (let next: typeof event | undefined = event; next; next = this.later.shift()) {
         const { monotonic, wall } = now();
-        this.handle(next, { monotonic, wall, order: this.shared.commands.lastOrder });
+        const moment = { monotonic, wall, order: this.shared.commands.lastOrder };
+        for (const effect of this.handle(this.line, next, moment)) this.execute(effect);
       }
     } finally {
       this.handling = false;
     }
   }
 
-  protected execute(effect: CommonEffect<T>): void {
+  protected executeCommon(effect: CommonEffect<T>): void {
     const { watchdog } = this.shared;
     switch (effect.type) {
       case 'send':
@@ -153,6 +148,16 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     }
   }
 
+  /** What a caller is rejected with. A protocol with refusals of its own extends it. */
+  protected errorOf(refusal: T['refusal'] | CommonRefusal, call: PendingRequest<T['request']>): unknown {
+    return refusalError(refusal as CommonRefusal, call);
+  }
+
+  /** How Redis names the request. */
+  protected memberOf(request: T['request']): string {
+    return String(request);
+  }
+
   /** Who holds or waits, for people: `web-1/4711/OrdersService.pay`. */
   protected labelOf({ label }: LockRequest): string {
     return `${this.shared.where}/${label.slice(0, LONGEST_LABEL)}`;
@@ -179,7 +184,8 @@ export abstract class LineDriver<T extends LineTypes> implements Watched {
     lease.onLost(() => this.happens({ type: 'lease lost', grant }));
     lease.onRenewingStopped(() => this.happens({ type: 'renewing stopped', grant }));
     this.held.set(grant, { lease });
-    call.grant(new LineGrant(key, this.tokenOf(grant), lease, call.waited, () => this.release(grant)));
+    const token = typeof grant === 'number' ? grant : undefined;
+    call.grant(new LineGrant(key, token, lease, call.waited, () => this.release(grant)));
   }
 
   private refuse(request: T['request'], refusal: CommonRefusal | T['refusal']): void {

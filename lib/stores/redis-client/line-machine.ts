@@ -3,7 +3,7 @@ import type { FairLockError } from '../../core/errors.js';
 
 /** The types in which the machines of two protocols differ. */
 export interface LineTypes {
-  /** Names a request, and a grant, among those of one line. */
+  /** Names a request, and a grant, among those of one line. A number names a grant by its fencing token. */
   readonly request: string | number;
   readonly grant: string | number;
   readonly newRequest: object;
@@ -68,7 +68,11 @@ export type CommonEvent<T extends LineTypes> =
   | { readonly type: 'due' }
   | { readonly type: 'closing' };
 
-/** What is to be done about it. */
+/** All that happens to a line, and all that is to be done about it. */
+export type EventOf<T extends LineTypes> = CommonEvent<T> | T['event'];
+export type EffectOf<T extends LineTypes> = CommonEffect<T> | T['effect'];
+
+/** What is to be done in every protocol. */
 export type CommonEffect<T extends LineTypes> =
   /** The command comes back once, with the reply or the failure. */
   | { readonly type: 'send'; readonly command: T['command'] }

@@ -1,4 +1,4 @@
-import type { Blocker, CommonEffect, CommonRefusal, LineTypes, Moment } from './line-machine.js';
+import type { Blocker, CommonRefusal, EffectOf, LineTypes, Moment } from './line-machine.js';
 
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
@@ -17,7 +17,7 @@ export abstract class LineState<T extends LineTypes> {
   /** Of the event that is being handled. */
   now: Moment = { monotonic: 0, wall: 0, order: 0 };
   /** What the event has led to so far. */
-  effects: (CommonEffect<T> | T['effect'])[] = [];
+  effects: EffectOf<T>[] = [];
   /** The requests in the order of their places. */
   readonly waiting = new Map<T['request'], T['place']>();
   /** How many commands are neither answered nor failed. */

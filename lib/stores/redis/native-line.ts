@@ -1,12 +1,12 @@
 import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { CommonRefusal, Moment } from '../redis-client/line-machine.js';
-import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
+import type { CommonRefusal } from '../redis-client/line-machine.js';
+import type { PendingRequest } from '../redis-client/pending-request.js';
 import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
-import type { Command, Effect, LineEvent, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
+import type { Command, Effect, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
@@ -25,9 +25,7 @@ export interface ClientContext extends LineContext {
 }
 
 /** Drives the line of one lock (line/line.ts): sends its commands by their typed calls. */
-export class NativeLine extends LineDriver<NativeTypes> {
-  private readonly line: Line;
-
+export class NativeLine extends LineDriver<NativeTypes, Line> {
   constructor(
     readonly keys: LineKeys,
     private readonly context: ClientContext,
@@ -35,19 +33,15 @@ export class NativeLine extends LineDriver<NativeTypes> {
     server: string | undefined,
     forget: () => void,
   ) {
-    super(context, forget);
     const { timing, replication, subscriber, commands } = context;
     const settings = { timing, replicated: replication !== undefined };
-    this.line = new Line(settings, server, subscriber.upSince, commands.highestToken);
+    const line = new Line(settings, server, subscriber.upSince, commands.highestToken);
+    super(context, line, handle, forget);
   }
 
-  protected handle(event: LineEvent, moment: Moment): void {
-    for (const effect of handle(this.line, event, moment)) this.execute(effect);
-  }
-
-  protected override execute(effect: Effect): void {
+  protected execute(effect: Effect): void {
     if (effect.type === 'await turn') process.nextTick(endTurn, this);
-    else super.execute(effect);
+    else this.executeCommon(effect);
   }
 
   protected newRequest(request: LockRequest, sequence: number): NewRequest {
@@ -65,16 +59,12 @@ export class NativeLine extends LineDriver<NativeTypes> {
     refusal: CommonRefusal | NativeTypes['refusal'],
     call: PendingRequest<number>,
   ): unknown {
-    if (refusal.why !== 'not replicated') return refusalError(refusal, call);
+    if (refusal.why !== 'not replicated') return super.errorOf(refusal, call);
     return this.replication.failureOf(call.request.key, refusal.replicated);
   }
 
-  protected memberOf(sequence: number): string {
+  protected override memberOf(sequence: number): string {
     return `${this.context.commands.clientId}:${sequence}`;
-  }
-
-  protected tokenOf(token: number): number {
-    return token;
   }
 
   protected reply(command: Command): Promise<Reply> {

@@ -2,11 +2,9 @@ import { happened } from '../../core/diagnostics.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import { quote } from '../../core/text.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { CommonRefusal, Moment } from '../redis-client/line-machine.js';
-import { refusalError, type PendingRequest } from '../redis-client/pending-request.js';
 import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
-import type { Command, Effect, LineEvent, RedissonTypes, Reply } from './line/events.js';
+import type { Command, Effect, RedissonTypes, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
@@ -25,17 +23,14 @@ export interface ClientContext extends LineContext {
 }
 
 /** Drives the line of one lock (line/line.ts): sends its commands by their typed calls and keeps its subscriptions. */
-export class RedissonLine extends LineDriver<RedissonTypes> {
-  private readonly line: Line;
-
+export class RedissonLine extends LineDriver<RedissonTypes, Line> {
   constructor(
     private readonly key: string,
     private readonly keys: LineKeys,
     private readonly context: ClientContext,
     forget: () => void,
   ) {
-    super(context, forget);
-    this.line = new Line(context.timing);
+    super(context, new Line(context.timing), handle, forget);
   }
 
   /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
@@ -43,11 +38,7 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
     return this.line.describe(id);
   }
 
-  protected handle(event: LineEvent, moment: Moment): void {
-    for (const effect of handle(this.line, event, moment)) this.execute(effect);
-  }
-
-  protected override execute(effect: Effect): void {
+  protected execute(effect: Effect): void {
     const { wakeUps } = this.context;
     switch (effect.type) {
       case 'subscribe': {
@@ -60,7 +51,7 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
       case 'warn of lost place':
         return this.warnOfLostPlace(effect.id);
       default:
-        return super.execute(effect);
+        return this.executeCommon(effect);
     }
   }
 
@@ -77,19 +68,6 @@ export class RedissonLine extends LineDriver<RedissonTypes> {
       maxQueue,
       who: this.labelOf(request),
     };
-  }
-
-  protected errorOf(refusal: CommonRefusal, call: PendingRequest<string>): unknown {
-    return refusalError(refusal, call);
-  }
-
-  protected memberOf(id: string): string {
-    return id;
-  }
-
-  /** Redisson has no fencing tokens. */
-  protected tokenOf(): undefined {
-    return undefined;
   }
 
   protected reply(command: Command): Promise<Reply> {

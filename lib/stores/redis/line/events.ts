@@ -1,5 +1,5 @@
 import type { FairLockError } from '../../../core/errors.js';
-import type { CommonEffect, CommonEvent, LineTypes } from '../../redis-client/line-machine.js';
+import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line-machine.js';
 import type { FinishedGrant, HeartbeatArgs } from '../commands/arguments.js';
 import type {
   AcquireReply,
@@ -25,11 +25,8 @@ export type ReplicatedReply = HeartbeatReply & { readonly replicated?: Replicate
 
 export type Reply = AcquireReply | JoinReply | ReleaseReply | LeaveReply | ReplicatedReply;
 
-/** What happens to a line. */
-export type LineEvent = CommonEvent<NativeTypes> | NativeTypes['event'];
-
-/** What is to be done about it. */
-export type Effect = CommonEffect<NativeTypes> | NativeTypes['effect'];
+export type LineEvent = EventOf<NativeTypes>;
+export type Effect = EffectOf<NativeTypes>;
 
 /** Requests are named by their sequence, grants by their token. */
 export interface NativeTypes extends LineTypes {

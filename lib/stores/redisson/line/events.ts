@@ -1,14 +1,11 @@
-import type { CommonEffect, CommonEvent, LineTypes } from '../../redis-client/line-machine.js';
+import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line-machine.js';
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, NewRequest, PlaceRequest } from './model.js';
 
 export type Reply = AcquireReply | ReleaseReply | LeaveReply | RenewReply;
 
-/** What happens to a line. */
-export type LineEvent = CommonEvent<RedissonTypes> | RedissonTypes['event'];
-
-/** What is to be done about it. */
-export type Effect = CommonEffect<RedissonTypes> | RedissonTypes['effect'];
+export type LineEvent = EventOf<RedissonTypes>;
+export type Effect = EffectOf<RedissonTypes>;
 
 /** Requests and their grants are named by their ids on the wire. */
 export interface RedissonTypes extends LineTypes {
