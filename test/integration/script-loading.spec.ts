@@ -76,7 +76,7 @@ describe('a server that does not know a script', () => {
 
   it('and closes the connection: each command is answered or fails, and none is sent by the next connection', async () => {
     const all = Array.from({ length: COMMANDS }, (_, i) => append(i).catch((error: unknown) => error));
-    const closed = new Promise((resolve) => (connection.onClosed = resolve));
+    const closed = new Promise<void>((resolve) => (connection.onClosed = resolve));
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await closed;
     const answered = (await Promise.all(all)).filter((outcome) => !(outcome instanceof CommandFailure));

@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from './hash-slot.js';
 import { introduce } from './introduction.js';
+import type { ServerClocks } from './server-clock.js';
 import { atMost } from './time-limit.js';
 
 /** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
@@ -17,18 +18,13 @@ export class ClusterNodes {
   /**
    * @param onServers another server answers for some of the slots, or it became known which one
    * @param onGone the connection to the node at this address broke
-   * @param onTime is called with the time of the node at an address
+   * @param clocks are told the time of each node that connects
    */
   constructor(
     private readonly cluster: Cluster,
     private readonly onServers: () => void,
     private readonly onGone: (address: string) => void,
-    private readonly onTime: (
-      address: string,
-      sentAt: number,
-      receivedAt: number,
-      serverTime: number,
-    ) => void,
+    private readonly clocks: ServerClocks,
   ) {
     for (const node of cluster.nodes()) this.watch(node);
     cluster.on('+node', (node: Redis) => this.watch(node));
@@ -76,9 +72,7 @@ export class ClusterNodes {
       this.connections += 1;
       // Where it is not known, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
-      void introduce(node, (...time) => this.onTime(address, ...time)).then((id) =>
-        this.answers(address, id ?? unnamed),
-      );
+      void introduce(node, this.clocks.of(address)).then((id) => this.answers(address, id ?? unnamed));
     };
     node.on('ready', onReady);
     node.on('close', () => {

@@ -13,6 +13,7 @@ import {
   toCommandFailure,
   type CommandFailure,
 } from './server-failure.js';
+import { ServerClocks } from './server-clock.js';
 import { Signal } from './time-limit.js';
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
@@ -45,11 +46,12 @@ export class CommandConnection {
   connectError: unknown;
   /** Called after each connect, when the server is known; on a Cluster also when other nodes serve some slots. */
   onConnected: (() => void) | undefined;
-  /** Called before that with the time of a server (ms), and when it was asked and answered on the monotonic clock. */
-  onServerTime:
-    ((address: string, sentAt: number, receivedAt: number, serverTime: number) => void) | undefined;
-  /** Called after each loss of a connection, with the address that it led to. */
-  onClosed: ((address: string) => void) | undefined;
+  /** Called when the clock of a server was set: by at least so many ms (negative: back). */
+  onClockStep: ((step: number) => void) | undefined;
+  /** Known as soon as a server is connected, so that the first command carries a deadline that the server can judge. */
+  readonly clocks = new ServerClocks((step) => this.onClockStep?.(step));
+  /** Called after each loss of a connection. */
+  onClosed: (() => void) | undefined;
 
   /**
    * Run id of the server, for comparing with the subscriber's; undefined where INFO is not permitted, and on a Cluster,
@@ -74,7 +76,7 @@ export class CommandConnection {
         client as Cluster,
         onServers,
         (address) => this.closedTo(address),
-        (...time) => this.onServerTime?.(...time),
+        this.clocks,
       );
     }
     client.on('ready', () => this.onReady());
@@ -178,7 +180,9 @@ export class CommandConnection {
 
   private closedTo(address: string): void {
     this.scripts.forget(address);
-    this.onClosed?.(address);
+    // Another server may answer next, with another clock.
+    this.clocks.forget(address);
+    this.onClosed?.();
   }
 
   /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
@@ -205,10 +209,7 @@ export class CommandConnection {
     this.connectError = undefined;
     this.readySince = performance.now();
     const connection = (this.connections += 1);
-    const time = (sentAt: number, receivedAt: number, serverTime: number): void =>
-      this.onServerTime?.(THE_SERVER, sentAt, receivedAt, serverTime);
-    void introduce(this.client, time).then((id) => {
-      // With the server's time, so that the first command carries a deadline that the server can judge.
+    void introduce(this.client, this.clocks.of(THE_SERVER)).then((id) => {
       this.readyOrClosed.happened();
       if (connection !== this.connections || !this.ready) return;
       this.serverRunId = id;

@@ -1,22 +1,20 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { ServerClock } from './server-clock.js';
 
 /**
  * Reads the run id and the time of a server when a connection to it is ready. Never rejects.
  *
- * @param onTime is called with the server's time (ms), and when it was asked and answered on the monotonic clock
+ * @param clock is told the time
  * @returns the run id; undefined where it is not known (no permission, a Cluster with many servers)
  */
-export async function introduce(
-  client: Redis | Cluster,
-  onTime: (sentAt: number, receivedAt: number, serverTime: number) => void,
-): Promise<string | undefined> {
+export async function introduce(client: Redis | Cluster, clock: ServerClock): Promise<string | undefined> {
   if (client.isCluster) return undefined;
   const sentAt = performance.now();
   const [id] = await Promise.all([
     readRunId(client),
     client.time().then(
       ([seconds, micros]) =>
-        onTime(sentAt, performance.now(), Number(seconds) * 1_000 + Number(micros) / 1_000),
+        clock.observe(sentAt, performance.now(), Number(seconds) * 1_000 + Number(micros) / 1_000),
       () => undefined,
     ),
   ]);

@@ -7,7 +7,7 @@ import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
 import { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
-import { ServerClocks } from './server-clock.js';
+import type { ServerClocks } from './server-clock.js';
 import { reportOnServer, type RequiredCommands } from './start-up-check.js';
 import { Subscriber, type SubscriberClient } from './subscriber.js';
 import { atMost, within } from './time-limit.js';
@@ -20,8 +20,6 @@ interface StoreClientOptions {
   readonly channels: string;
   /** Milliseconds within which a command must be answered. */
   readonly commandTimeout: number;
-  /** The clock of a server was set by at least so many ms. */
-  readonly onClockStep: (step: number) => void;
   readonly onWarning: (message: string) => void;
 }
 
@@ -48,14 +46,11 @@ export class StoreClient {
   private closed: Promise<void> | undefined;
 
   constructor(private readonly options: StoreClientOptions) {
-    const { commands, subscriptions, clientId, channels, commandTimeout, onClockStep } = options;
+    const { commands, subscriptions, clientId, channels, commandTimeout } = options;
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
-    this.clocks = new ServerClocks(onClockStep);
     this.connection = new CommandConnection(commands, commandTimeout);
-    this.connection.onServerTime = (address, ...time) => this.clocks.of(address).observe(...time);
-    // Another server may answer next, with another clock.
-    this.connection.onClosed = (address) => this.clocks.forget(address);
+    this.clocks = this.connection.clocks;
     this.subscriber = new Subscriber(subscriptions);
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);

@@ -56,7 +56,6 @@ export class RedisLockStore implements LockStore {
       clientId,
       channels: `${this.keyPrefix}${options.keyPrefix}:client:`,
       commandTimeout,
-      onClockStep: (step) => warnOfClockStep(step, options),
       onWarning,
     });
     const { connection, subscriber, watchdog, where } = client;
@@ -95,6 +94,7 @@ export class RedisLockStore implements LockStore {
     // Heartbeats find what was missed (M6), and mark the client alive before the server takes it for dead (R6).
     subscriber.onUp = subscriber.onDown = () => this.subscriptionChanged();
     connection.onConnected = () => this.onConnected();
+    connection.onClockStep = (step) => warnOfClockStep(step, options);
   }
 
   start(): Promise<void> {

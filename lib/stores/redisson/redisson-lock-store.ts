@@ -70,7 +70,6 @@ export class RedissonLockStore implements LockStore {
       clientId: this.uuid,
       channels: PEER_CHANNELS,
       commandTimeout,
-      onClockStep: () => undefined,
       onWarning,
     });
     const { connection, subscriber, watchdog, where } = client;
