@@ -362,6 +362,14 @@ describe('the wire format of Redisson', () => {
       expect(await redis.keys('*')).toEqual([NAME]);
       expect(await redis.get(NAME)).toBe('mine');
     });
+
+    test.each([0, 1, 2])('key %d of a lock holds a foreign type: a request takes nothing', async (index) => {
+      const foreign = keys.keys[index]!;
+      await redis.set(foreign, 'mine');
+      await expect(ask('t1')).rejects.toMatchObject({ error: { failure: 'foreign-type' } });
+      expect(await redis.keys('*')).toEqual([foreign]);
+      expect(await redis.get(foreign)).toBe('mine');
+    });
   });
 
   test('maxQueue counts everyone in line, and does not count out who is in it', async () => {

@@ -50,13 +50,14 @@ return { 'HELD', time, redis.call('PTTL', lock), redis.call('LLEN', queue) }
 end
 local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
+local behind = redis.call('ZRANGE', deadlines, 0, -1)
 if head then
 redis.call('LPOP', queue)
 end
 redis.call('HSET', lock, request, 1)
 redis.call('PEXPIRE', lock, lease)
 redis.call('ZREM', deadlines, request)
-oneWaitLess(redis.call('ZRANGE', deadlines, 0, -1), wait, headDeadline)
+oneWaitLess(behind, wait, headDeadline)
 return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then

@@ -23,6 +23,8 @@ end
 
 local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
+  -- Before the first write, so that a foreign type of the deadlines fails there.
+  local behind = redis.call('ZRANGE', deadlines, 0, -1)
   -- R3: when memory is full, who is in line may still have the lock, and a newcomer is refused by HSET.
   if head then
     redis.call('LPOP', queue)
@@ -30,7 +32,7 @@ if not holder and (not head or head == request) then
   redis.call('HSET', lock, request, 1)
   redis.call('PEXPIRE', lock, lease)
   redis.call('ZREM', deadlines, request)
-  oneWaitLess(redis.call('ZRANGE', deadlines, 0, -1), wait, headDeadline)
+  oneWaitLess(behind, wait, headDeadline)
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then
