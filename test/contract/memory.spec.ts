@@ -149,8 +149,8 @@ describe('the memory store, beyond the contract', () => {
     await best(200, 10); // warm
     const few = await best(200, 10);
     const many = await best(20_000, 3);
-    // A step that looks at every waiter would make this a factor of up to 100; garbage collection makes it 2 or 3.
-    expect(many / few).toBeLessThan(10);
+    // Garbage collection makes it 2. A step that looks at every waiter at each departure makes it 5 or 6, one that copies the line 11.
+    expect(many / few).toBeLessThan(5);
   });
 });
 
