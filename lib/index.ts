@@ -8,7 +8,7 @@ export type { FairLockModuleOptions, FairLockOptionsFactory } from './nest/fair-
 export type { RedisRole, RedisSource } from './stores/redis-client/redis-source.js';
 
 // What is injected.
-export { FairLockService } from './nest/fair-lock.service.js';
+export { FairLockService } from './core/fair-lock-service.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
 export type { FairLock, ScopedLock } from './core/fair-lock.js';
 export type { ForceReleaseOptions } from './core/force-release.js';

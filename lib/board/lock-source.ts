@@ -1,4 +1,4 @@
-import { type FairLockService } from '../nest/fair-lock.service.js';
+import { type FairLockService } from '../core/fair-lock-service.js';
 
 /** What the board needs of the locks. */
 export type LockSource = Pick<FairLockService, 'query' | 'inspect' | 'forceRelease'>;

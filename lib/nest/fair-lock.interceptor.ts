@@ -11,7 +11,7 @@ import {
 import { type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
-import { type FairLockService } from './fair-lock.service.js';
+import { type FairLockService } from '../core/fair-lock-service.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
 import { checkMadeKeys, groupOf, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
 import { lockObservable } from './locked-observable.js';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { LockEngine } from '../core/lock-engine.js';
 import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
 import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
-import { FairLockService } from './fair-lock.service.js';
+import { type FairLockService } from '../core/fair-lock-service.js';
 import { type StoreFactory } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
@@ -41,7 +41,7 @@ export class FairLockRegistration {
       slowHold: options.slowHold || Infinity,
       onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
     });
-    return new FairLockService(this.engine, options.onLost, options.maxHold);
+    return this.engine;
   }
 
   async start(): Promise<void> {

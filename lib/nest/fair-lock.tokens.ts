@@ -1,5 +1,5 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
-import { FairLockService } from './fair-lock.service.js';
+import { FairLockService } from '../core/fair-lock-service.js';
 import { type StoreFactory } from './fair-lock.store-factory.js';
 
 /** The name of a registration that was given none. */

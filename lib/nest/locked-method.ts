@@ -3,7 +3,7 @@ import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError, LockTimeoutError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
-import { type FairLockService } from './fair-lock.service.js';
+import { type FairLockService } from '../core/fair-lock-service.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { nameOfPlace } from './decorated-place.js';

@@ -1,7 +1,7 @@
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockShuttingDownError } from '../core/errors.js';
 import { type ScopedLock } from '../core/fair-lock.js';
-import { type FairLockService } from './fair-lock.service.js';
+import { type FairLockService } from '../core/fair-lock-service.js';
 
 /** A lock under which a stream or an iteration runs. */
 export interface StreamHold {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
-import { FairLockService } from '../nest/fair-lock.service.js';
+import { FairLockService } from '../core/fair-lock-service.js';
 
 /**
  * Whether locks can be had, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives grants

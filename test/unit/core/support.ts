@@ -82,13 +82,13 @@ export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
     grants: { all: Set<unknown> };
     waits: { all: Set<unknown> };
-    acquirer: { owners: { places: Map<string, unknown> } };
+    parts: { acquirer: { owners: { places: Map<string, unknown> } } };
     watchdog: { size: number };
   };
   return {
     grants: inside.grants.all.size,
     waits: inside.waits.all.size,
-    owners: inside.acquirer.owners.places.size,
+    owners: inside.parts.acquirer.owners.places.size,
     timed: inside.watchdog.size,
   };
 }
