@@ -9,6 +9,7 @@ import type { Script } from './script.js';
 import { ScriptSender } from './script-sender.js';
 import {
   commandTimeout,
+  nodeOfCluster,
   refusedCredentials,
   toCommandFailure,
   type CommandFailure,
@@ -148,7 +149,7 @@ export class CommandConnection {
   }
 
   private failureOf(error: unknown): CommandFailure {
-    const failure = toCommandFailure(error);
+    const failure = (this.nodes ? undefined : nodeOfCluster(error)) ?? toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
     const unsent = failure.failure === 'unreachable' && failure.effect === 'none';

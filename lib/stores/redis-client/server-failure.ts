@@ -89,14 +89,6 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
   ],
   [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
-  // A Cluster client follows these; what it rejects with when that takes too long begins with other words.
-  [
-    /^(MOVED|ASK) /,
-    'unreachable',
-    'none',
-    'operator',
-    'the server is a node of a Redis Cluster, and the client knows this server only; set the option `redis` to a `Cluster` of ioredis',
-  ],
   [
     /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
     'unreachable',
@@ -150,6 +142,14 @@ export function toCommandFailure(cause: unknown): CommandFailure {
   }
   const why = 'the connection to Redis broke before the answer came';
   return unavailable('unreachable', 'unknown', 'time', why, cause);
+}
+
+/** That a client of one server was sent to another one. A Cluster client follows, though not for a part of a pipeline. */
+export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
+  if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) return undefined;
+  const why =
+    'the server is a node of a Redis Cluster, and the client knows this server only; set the option `redis` to a `Cluster` of ioredis';
+  return unavailable('unreachable', 'none', 'operator', why, cause);
 }
 
 /** Why a connection cannot be made, if it is for the credentials. They may be rotated, so repeating makes sense. */

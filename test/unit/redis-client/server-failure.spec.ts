@@ -2,6 +2,7 @@ import { type LockStoreUnavailableError } from '../../../lib/core/errors.js';
 import {
   commandTimeout,
   networkTrouble,
+  nodeOfCluster,
   toCommandFailure,
 } from '../../../lib/stores/redis-client/server-failure.js';
 
@@ -56,7 +57,7 @@ test.each(['MASTERDOWN Link with MASTER is down', "READONLY You can't write agai
 test.each(['MOVED 7629 127.0.0.1:7002', 'ASK 7629 127.0.0.1:7002'])(
   'a node of a Cluster that answers %s to a client of one server: what to give instead, and nothing is repeated',
   (reply) => {
-    const { error, retriable } = toCommandFailure(new Error(reply));
+    const { error, retriable } = nodeOfCluster(new Error(reply))!;
     expect(error.details).toMatch(
       /is a node of a Redis Cluster.*set the option `redis` to a `Cluster` of ioredis/,
     );
@@ -64,8 +65,10 @@ test.each(['MOVED 7629 127.0.0.1:7002', 'ASK 7629 127.0.0.1:7002'])(
   },
 );
 
-test('a Cluster client that was led to and fro asks again', () => {
-  const reply = 'Too many Cluster redirections. Last error: ReplyError: MOVED 7629 127.0.0.1:7002';
+test.each([
+  'Too many Cluster redirections. Last error: ReplyError: MOVED 7629 127.0.0.1:7002',
+  'MOVED 7629 127.0.0.1:7002',
+])('a Cluster client that was not led on asks again: %s', (reply) => {
   expect(toCommandFailure(new Error(reply))).toMatchObject({ failure: 'unreachable', retriable: true });
 });
 
