@@ -3,18 +3,9 @@ import { Redis } from 'ioredis';
 /** What our scripts are called with, and what they answer. */
 const KEYS = (key) => [`barelock:{${key}}`, `barelock:{${key}}:queue`, `barelock:{${key}}:clients`];
 const CLIENT = '0123456789abcdef0123456789abcdef';
-const INFO = [
-  CLIENT,
-  '0123456789abcdef0123456789abcdef01234567',
-  123456,
-  'bench/12345',
-  10000,
-  30000,
-  2000,
-  '',
-];
-const ACQUIRE = [...INFO, 1795296005965, 123456, '', 'bench/12345/label', 1795296005965160];
-const RELEASE = [...INFO, 1795296005965160, 123456];
+const LISTENER = ['0123456789abcdef0123456789abcdef01234567', 123456, 'bench/12345'];
+const ACQUIRE = [CLIENT, 1795296005965, 123456, '', 'bench/12345/label', 1795296005965160, ...LISTENER];
+const RELEASE = [CLIENT, 1795296005965160, 123456];
 const ANSWERS = [
   "return 'GRANTED 1795296005965160 30000 123456 1795296005965160 30000'",
   "return 'RELEASED 1795296005965160'",

@@ -1,8 +1,7 @@
-import * as scripts from '../../lib/stores/redis/scripts.generated.js';
 import { stamp, type HistoryEvent, type WorkerEvent } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { script } from '../support/native-commands.js';
+import { LAB_SCRIPTS, script } from '../support/native-commands.js';
 import { pause } from '../support/waiting.js';
 import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve } from './scene.js';
 
@@ -30,7 +29,7 @@ describe.each(WAYS)(
         [WorkerProcess],
       ];
       // Else what is lost could be the answer that the server does not know the script.
-      for (const { lua } of Object.values(scripts)) await scene.admin.script('LOAD', lua);
+      for (const { lua } of Object.values(LAB_SCRIPTS)) await scene.admin.script('LOAD', lua);
       // From now on it knows the server's time: its next command is executed.
       const warm = troubled.ask('warm');
       await warm.granted();

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
 import { readReply } from '../../lib/stores/redis/commands/reply.js';
-import { acquire, release } from '../../lib/stores/redis/scripts.generated.js';
+import { timing } from '../../lib/stores/redis/timing.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
 import { pause } from '../support/waiting.js';
@@ -12,9 +13,11 @@ const HOUR = 3_600_000;
 const SLACK = 2_000;
 const RUNS = 600;
 
+const { acquire, release } = scriptsOfClient(timing(TIMES.lease, TIMES.window, 1_000), undefined);
+
 /** The same script without its short cut. */
 const SCRIPTS = {
-  acquire: [acquire.lua, withoutShortCut(acquire.lua, "if ARGV[8] == '' and")],
+  acquire: [acquire.lua, withoutShortCut(acquire.lua, 'if not STRICT and life and')],
   release: [release.lua, withoutShortCut(release.lua, "if mine and back == '' and")],
 } as const;
 
@@ -47,7 +50,7 @@ const last = fc.record({
   ahead: fc.constantFrom(0, 0, 0, 2 * HOUR),
   isLate: fc.constantFrom(false, false, false, true),
   more: fc.constantFrom([], [], [], [-1, 0, 'try'], [1, 0, 'wait'], [-1, 5, 'wait']),
-  moreOfRelease: fc.constantFrom([], [], [], ['waiting', ''], ['idle', '1,2']),
+  moreOfRelease: fc.constantFrom([], [], [], ['', 'waiting'], ['1,2', 'idle']),
 });
 
 describe('the short cuts of acquire and release', () => {
@@ -130,20 +133,13 @@ describe('the short cuts of acquire and release', () => {
         const token = (await redis.hget(caller.keys[0], 'token')) ?? '1';
         const deadline = command.isLate ? clock - 1 : clock + 1_000;
         const seen = command.ahead === 0 ? 0 : (clock + command.ahead) * 1_000;
+        const moreOfRelease: readonly (string | number)[] = command.moreOfRelease;
         const own =
           command.command === 'acquire'
             ? [deadline, command.sequence, command.fixed, 'label', seen, ...command.more]
-            : [token, command.sequence, ...command.moreOfRelease];
-        const args = [
-          caller.id,
-          ...caller.subscribed,
-          'host/1',
-          TIMES.window,
-          TIMES.lease,
-          2_000,
-          '',
-          ...own,
-        ];
+            : [token, command.sequence, ...moreOfRelease];
+        const marksAlive = command.command === 'acquire' || moreOfRelease.includes('waiting');
+        const args = [caller.id, ...own, ...(marksAlive ? [...caller.subscribed, 'host/1'] : [])];
         const [seconds, rest] = [Math.floor(clock / 1_000), String((clock % 1_000) * 1_000)];
         const run = (lua: string, keys: readonly string[]): Promise<unknown> =>
           redis.eval(lua.replace("redis.call('TIME')", `{ '${seconds}', '${rest}' }`), 3, ...keys, ...args);

@@ -64,7 +64,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
     what: 'no client looks after a lease that ended',
-    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nif ARGV[17]', 'end\nif ARGV[17]')],
+    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nif ARGV[10]', 'end\nif ARGV[10]')],
     proof: simulation('kill'),
   },
   {
@@ -94,7 +94,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'delayed release frees the lock of another client (Redisson 4871; Kleppmann)',
     what: 'a release names its client instead of its grant',
-    mutations: [inScript('release', 'holder == client and token == ARGV[9]\n', 'holder == client\n')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[2]\n', 'holder == client\n')],
     proof: simulation('duplicate', 'cut'),
   },
   {
@@ -103,8 +103,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inScript(
         'heartbeat',
-        'if held and holder == client and token == ARGV[10] and leaseEnd > now then',
-        "if ARGV[10] ~= '0' then\n  if not held or token ~= ARGV[10] then\n    grant(client, '1', 1, 0, '')\n  end",
+        'if held and holder == client and token == ARGV[3] and leaseEnd > now then',
+        "if ARGV[3] ~= '0' then\n  if not held or token ~= ARGV[3] then\n    grant(client, '1', 1, 0, '')\n  end",
       ),
     ],
     proof: simulation('pause', 'delay', 'server-step', 'force-release'),
@@ -167,7 +167,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'queue and deadlines out of step: the line is lost (Redisson 4595, 6150)',
     what: 'a heartbeat does not look whether its waiters are still in line',
-    mutations: [inScript('heartbeat', "if ARGV[15] ~= '' and not", 'if false and not')],
+    mutations: [inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not')],
     proof: simulation('evict'),
   },
   {
@@ -227,8 +227,8 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'late grant by a frozen old primary (Sentinel; ioredis 1314, 559)',
     what: 'commands carry no deadline, neither here nor in Redis',
     mutations: [
-      inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
-      inScript('acquire', ' and stampMs <= ARGV[9]\n', '\n'),
+      inScript('acquire', 'if now > tonumber(ARGV[2]) then', 'if false then'),
+      inScript('acquire', ' and stampMs <= ARGV[2]\n', '\n'),
       {
         file: 'stores/redis-client/script-sender.ts',
         from: 'if (!this.timer) this.arm(this.limit);',
@@ -242,7 +242,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'tokens are a counter',
     mutations: [
       inChanges('token = lastToken < micros and stamp or', 'token ='),
-      inScript('acquire', "if ARGV[8] == '' and", 'if false and'),
+      inScript('acquire', 'if not STRICT and life and', 'if false and'),
       inScript('release', "if mine and back == '' and", 'if false and'),
     ],
     proof: simulation('flush'),
@@ -271,10 +271,10 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'force release repeated (a re-sent command takes the lock from the next)',
     what: 'force release ends whatever grant it finds',
     mutations: [
-      inScript('force-release', 'leaseEnd > now and token == ARGV[9] then', 'leaseEnd > now then'),
+      inScript('force-release', 'leaseEnd > now and token == ARGV[2] then', 'leaseEnd > now then'),
       inScript(
         'force-release',
-        "elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then",
+        "elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then",
         'elseif false then',
       ),
     ],

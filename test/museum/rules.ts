@@ -24,21 +24,21 @@ export const RULES: readonly Exhibit[] = [
     of: 'R2 nothing after the deadline (acquire)',
     what: 'acquire has no deadline',
     mutations: [
-      inScript('acquire', 'if now > tonumber(ARGV[9]) then', 'if false then'),
-      inScript('acquire', ' and stampMs <= ARGV[9]\n', '\n'),
+      inScript('acquire', 'if now > tonumber(ARGV[2]) then', 'if false then'),
+      inScript('acquire', ' and stampMs <= ARGV[2]\n', '\n'),
     ],
     proof: test(RULES_SPEC, 'acquire writes nothing after its deadline'),
   },
   {
     of: 'R2 nothing after the deadline (heartbeat)',
     what: 'a heartbeat has no deadline',
-    mutations: [inScript('heartbeat', 'if now > tonumber(ARGV[9]) then', 'if false then')],
+    mutations: [inScript('heartbeat', 'if now > tonumber(ARGV[2]) then', 'if false then')],
     proof: test(RULES_SPEC, 'a heartbeat neither renews nor marks alive after its deadline'),
   },
   {
     of: 'R3 handing over works when memory is full',
     what: 'a release begins with a write that needs memory',
-    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, ARGV[7])\n", '')],
+    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, REST_TEXT)\n", '')],
     proof: test(
       'integration/server-trouble.spec.ts',
       'out of memory refuses new requests with a typed error',
@@ -47,7 +47,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R4 a time to live next to the write',
     what: 'a grant has none',
-    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, tostring(ms + RETENTION))\n", '')],
+    mutations: [inScript('acquire', "  redis.call('PEXPIRE', hash, life)\n", '')],
     proof: simulation(),
   },
   {
@@ -102,7 +102,7 @@ export const RULES: readonly Exhibit[] = [
         'and deadline < now and (deadline == 0',
         'and deadline - WINDOW / 2 < now and (deadline == 0',
       ),
-      inScript('release', 'deadline >= stampMs and', 'deadline - ARGV[5] / 2 >= tonumber(stampMs) and'),
+      inScript('release', 'deadline >= stampMs and', 'deadline - WINDOW / 2 >= tonumber(stampMs) and'),
     ],
     proof: simulation('mute', 'delay'),
   },
@@ -251,7 +251,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M3 a grant is ended only by its token',
     what: 'by the name of its client',
-    mutations: [inScript('release', 'holder == client and token == ARGV[9]\n', 'holder == client\n')],
+    mutations: [inScript('release', 'holder == client and token == ARGV[2]\n', 'holder == client\n')],
     proof: test(RULES_SPEC, 'a release names the grant by its token; an older one touches nothing (M3)'),
   },
   {
@@ -281,7 +281,7 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       // Otherwise a heartbeat that names the oldest waiter finds out.
       inLiveness('      forget(name)\n      redis.call', '      redis.call'),
-      inScript('heartbeat', "if ARGV[15] ~= '' and not", 'if false and not'),
+      inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not'),
     ],
     proof: simulation('cut-subscribers', 'partition', 'pause'),
   },

@@ -38,6 +38,7 @@ declare module 'fengari' {
     luaL_loadstring(state: LuaState, source: LuaString): number;
     luaL_dostring(state: LuaState, source: LuaString): boolean | number;
     luaL_ref(state: LuaState, index: number): number;
+    luaL_unref(state: LuaState, index: number, reference: number): void;
   };
   export const lualib: { luaL_openlibs(state: LuaState): void };
   export function to_luastring(text: string): LuaString;

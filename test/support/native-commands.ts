@@ -1,11 +1,18 @@
-import * as scripts from '../../lib/stores/redis/scripts.generated.js';
+import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
+import { timing } from '../../lib/stores/redis/timing.js';
+import { USUAL_TIMES } from './history/lab.js';
 import type { ProxiedCommand } from './tcp-proxy.js';
 
 export type ScriptName = 'acquire' | 'release' | 'heartbeat' | 'leave' | 'inspect' | 'forceRelease';
 
-/** Recognizes the native store's scripts among commands; for the rules of a TcpProxy. */
+const { lease, livenessWindow, commandTimeout } = USUAL_TIMES;
+
+/** The scripts of the workers of a lab with the usual times that are not strict. */
+export const LAB_SCRIPTS = scriptsOfClient(timing(lease, livenessWindow, commandTimeout), undefined);
+
+/** Recognizes the scripts of such workers among commands; for the rules of a TcpProxy. */
 export function script(name: ScriptName): (command: ProxiedCommand) => boolean {
-  const { sha1, lua } = scripts[name];
+  const { sha1, lua } = LAB_SCRIPTS[name];
   return ({ name: command, args: [what] }) =>
     (command === 'evalsha' && what === sha1) || (command === 'eval' && what === lua);
 }

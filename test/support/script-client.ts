@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { scriptsOfClient, type ClientScripts } from '../../lib/stores/redis/commands/client-scripts.js';
 import { readReply } from '../../lib/stores/redis/commands/reply.js';
-import * as scripts from '../../lib/stores/redis/scripts.generated.js';
+import { timing } from '../../lib/stores/redis/timing.js';
 
 const NEVER = Number.MAX_SAFE_INTEGER;
+const COMMAND_TIMEOUT = 1_000;
 
 /** Times of the protocol for tests that send its commands by hand, ms. */
 export interface Times {
@@ -63,42 +65,61 @@ export class ScriptClient {
     const { deadline = NEVER, fixed = '', ticket = 0, tries, maxQueue = -1, highest = 0 } = options;
     const mode = tries ? 'try' : 'wait';
     const values = [deadline, sequence, fixed, 'by hand', highest, maxQueue, ticket, mode];
-    return { ...(await this.send(scripts.acquire, values)), sequence };
+    return { ...(await this.send('acquire', [...values, ...this.listener])), sequence };
   }
 
   /** Requests without a gap in their sequences, from `first` on. */
   join(first: number, count: number): Promise<Reply> {
     this.sequence = Math.max(this.sequence, first + count - 1);
-    return this.send(scripts.join, [NEVER, first, count, 0]);
+    return this.send('join', [NEVER, first, count, 0, ...this.listener]);
   }
 
   /** @param unserved sequences of the run that had no turn */
   release(first: number, head = 0, waiting = false, unserved: readonly number[] = []): Promise<Reply> {
-    return this.send(scripts.release, [first, head, waiting ? 'waiting' : 'idle', unserved.join(',')]);
+    return this.send('release', [first, head, unserved.join(','), ...this.modeOf(waiting)]);
   }
 
   /** @param oldest the request of its own that waits longest, as the real client names it */
   heartbeat(first = 0, waiting = true, deadline = NEVER, oldest: number | '' = ''): Promise<Reply> {
     const mode = waiting ? 'waiting' : 'idle';
-    return this.send(scripts.heartbeat, [deadline, first, '', 'by hand', 0, mode, oldest, '', '']);
+    return this.send('heartbeat', [
+      deadline,
+      first,
+      '',
+      'by hand',
+      0,
+      mode,
+      oldest,
+      '',
+      '',
+      ...this.listener,
+    ]);
   }
 
   leave(sequence: number, waiting = false): Promise<Reply> {
-    return this.send(scripts.leave, [sequence, '', waiting ? 'waiting' : 'idle']);
+    return this.send('leave', [sequence, '', ...this.modeOf(waiting)]);
   }
 
   forceRelease(first: number | 'unreadable'): Promise<Reply> {
-    return this.send(scripts.forceRelease, [first]);
+    return this.send('forceRelease', [first]);
   }
 
   inspect(): Promise<Reply> {
-    return this.send(scripts.inspect, [10]);
+    return this.send('inspect', [10]);
   }
 
-  private async send(script: { lua: string }, values: (string | number)[]): Promise<Reply> {
+  private get listener(): (string | number)[] {
+    return [...this.subscribed, `test/${this.id}`];
+  }
+
+  private modeOf(waiting: boolean): (string | number)[] {
+    return waiting ? ['waiting', ...this.listener] : ['idle'];
+  }
+
+  private async send(name: keyof ClientScripts, values: (string | number)[]): Promise<Reply> {
     const { window, lease } = this.times;
-    const caller = [this.id, ...this.subscribed, `test/${this.id}`, window, lease, 2_000, ''];
-    const reply = await this.redis.eval(script.lua, 3, ...this.keys, ...caller, ...values);
+    const { lua } = scriptsOfClient(timing(lease, window, COMMAND_TIMEOUT), undefined)[name];
+    const reply = await this.redis.eval(lua, 3, ...this.keys, this.id, ...values);
     const { serverTime, grant, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
     const { run = [], first = 0, left = 0 } = grant ?? {};
     return { ...rest, time: Math.floor(serverTime), run: run.join(','), first, left };

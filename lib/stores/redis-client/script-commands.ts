@@ -29,8 +29,7 @@ export interface ScriptClient {
 }
 
 /**
- * How the scripts of a store are sent: numbered, with what the client tells by every command, and repeated while there is no
- * answer. The only place for deadlines and unknown outcomes (R2, R13). All calls reject with a CommandFailure.
+ * How the scripts of a store are sent: numbered, and repeated while there is no answer. The only place for deadlines and unknown outcomes (R2, R13). All calls reject with a CommandFailure.
  */
 export abstract class ScriptCommands<Reply extends Answered> {
   /** Position of the last command sent. */
@@ -44,11 +43,6 @@ export abstract class ScriptCommands<Reply extends Answered> {
   /** The clock of the server that keeps a lock. */
   clockOf([key = '']: readonly string[]): ServerClock {
     return this.client.clocks.of(this.client.connection.addressOf(key));
-  }
-
-  /** What a script gets beside its keys. A store may add what its client tells with every command. */
-  protected argumentsOf(values: Values, _sentAt: Instant): Values {
-    return values;
   }
 
   /** @throws CommandFailure for what no script answers */
@@ -68,7 +62,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
   ): Promise<Reply> {
     const limit = this.clockOf(keys).atMost(performance.now() + this.timing.commandTimeout);
     const sent = this.next();
-    const answer = await via.run(script, keys, this.argumentsOf(values(limit), sent.sentAt));
+    const answer = await via.run(script, keys, values(limit));
     return this.received(keys, answer, sent);
   }
 
@@ -115,7 +109,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     let sent: Sent;
     const attempt = (): Promise<unknown> => {
       sent = this.next();
-      return this.client.connection.run(script, keys, this.argumentsOf(values(), sent.sentAt));
+      return this.client.connection.run(script, keys, values());
     };
     const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
     return attempt().then(answered, (error: unknown) =>

@@ -4,7 +4,6 @@ import { script } from '../redis-client/script.js';
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local FORMAT = '1'
-local RETENTION = 60000
 local CENTURY = 3155760000000
 local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
@@ -12,7 +11,6 @@ local stampMs = string.sub(stamp, 1, 13)`;
 const grantPart2 = `local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local LONGEST = 2 ^ 53 - 1
-local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local function whole(text)
 local number = tonumber(text)
 return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
@@ -26,9 +24,6 @@ unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-tok
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
-if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
-return protocolError('arguments of the command')
-end
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
@@ -36,7 +31,7 @@ readable = readable and lastToken and (state == 'free'
 or state == 'held' and holder and requests and whole(token) and since and leased and label)
 end
 if not readable then
-if ARGV[9] ~= 'unreadable' then
+if ARGV[2] ~= 'unreadable' then
 return protocolError('hash ' .. hash)
 end
 state, lastToken = false, 0
@@ -122,8 +117,8 @@ return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
 end
 local grantableAt, trouble
 local function mayGrant()
-if not strict or grantableAt then
-return not strict or now >= grantableAt
+if not STRICT or grantableAt then
+return not STRICT or now >= grantableAt
 end
 grantableAt = math.huge
 local info = redis.pcall('INFO', 'server')
@@ -134,7 +129,7 @@ trouble = not id and info or known
 return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(strict, tonumber(longest) or 0)
+local lease = math.max(STRICT, tonumber(longest) or 0)
 local isNew = known ~= id or not tonumber(since)
 if isNew then
 since = now
@@ -250,12 +245,13 @@ if not known then
 generation = stamp
 sweep()
 end
-local subscribed = now - tonumber(ARGV[3])
-local same = known and valueOf(record, 'server') == ARGV[2] and valueOf(record, 'suspect') == '0'
+local server, subscribedFor, where = unpack(ARGV, #ARGV - 2)
+local subscribed = now - tonumber(subscribedFor)
+local same = known and valueOf(record, 'server') == server and valueOf(record, 'suspect') == '0'
 and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
 if not same then
-writeRecord(client, 'generation=' .. generation .. ' server=' .. ARGV[2] .. ' subscribed=' .. int(subscribed)
-.. ' suspect=0 window=' .. ARGV[5] .. ' reads=' .. FORMAT .. ' where=' .. ARGV[4])
+writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
+.. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. FORMAT .. ' where=' .. where)
 keepHash(WINDOW + RETENTION)
 end
 local left = known and deadline - now or 0
@@ -472,21 +468,24 @@ keepFree(RETENTION)
 end
 end`;
 
-export const acquire = script('acquire', 3, lockPart1, `local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
+export const acquire = script('acquire', 3, lockPart1, `local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
-local lease = fixed == '' and ARGV[6] or fixed
-local ms = tonumber(lease)
-if ARGV[8] == '' and releasedRequest ~= me
+local lease, life = LEASE_TEXT, LEASE_LIFE
+if fixed ~= '' then
+local ms = tonumber(fixed)
+lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
+end
+if not STRICT and life and releasedRequest ~= me
 and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
-and #ARGV[9] >= 13 and stampMs <= ARGV[9]
-and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
+and #ARGV[2] >= 13 and stampMs <= ARGV[2]
+and #ARGV[6] <= 16 and ARGV[6] < stamp
 and redis.call('ZCARD', queue) == 0 then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
 'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
-redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
+redis.call('PEXPIRE', hash, life)
 return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
-end`, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
+end`, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 if holds(sequence) then
@@ -496,7 +495,10 @@ if releasedRequest == me then
 return reply('DONE')
 end
 lease = fixed == '' and LEASE or whole(fixed)
-local seen, maxQueue, ownTicket = whole(ARGV[13]), tonumber(ARGV[14] or -1), whole(ARGV[15] or 0)
+local seen, maxQueue, ownTicket, mode = whole(ARGV[6]), -1, 0, 'wait'
+if #ARGV > 9 then
+maxQueue, ownTicket, mode = tonumber(ARGV[7]), whole(ARGV[8]), ARGV[9]
+end
 if not (lease and seen and ownTicket and maxQueue) then
 return protocolError('arguments of the command')
 end
@@ -514,7 +516,7 @@ return take()
 end`, clientsPart2, livenessPart2, linePart3, `if free then
 keepHash()
 end
-if ARGV[16] == 'try' then
+if mode == 'try' then
 if free then
 settle()
 if not held and not askAgainAt and mayGrant() then
@@ -553,9 +555,9 @@ if not readable then
 status = 'FORCED'
 keepHash()
 redis.call('HDEL', hash, 'format', 'state', 'last-token')
-elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then
+elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then
 status = 'FORCED'
-elseif held and leaseEnd > now and token == ARGV[9] then
+elseif held and leaseEnd > now and token == ARGV[2] then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
 keepHash()
@@ -565,33 +567,33 @@ end
 settle()
 return reply(status)`);
 
-export const heartbeat = script('heartbeat', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
+export const heartbeat = script('heartbeat', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
-local lease = ARGV[11] == '' and LEASE or whole(ARGV[11])
+local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
 end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `keepHash(WINDOW + RETENTION)
-local oldest = memberOf(ARGV[15], ARGV[16])
+local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
-grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[4])
+grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
 end
-if ARGV[14] == 'waiting' then
-if ARGV[15] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[15]) then
+if ARGV[7] == 'waiting' then
+if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[8]) then
 forget(client)
 end
 markAlive(true)
 end
 local status = 'GONE'
-if held and holder == client and token == ARGV[10] and leaseEnd > now then
+if held and holder == client and token == ARGV[3] and leaseEnd > now then
 status = 'RENEWED'
-leaseEnd = math.max(leaseEnd, math.min((ARGV[11] == '' and now or since) + lease, LONGEST))
-set('lease', leaseEnd - since, 'label', ARGV[12], 'served', ARGV[13])
+leaseEnd = math.max(leaseEnd, math.min((ARGV[4] == '' and now or since) + lease, LONGEST))
+set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
 keepHash(WINDOW + RETENTION)
 else
 settle()
 end
-if ARGV[17] == 'ping' then
+if ARGV[10] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
 return reply(status, listeners(client) or -1)`);
@@ -605,7 +607,7 @@ for _, value in ipairs({ member, ticket, deadline or known[name][1], known[name]
 waiters[#waiters + 1] = value
 end
 end
-local most, length, served = tonumber(ARGV[9]), redis.call('ZCARD', queue), 0
+local most, length, served = tonumber(ARGV[2]), redis.call('ZCARD', queue), 0
 held = held and leaseEnd > now
 if isRun() then
 local behind
@@ -631,10 +633,10 @@ return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now
 end
 return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`);
 
-export const join = script('join', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[9]) then
+export const join = script('join', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
-local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
+local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
 if not (sequence and count and seen) then
 return protocolError('arguments of the command')
 end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
@@ -659,10 +661,10 @@ settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`);
 
-export const leave = script('leave', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[9], ARGV[10])
+export const leave = script('leave', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
-if ARGV[11] == 'waiting' then
+if ARGV[4] == 'waiting' then
 markAlive()
 end
 settle()
@@ -671,8 +673,8 @@ return reply('LEFT', held and label or '', held and now - since or 0, rank and r
 
 export const primary = script('primary', 1, `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local marker, strict = KEYS[1], tonumber(ARGV[1])
-if not strict then
+local marker, STRICT = KEYS[1], tonumber(ARGV[1])
+if not STRICT then
 return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE', now }
 end`, primaryPart1, `local may = mayGrant()
 if trouble then
@@ -681,40 +683,38 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`);
 
-export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[10], ARGV[11] == 'waiting', ARGV[12] or ''
+export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[5] == 'waiting', ARGV[4] or ''
 local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
-local mine = state == 'held' and holder == client and token == ARGV[9]
+local mine = state == 'held' and holder == client and token == ARGV[2]
 if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
 local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
 if not head then
-redis.call('PEXPIRE', hash, ARGV[7])
+redis.call('PEXPIRE', hash, REST_TEXT)
 redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
 return 'RELEASED ' .. stamp
 end
 local name, sequence = string.match(head, '^([^:]+):(%d+)$')
-local ms = math.min(tonumber(ARGV[5]) or 0, tonumber(ARGV[6]) or 0)
 if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
-and ARGV[8] == '' and ms > 0 and ms <= CENTURY and ms % 1 == 0 then
+and not STRICT then
 local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
 '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
 local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
 local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
 if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
-local lease = tostring(ms)
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-'since', stampMs, 'lease', lease, 'label', where,
+'since', stampMs, 'lease', TURN_TEXT, 'label', where,
 'released-token', token, 'released-request', me)
-redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
+redis.call('PEXPIRE', hash, TURN_LIFE)
 if not behind then
-redis.call('PEXPIRE', clients, ARGV[7])
+redis.call('PEXPIRE', clients, REST_TEXT)
 end
-redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. lease .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
-return 'RELEASED ' .. stamp .. ' ' .. lease
+redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. TURN_TEXT .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+return 'RELEASED ' .. stamp .. ' ' .. TURN_TEXT
 end
 end
 end`, grantPart2, changesPart2, `if not mine then
-return reply(releasedToken == ARGV[9] and 'RELEASED' or 'LOST')
+return reply(releasedToken == ARGV[2] and 'RELEASED' or 'LOST')
 end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `ended = { 'released-token', token, 'released-request', me }
 keepHash()
 if back ~= '' then

@@ -208,7 +208,7 @@ export class Checker implements ClientListener {
     const expired = Array.isArray(reply) && reply[0] === 'EXPIRED';
     if (script === 'acquire' && !expired) this.acquires += 1;
     for (const client of this.clients) client.observe(world.now);
-    const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[8]; // ARGV[9]
+    const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1]; // ARGV[2]
     // Only the grant that was named may be taken away.
     if (lock && takenAway && Number(takenAway) === lock.serverGrant.firstToken) {
       excuses.serverBroke({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });

@@ -170,8 +170,8 @@ export class CommandBudget {
 
   /** What a command names: acquire and leave a request, release a grant; join the first of its requests, a heartbeat only the lock. */
   private nameIn(purpose: Purpose, args: readonly string[]): string {
-    // After two more keys and the eight arguments that every command has (scripts/includes/lock.lua).
-    const own = args.slice(10);
+    // After two more keys and the client, which every command names.
+    const own = args.slice(3);
     if (purpose === 'ask') return own[1] ?? '';
     return purpose === 'beat' ? '' : (own[0] ?? '');
   }

@@ -4,7 +4,7 @@ import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
 
-/** For how long a record is kept of a client that gave no sign of life (RETENTION of includes/lock.lua), ms. */
+/** For how long a record is kept of a client that gave no sign of life (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */

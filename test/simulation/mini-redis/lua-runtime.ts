@@ -27,7 +27,10 @@ function keepStackFast(): void {
   };
 }
 
-/** The Lua of the simulated server: each script is compiled once for all runs. */
+/** At most so many scripts stay compiled: clients with other options have other scripts. */
+const MOST_COMPILED = 100;
+
+/** The Lua of the simulated server: the scripts used last stay compiled, also from one run to the next. */
 export class LuaRuntime {
   private readonly state: LuaState;
   private readonly compiled = new Map<string, number>();
@@ -69,7 +72,11 @@ export class LuaRuntime {
 
   private compile(source: string): number | RedisError {
     const known = this.compiled.get(source);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.compiled.delete(source);
+      this.compiled.set(source, known);
+      return known;
+    }
     if (lauxlib.luaL_loadstring(this.state, to_luastring(source)) !== lua.LUA_OK) {
       const text = lua.lua_tojsstring(this.state, -1);
       lua.lua_settop(this.state, 0);
@@ -77,6 +84,11 @@ export class LuaRuntime {
     }
     const reference = lauxlib.luaL_ref(this.state, lua.LUA_REGISTRYINDEX);
     this.compiled.set(source, reference);
+    const [oldest] = this.compiled;
+    if (oldest && this.compiled.size > MOST_COMPILED) {
+      this.compiled.delete(oldest[0]);
+      lauxlib.luaL_unref(this.state, lua.LUA_REGISTRYINDEX, oldest[1]);
+    }
     return reference;
   }
 

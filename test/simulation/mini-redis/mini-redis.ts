@@ -4,7 +4,7 @@ import { Keyspace, type Value } from './keyspace.js';
 import { LuaRuntime } from './lua-runtime.js';
 import { RedisError, type Reply } from './reply.js';
 
-/** One for the whole process: scripts are compiled once. */
+/** One for the whole process: scripts stay compiled. */
 let lua: LuaRuntime | undefined;
 
 const OUT_OF_MEMORY = new RedisError("OOM command not allowed when used memory > 'maxmemory'.");

@@ -85,6 +85,7 @@ export class SimClient {
       livenessWindow: window,
       commandTimeout,
     });
+    loaded.nameScripts(options.watchdogTimeout, options.livenessWindow, options.commandTimeout);
     this.store = new loaded.RedisLockStore({
       redis: (role) => {
         if (role === 'replication') throw new Error('not simulated');

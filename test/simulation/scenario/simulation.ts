@@ -39,12 +39,12 @@ export class Simulation {
     traced: boolean,
   ) {
     if (traced) this.world.lines = [];
-    nameScripts(new Map(slots[0]?.scripts));
     this.random = new Random(plan.weatherSeed, 1);
     this.server = new SimServer(this.world, new Random(plan.weatherSeed, 2));
     this.server.lease = plan.lease;
     this.server.redis.denied = plan.denied;
     const scripts = slots[0]?.scripts ?? new Map<string, string>();
+    nameScripts(scripts);
     this.checker = new Checker(this.world, this.server, plan, this.living, scripts);
     this.faults = new FaultSchedule(plan, this.targets());
     this.world.afterEach = () => this.checker.afterEach();

@@ -4,7 +4,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { resolveOptions } from '../../../lib/nest/fair-lock.option-resolution.js';
+import type { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
+import type { timing } from '../../../lib/stores/redis/timing.js';
 import type { SimProcess } from './sim-process.js';
 
 /** A change of one source text, to see whether its absence would be noticed. */
@@ -19,8 +21,10 @@ export interface Mutation {
 export interface LoadedClient {
   readonly RedisLockStore: typeof RedisLockStore;
   readonly resolveOptions: typeof resolveOptions;
-  /** SHA-1 of each script, for readable traces. */
+  /** The names of the scripts by SHA-1: of all clients whose times were told, since those stand in their scripts. */
   readonly scripts: ReadonlyMap<string, string>;
+  /** Tells the times of a client. */
+  nameScripts(...times: Parameters<typeof timing>): void;
   /** Which process the code runs in from now on. */
   runIn(process: SimProcess, randomHex: (bytes: number) => string): void;
 }
@@ -41,7 +45,8 @@ type Wrapped = (
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
 const STORE = 'stores/redis/redis-lock-store.ts';
 const OPTIONS = 'nest/fair-lock.option-resolution.ts';
-const SCRIPTS = 'stores/redis/scripts.generated.ts';
+const SCRIPTS = 'stores/redis/commands/client-scripts.ts';
+const TIMING = 'stores/redis/timing.ts';
 
 const nodeRequire = createRequire(import.meta.url);
 
@@ -49,6 +54,7 @@ const nodeRequire = createRequire(import.meta.url);
 export class ClientLoader {
   private readonly compiled = new Map<string, Wrapped>();
   private readonly unused: Set<Mutation>;
+  private readonly scripts = new Map<string, string>();
 
   constructor(
     private readonly lib: string,
@@ -104,11 +110,16 @@ export class ClientLoader {
     };
     const store = load(join(this.lib, STORE));
     const options = load(join(this.lib, OPTIONS));
-    const scripts = load(join(this.lib, SCRIPTS)) as Record<string, { name: string; sha1: string }>;
+    const clientScripts = load(join(this.lib, SCRIPTS)) as { scriptsOfClient: typeof scriptsOfClient };
+    const times = load(join(this.lib, TIMING)) as { timing: typeof timing };
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,
-      scripts: new Map(Object.values(scripts).map(({ name, sha1 }) => [sha1, name])),
+      scripts: this.scripts,
+      nameScripts: (...given) => {
+        const scripts = clientScripts.scriptsOfClient(times.timing(...given), undefined);
+        for (const { name, sha1 } of Object.values(scripts)) this.scripts.set(sha1, name);
+      },
       runIn: (other, random) => {
         process = other;
         randomHex = random;

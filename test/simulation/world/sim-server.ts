@@ -207,10 +207,10 @@ export class SimServer implements ServerEnd {
   }
 }
 
-let scriptNames = new Map<string, string>();
+let scriptNames: ReadonlyMap<string, string> = new Map();
 
 /** So that a trace can name a script by its digest. */
-export function nameScripts(names: Map<string, string>): void {
+export function nameScripts(names: ReadonlyMap<string, string>): void {
   scriptNames = names;
 }
 

@@ -1,4 +1,3 @@
-import type { Instant } from '../../../core/lease.js';
 import {
   ScriptCommands,
   type ScriptClient,
@@ -8,9 +7,9 @@ import {
 import { untilGivenBack } from '../../redis-client/retry.js';
 import type { ScriptRunner } from '../../redis-client/script.js';
 import type { Subscriber } from '../../redis-client/subscriber.js';
-import { acquire, forceRelease, heartbeat, inspect, join, leave, release } from '../scripts.generated.js';
 import type { Timing } from '../timing.js';
 import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from './arguments.js';
+import { scriptsOfClient, type ClientScripts } from './client-scripts.js';
 import {
   readAcquire,
   readForceRelease,
@@ -47,8 +46,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
   /** Of all grants of this client that it was told of, whatever the lock. */
   highestToken = 0;
 
-  /** The last of what this client tells with every command. */
-  private readonly times: Values;
+  private readonly scripts: ClientScripts;
 
   /** @param maxLease the longest lease of a strict client, ms; undefined: not strict */
   constructor(
@@ -58,20 +56,20 @@ export class LockCommands extends ScriptCommands<RawReply> {
     maxLease: number | undefined,
   ) {
     super(self, timing);
-    const { window, lease, rest } = timing;
-    this.times = [Math.round(window), Math.round(lease), rest, maxLease ?? ''];
+    this.scripts = scriptsOfClient(timing, maxLease);
   }
 
   /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
     const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
     const values = (limit: number): Values => {
-      const usual = [limit, sequence, fixed(leaseTime), label, this.highestToken];
+      const usual = [this.clientId, limit, sequence, fixed(leaseTime), label, this.highestToken];
       // What is sent costs the server time, also when it says nothing new.
-      if (maxQueue === Infinity && ticket === 0 && !tries) return usual;
-      return [...usual, maxQueue === Infinity ? -1 : maxQueue, ticket, tries ? 'try' : 'wait'];
+      if (maxQueue === Infinity && ticket === 0 && !tries) return [...usual, ...this.listener()];
+      const most = maxQueue === Infinity ? -1 : maxQueue;
+      return [...usual, most, ticket, tries ? 'try' : 'wait', ...this.listener()];
     };
-    return this.repeatUntil(acquire, keys, values, deadline, readAcquire);
+    return this.repeatUntil(this.scripts.acquire, keys, values, deadline, readAcquire);
   }
 
   /**
@@ -81,8 +79,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
    * @param deadline as for `acquire`
    */
   join(keys: LineKeys, first: number, count: number, deadline: number): Promise<JoinReply> {
-    const values = (limit: number): Values => [limit, first, count, this.highestToken];
-    return this.repeatUntil(join, keys, values, deadline, readJoin);
+    const values = (limit: number): Values => [
+      this.clientId,
+      limit,
+      first,
+      count,
+      this.highestToken,
+      ...this.listener(),
+    ];
+    return this.repeatUntil(this.scripts.join, keys, values, deadline, readJoin);
   }
 
   /**
@@ -93,10 +98,12 @@ export class LockCommands extends ScriptCommands<RawReply> {
   release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
     const { first, head, unserved, leaseTime = 0 } = grant;
     const until = performance.now() + Math.max(this.timing.lease, leaseTime);
-    const usual = [first, head];
-    const values =
-      unserved.length === 0 && !markAlive ? usual : [...usual, waits(markAlive), unserved.join(',')];
-    return this.repeat(release, keys, () => values, until, readRelease, untilGivenBack);
+    const values = (): Values => {
+      const usual = [this.clientId, first, head];
+      if (unserved.length === 0 && !markAlive) return usual;
+      return [...usual, unserved.join(','), ...this.listenerIf(markAlive)];
+    };
+    return this.repeat(this.scripts.release, keys, values, until, readRelease, untilGivenBack);
   }
 
   /**
@@ -107,8 +114,9 @@ export class LockCommands extends ScriptCommands<RawReply> {
   leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
-    const values = [request.sequence, fixed(request.leaseTime), waits(markAlive)];
-    return this.repeat(leave, keys, () => values, until, readLeave, untilGivenBack);
+    const { sequence, leaseTime } = request;
+    const values = (): Values => [this.clientId, sequence, fixed(leaseTime), ...this.listenerIf(markAlive)];
+    return this.repeat(this.scripts.leave, keys, values, until, readLeave, untilGivenBack);
   }
 
   /**
@@ -126,17 +134,19 @@ export class LockCommands extends ScriptCommands<RawReply> {
     const { first, leaseTime, label, served } = renewal;
     const oldest = waiting?.oldest;
     const values = (limit: number): Values => [
+      this.clientId,
       limit,
       first,
       fixed(leaseTime),
       label,
       served,
-      waits(waiting !== undefined),
+      waiting ? 'waiting' : 'idle',
       oldest?.sequence ?? '',
       fixed(oldest?.leaseTime),
       ping ? 'ping' : '',
+      ...this.listener(),
     ];
-    return readHeartbeat(await this.once(heartbeat, keys, values, via));
+    return readHeartbeat(await this.once(this.scripts.heartbeat, keys, values, via));
   }
 
   /**
@@ -145,19 +155,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
    */
   forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
     const until = performance.now() + this.timing.commandTimeout;
-    return this.repeat(forceRelease, keys, () => [first ?? 'unreadable'], until, readForceRelease);
+    const values = (): Values => [this.clientId, first ?? 'unreadable'];
+    return this.repeat(this.scripts.forceRelease, keys, values, until, readForceRelease);
   }
 
   /** @param limit how many waiters to name */
   inspect(keys: LineKeys, limit: number): Promise<RawReply> {
     const until = performance.now() + this.timing.commandTimeout;
-    return this.repeat(
-      inspect,
-      keys,
-      () => [limit],
-      until,
-      (reply) => reply,
-    );
+    const values = (): Values => [this.clientId, limit];
+    return this.repeat(this.scripts.inspect, keys, values, until, (reply) => reply);
   }
 
   /** A grant of this client: tokens rise beyond it, also on a server that lost its data and whose clock is behind. */
@@ -171,25 +177,25 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return reply;
   }
 
-  /** First which server carries the subscription and for how long, the process, and its times (scripts/includes/lock.lua). */
-  protected override argumentsOf(values: Values, sentAt: Instant): Values {
+  /** The end of a command that may mark this client alive (R5): which server carries the subscription, for how long, the process. */
+  private listener(): Values {
     const { subscriber, connection, where } = this.self;
     const { upSince, serverRunId } = subscriber;
     // A subscription on another server than the one that commands go to proves nothing there (R6).
     const known =
       upSince !== undefined && serverRunId !== undefined && serverRunId === connection.serverRunId;
     const server = known ? serverRunId : '-';
-    const subscribedFor = known ? Math.floor(sentAt.monotonic - upSince) : 0;
-    return [this.clientId, server, subscribedFor, where].concat(this.times, values);
+    const subscribedFor = known ? Math.floor(performance.now() - upSince) : 0;
+    return [server, subscribedFor, where];
+  }
+
+  /** @param markAlive as for `release` */
+  private listenerIf(markAlive: boolean): Values {
+    return markAlive ? ['waiting', ...this.listener()] : ['idle'];
   }
 }
 
 /** A fixed lease in ms; empty where the lease is renewed. */
 function fixed(leaseTime: number | undefined): number | '' {
   return leaseTime === undefined ? '' : Math.round(leaseTime);
-}
-
-/** Whether the client waits, or is to be marked alive as if it did (R5). */
-function waits(waiting: boolean): string {
-  return waiting ? 'waiting' : 'idle';
 }

@@ -1,10 +1,11 @@
 -- Takes a lock that is free if no request waits, or a place in its line. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] deadline in Redis ms (R2)  [10] sequence of the request
---       [11] its fixed lease in ms, '' if its lease is renewed  [12] label of a holder  [13] highest token the client has seen
---       and where it is not so: [14] most waiters allowed, -1: any number  [15] ticket to take back, 0: none  [16] 'try': never queue,
+-- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
+--       [4] its fixed lease in ms, '' if its lease is renewed  [5] label of a holder  [6] highest token the client has seen
+--       and where it is not so: [7] most waiters allowed, -1: any number  [8] ticket to take back, 0: none  [9] 'try': never queue,
 --       or 'wait'
+--       the last three: the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       GRANTED  the request is in the present grant, now or already
@@ -14,26 +15,29 @@
 --       QUEUED   a = ticket, b = how many will be served before
 -- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
 --- include: lock
-local sequence, fixed, text = ARGV[10], ARGV[11], ARGV[12]
+local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
 local me = client .. ':' .. sequence
 
 -- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
-local lease = fixed == '' and ARGV[6] or fixed
-local ms = tonumber(lease)
-if ARGV[8] == '' and releasedRequest ~= me
+local lease, life = LEASE_TEXT, LEASE_LIFE
+if fixed ~= '' then
+  local ms = tonumber(fixed)
+  lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
+end
+if not STRICT and life and releasedRequest ~= me
   and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
-  and #ARGV[9] >= 13 and stampMs <= ARGV[9]
-  and ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and #ARGV[13] <= 16 and ARGV[13] < stamp
+  and #ARGV[2] >= 13 and stampMs <= ARGV[2]
+  and #ARGV[6] <= 16 and ARGV[6] < stamp
   and redis.call('ZCARD', queue) == 0 then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
     'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
-  redis.call('PEXPIRE', hash, tostring(ms + RETENTION))
+  redis.call('PEXPIRE', hash, life)
   return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
 end
 
 --- include: changes
-if now > tonumber(ARGV[9]) then
+if now > tonumber(ARGV[2]) then
   return reply('EXPIRED')
 end
 if holds(sequence) then
@@ -44,7 +48,10 @@ if releasedRequest == me then
 end
 
 lease = fixed == '' and LEASE or whole(fixed)
-local seen, maxQueue, ownTicket = whole(ARGV[13]), tonumber(ARGV[14] or -1), whole(ARGV[15] or 0)
+local seen, maxQueue, ownTicket, mode = whole(ARGV[6]), -1, 0, 'wait'
+if #ARGV > 9 then
+  maxQueue, ownTicket, mode = tonumber(ARGV[7]), whole(ARGV[8]), ARGV[9]
+end
 if not (lease and seen and ownTicket and maxQueue) then
   return protocolError('arguments of the command')
 end
@@ -72,7 +79,7 @@ if free then
   -- There is a request to pass the lock to (R3).
   keepHash()
 end
-if ARGV[16] == 'try' then
+if mode == 'try' then
   if free then
     settle()
     if not held and not askAgainAt and mayGrant() then

@@ -1,8 +1,7 @@
 -- Ends a grant of any client, tells its holder, and passes the lock on. It names the grant, so that repeating it ends no other.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)
---       [9] first token of the grant, or 'unreadable': only a grant that no script can read is cleared away
+-- ARGV  [1] the caller  [2] first token of the grant, or 'unreadable': only a grant that no script can read is cleared away
 -- Returns reply(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
 -- Errors PROTOCOL or NEWER before any write.
 --- include: line
@@ -11,9 +10,9 @@ if not readable then
   status = 'FORCED'
   keepHash()
   redis.call('HDEL', hash, 'format', 'state', 'last-token')
-elseif releasedToken == ARGV[9] and releasedRequest == 'forced' then
+elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then
   status = 'FORCED'
-elseif held and leaseEnd > now and token == ARGV[9] then
+elseif held and leaseEnd > now and token == ARGV[2] then
   status = 'FORCED'
   outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
   keepHash()

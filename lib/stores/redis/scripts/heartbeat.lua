@@ -1,35 +1,35 @@
 -- One call a lock, client and heartbeat: renews what the client holds, marks it alive in line, and passes on a lock that is free.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] deadline in Redis ms (R2)  [10] first token of the grant to renew, or 0
---       [11] its fixed lease, counted from the grant, or '': its lease ends [6] ms from now; it never ends earlier than before
---       [12] label of the holder  [13] how many requests of the grant had their turn before the present one
---       [14] 'waiting' or 'idle'  [15] sequence of the caller's request that waits longest, or ''  [16] its fixed lease, or ''
---       [17] 'ping' to send a message to the caller, or ''
+-- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
+--       [4] its fixed lease, counted from the grant, or '': its lease ends LEASE ms from now; it never ends earlier than before
+--       [5] label of the holder  [6] how many requests of the grant had their turn before the present one
+--       [7] 'waiting' or 'idle'  [8] sequence of the caller's request that waits longest, or ''  [9] its fixed lease, or ''
+--       [10] 'ping' to send a message to the caller, or ''  [11] to [13] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a); a = how many connections of this server listen to the caller's channel, -1 if unknown:
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [10] is still the present one
 --       GONE     it is not, or none was named
 -- Errors PROTOCOL or NEWER before any write.
 --- include: changes
-if now > tonumber(ARGV[9]) then
+if now > tonumber(ARGV[2]) then
   return reply('EXPIRED')
 end
-local lease = ARGV[11] == '' and LEASE or whole(ARGV[11])
+local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
   return protocolError('arguments of the command')
 end
 
 --- include: line
 keepHash(WINDOW + RETENTION)
-local oldest = memberOf(ARGV[15], ARGV[16])
+local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
   -- The grant ran out before its client knew of it (the server's clock was set forward), and no request has had the lock since: it
   -- is granted again.
-  grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[4])
+  grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
 end
-if ARGV[14] == 'waiting' then
-  if ARGV[15] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[15]) then
+if ARGV[7] == 'waiting' then
+  if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[8]) then
     -- The queue was lost (evicted): a new generation, so that all requests of this client re-enter (M5).
     forget(client)
   end
@@ -37,15 +37,15 @@ if ARGV[14] == 'waiting' then
 end
 
 local status = 'GONE'
-if held and holder == client and token == ARGV[10] and leaseEnd > now then
+if held and holder == client and token == ARGV[3] and leaseEnd > now then
   status = 'RENEWED'
-  leaseEnd = math.max(leaseEnd, math.min((ARGV[11] == '' and now or since) + lease, LONGEST))
-  set('lease', leaseEnd - since, 'label', ARGV[12], 'served', ARGV[13])
+  leaseEnd = math.max(leaseEnd, math.min((ARGV[4] == '' and now or since) + lease, LONGEST))
+  set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
   keepHash(WINDOW + RETENTION)
 else
   settle()
 end
-if ARGV[17] == 'ping' then
+if ARGV[10] == 'ping' then
   outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
 return reply(status, listeners(client) or -1)

@@ -1,7 +1,7 @@
 -- Who holds the lock and who waits. Writes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] how many waiters to name
+-- ARGV  [1] the caller  [2] how many waiters to name
 -- Returns reply('SHOWN', …): the holder, '' if the lock is free, its label, token of the request that has its turn, held for ms, ms left
 --         of its lease, first token of the grant, how many wait, those of the present grant that had no turn included, and
 --         { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order
@@ -18,7 +18,7 @@ local function show(member, ticket, deadline)
   end
 end
 
-local most, length, served = tonumber(ARGV[9]), redis.call('ZCARD', queue), 0
+local most, length, served = tonumber(ARGV[2]), redis.call('ZCARD', queue), 0
 held = held and leaseEnd > now
 if isRun() then
   local behind

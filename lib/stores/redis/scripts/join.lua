@@ -2,18 +2,18 @@
 -- is free: what acquire would do for them one by one.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] deadline in Redis ms (R2)  [10] sequence of the first request; the others
---       follow without a gap  [11] how many  [12] highest token the client has seen
+-- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the first request; the others follow without a gap
+--       [4] how many  [5] highest token the client has seen  [6] to [8] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
 --       KNOWN    some were in line or granted before (the command was repeated): each has to acquire for itself
 -- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
 --- include: changes
-if now > tonumber(ARGV[9]) then
+if now > tonumber(ARGV[2]) then
   return reply('EXPIRED')
 end
-local sequence, count, seen = whole(ARGV[10]), whole(ARGV[11]), whole(ARGV[12])
+local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
 if not (sequence and count and seen) then
   return protocolError('arguments of the command')
 end

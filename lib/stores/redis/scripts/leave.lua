@@ -1,17 +1,18 @@
 -- Takes a request out of the line in O(log N). Never ends a grant (M3, M4); carries no deadline (R2).
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] to [8] the caller (includes/lock.lua)  [9] sequence of the request  [10] its fixed lease, or ''
---       [11] 'waiting' or 'idle': what the caller does apart from this request
+-- ARGV  [1] the caller  [2] sequence of the request  [3] its fixed lease, or ''
+--       [4] 'waiting' or 'idle': what the caller does apart from this request
+--       [5] to [7], where it waits: its listener (includes/lock.lua)
 -- Returns reply('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in
 --       line)
 -- Errors PROTOCOL or NEWER before any write.
 --- include: line
-local member = memberOf(ARGV[9], ARGV[10])
+local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 -- R3: this write is allowed when memory is full.
 redis.call('ZREM', queue, member)
-if ARGV[11] == 'waiting' then
+if ARGV[4] == 'waiting' then
   markAlive()
 end
 settle()

@@ -11,8 +11,8 @@
 -- Errors what a strict client's writing of the marker met: until it is kept, nothing is granted
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local marker, strict = KEYS[1], tonumber(ARGV[1])
-if not strict then
+local marker, STRICT = KEYS[1], tonumber(ARGV[1])
+if not STRICT then
   return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE', now }
 end
 --- include: primary

@@ -137,12 +137,13 @@ local function markAlive(wholly)
     generation = stamp
     sweep()
   end
-  local subscribed = now - tonumber(ARGV[3])
-  local same = known and valueOf(record, 'server') == ARGV[2] and valueOf(record, 'suspect') == '0'
+  local server, subscribedFor, where = unpack(ARGV, #ARGV - 2)
+  local subscribed = now - tonumber(subscribedFor)
+  local same = known and valueOf(record, 'server') == server and valueOf(record, 'suspect') == '0'
     and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
   if not same then
-    writeRecord(client, 'generation=' .. generation .. ' server=' .. ARGV[2] .. ' subscribed=' .. int(subscribed)
-      .. ' suspect=0 window=' .. ARGV[5] .. ' reads=' .. FORMAT .. ' where=' .. ARGV[4])
+    writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
+      .. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. FORMAT .. ' where=' .. where)
     keepHash(WINDOW + RETENTION)
   end
   local left = known and deadline - now or 0

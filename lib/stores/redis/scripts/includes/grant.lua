@@ -4,7 +4,6 @@ local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 -- The largest whole number that Redis and Lua both keep exact.
 local LONGEST = 2 ^ 53 - 1
-local WINDOW, LEASE, REST, strict = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- A whole number of milliseconds or microseconds; nil if the text is none.
 local function whole(text)
@@ -24,9 +23,6 @@ local format, state, holder, token, lastToken, requests, since, leased, label, r
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
   return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
-if not (whole(WINDOW) and whole(LEASE) and whole(REST)) then
-  return protocolError('arguments of the command')
-end
 
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
@@ -36,7 +32,7 @@ if state then
 end
 if not readable then
   -- Only force release may clear what no script can read.
-  if ARGV[9] ~= 'unreadable' then
+  if ARGV[2] ~= 'unreadable' then
     return protocolError('hash ' .. hash)
   end
   state, lastToken = false, 0

@@ -4,20 +4,26 @@
 -- KEYS[2] the queue: ticket -> member; a member is client:sequence, or client:sequence:lease for a fixed lease
 -- KEYS[3] the clients: liveness deadline in ms -> client
 -- ARGV[1] the calling client
--- ARGV[2] run id of the server that its commands go to and that carries its subscription, '-' if there is no such server
--- ARGV[3] for how many ms it has been subscribed there
--- ARGV[4] its host/pid, without spaces
--- ARGV[5] its liveness window, ms
--- ARGV[6] its lease, ms
--- ARGV[7] for how long a released lock that nothing waits for is remembered, ms
--- ARGV[8] the longest lease of strict clients, ms; '' if the caller is not strict (docs/replication.md)
+-- The last three of a command that may mark its caller alive (R5) are its listener:
+--   run id of the server that its commands go to and that carries its subscription, '-' if there is no such server
+--   for how many ms it has been subscribed there
+--   its host/pid, without spaces
+--
+-- What the options of a client fix stands before this as constants (commands/constants.ts):
+--   WINDOW     its liveness window, ms
+--   LEASE      its lease, ms
+--   REST       for how long a released lock that nothing waits for is remembered, ms
+--   RETENTION  for how long the hash of a grant that is never released outlives its lease, ms: a crashed holder can be named
+--   STRICT     the longest lease of strict clients, ms; nil if the caller is not strict (docs/replication.md)
+-- and, for the short cuts, as text:
+--   LEASE_TEXT, REST_TEXT
+--   LEASE_LIFE                the time to live of the hash of a grant for LEASE
+--   TURN_TEXT, TURN_LIFE      the same of the first lease that a waiter gets
 local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 
 -- The version of the format that this script writes, and the newest that it reads.
 local FORMAT = '1'
--- The hash of a grant that is never released outlives its lease by this (ms), so that a crashed holder can be named.
-local RETENTION = 60000
 -- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
 local CENTURY = 3155760000000
 

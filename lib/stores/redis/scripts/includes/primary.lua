@@ -1,8 +1,8 @@
 -- Strict mode (docs/replication.md): whether this very server may grant and pass on yet.
 --
--- Where a script does not begin with the include `changes` it sets before: now; strict, the longest lease of strict clients in ms, nil
+-- Where a script does not begin with the include `changes` it sets before: now; STRICT, the longest lease of strict clients in ms, nil
 -- if the caller is not strict; marker, the key of the marker. The marker is a hash: id (run id of the server that may grant), since
--- (its ms), lease (the largest `strict` of all).
+-- (its ms), lease (the largest STRICT of all).
 
 -- How long the marker lives at least, ms: strict clients renew it.
 local MARKER_LIFE = 3600000
@@ -16,8 +16,8 @@ end
 local grantableAt, trouble
 
 local function mayGrant()
-  if not strict or grantableAt then
-    return not strict or now >= grantableAt
+  if not STRICT or grantableAt then
+    return not STRICT or now >= grantableAt
   end
   grantableAt = math.huge
   local info = redis.pcall('INFO', 'server')
@@ -28,7 +28,7 @@ local function mayGrant()
     return false
   end
   local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-  local lease = math.max(strict, tonumber(longest) or 0)
+  local lease = math.max(STRICT, tonumber(longest) or 0)
   local isNew = known ~= id or not tonumber(since)
   if isNew then
     -- A new primary, or one that lost its data: it may not know of every holder.

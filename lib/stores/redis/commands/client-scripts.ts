@@ -1,0 +1,43 @@
+import { script, type Script } from '../../redis-client/script.js';
+import * as shared from '../scripts.generated.js';
+import type { Timing } from '../timing.js';
+
+/** How long the hash of a grant that is never released outlives its lease, ms: until then a crashed holder can be named. */
+const RETENTION = 60_000;
+
+export type ClientScripts = Readonly<Record<keyof typeof shared, Script>>;
+
+/**
+ * The scripts as one client sends them: what its options fix stands at the top of each as constants, which
+ * scripts/includes/lock.lua describes. As arguments they would be sent, read and checked with every command. Clients with the same
+ * options have the same scripts, so a server keeps them once.
+ *
+ * @param maxLease the longest lease of a strict client, ms; undefined: not strict
+ */
+export function scriptsOfClient(times: Timing, maxLease: number | undefined): ClientScripts {
+  const [window, lease, rest] = [times.window, times.lease, times.rest].map(Math.round) as [
+    number,
+    number,
+    number,
+  ];
+  // A waiter that died just now blocks for a window at most.
+  const turn = Math.min(window, lease);
+  const constants = {
+    WINDOW: window,
+    LEASE: lease,
+    REST: rest,
+    RETENTION,
+    STRICT: maxLease ?? 'nil',
+    LEASE_TEXT: `'${lease}'`,
+    REST_TEXT: `'${rest}'`,
+    LEASE_LIFE: `'${lease + RETENTION}'`,
+    TURN_TEXT: `'${turn}'`,
+    TURN_LIFE: `'${turn + RETENTION}'`,
+  };
+  const head = `local ${Object.keys(constants).join(', ')} = ${Object.values(constants).join(', ')}`;
+  const own = Object.entries(shared).map(([key, { name, numberOfKeys, lua }]) => [
+    key,
+    script(name, numberOfKeys, head, lua),
+  ]);
+  return Object.fromEntries(own) as ClientScripts;
+}
