@@ -97,8 +97,8 @@ describe('the keys of the native store', () => {
   test('are gone at rest, whatever the requests went through', async () => {
     const lab = new Lab(redisUrl());
     try {
-      const workers = await lab.workersAlike(2);
       await lab.watchStalls();
+      const workers = await lab.workersAlike(2);
       const load = {
         requests: 100,
         concurrency: 8,

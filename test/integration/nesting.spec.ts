@@ -87,8 +87,8 @@ describe('nested locking on Redis', () => {
   test('in all its forms at once, in three processes, breaks no promise', async () => {
     const lab = new Lab(redisUrl());
     try {
-      const workers = await lab.workersAlike(3);
       await lab.watchStalls();
+      const workers = await lab.workersAlike(3);
       const load = {
         requests: 150,
         concurrency: 8,

@@ -159,8 +159,8 @@ describe('a server in trouble', () => {
         }
       })();
       try {
-        const workers = await lab.workersAlike(2);
         await lab.watchStalls();
+        const workers = await lab.workersAlike(2);
         const load = {
           requests: 150,
           concurrency: 10,

@@ -115,6 +115,8 @@ export class Lab {
 
   /** From now on the history tells when this process, the workers that start, or the whole machine stood still. */
   async watchStalls(): Promise<void> {
+    if (this.workers.length > 0)
+      throw new Error('A worker is told at its start to watch itself: watch before.');
     this.ownWatch = new StallWatch((ms) =>
       this.history.add({ at: stamp(), worker: TEST, type: 'stall', ms: Math.round(ms) }),
     );
