@@ -154,6 +154,14 @@ describe("the user's own client of sentinels", () => {
     },
   );
 
+  test('the address of a sentinel in place of that of Redis: the error says what to give', async () => {
+    const [sentinel] = setup.options.sentinels;
+    const { engine } = await clients.start({ ...sentinel });
+    await expect(engine.open('k', {})).rejects.toMatchObject({
+      details: expect.stringContaining('a Sentinel (give `sentinels` and `name` instead)') as string,
+    });
+  });
+
   test('after a failover by order, its subscription is with the new primary again', async () => {
     const client = await clients.start(() => redis(setup.options));
     const former = await setup.primary();

@@ -55,7 +55,15 @@ export const NO_RIGHT =
  * script, or at its first write, have no effect; Redis 6 wraps script errors, so patterns are looked for anywhere.
  */
 const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
-  // First: the reply names the user, who may have any name.
+  // First: the one reply repeats the arguments, the other names the user, and these may be any text.
+  [
+    /^ERR unknown command/,
+    'refused',
+    'none',
+    'operator',
+    'the server does not know a command that the lock needs: a Sentinel (give `sentinels` and `name` instead), a proxy, or a Redis ' +
+      'whose commands were renamed',
+  ],
   [
     NO_RIGHT,
     'not-permitted',

@@ -65,6 +65,17 @@ test.each(['MOVED 7629 127.0.0.1:7002', 'ASK 7629 127.0.0.1:7002'])(
   },
 );
 
+test('a server that does not know the commands, as a Sentinel: what it may be, and nothing of the arguments', () => {
+  const reply = "ERR unknown command 'evalsha', with args beginning with: '0123' '3' 'secret' ";
+  const { effect, error, retriable } = toCommandFailure(new Error(reply));
+  expect(error).toMatchObject({ failure: 'refused' });
+  expect(error.details).toMatch(
+    /does not know a command that the lock needs: a Sentinel \(give `sentinels` and `name`/,
+  );
+  expect(error.details).not.toContain('secret');
+  expect({ effect, retriable }).toEqual({ effect: 'none', retriable: false });
+});
+
 test.each([
   'Too many Cluster redirections. Last error: ReplyError: MOVED 7629 127.0.0.1:7002',
   'MOVED 7629 127.0.0.1:7002',
