@@ -6,17 +6,12 @@ import type { Script, ScriptRunner } from '../redis-client/script.js';
 import { UnknownScript } from '../redis-client/script-sender.js';
 import { commandTimeout, toCommandFailure, type CommandFailure } from '../redis-client/server-failure.js';
 import { atMost } from '../redis-client/time-limit.js';
+import type { Replicated } from './line/events.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
-/** What became of a command that was to be replicated. */
-export interface Replicated<T> {
+/** A command that replicas were asked about, with its answer. */
+interface Confirmed<T> extends Replicated {
   readonly answer: T;
-  /** How many replicas have what the command wrote. */
-  readonly replicas: number;
-  /** At least as many as are demanded. */
-  readonly enough: boolean;
-  /** Why that cannot be known on this server. */
-  readonly refusal: LockConfigurationError | undefined;
 }
 
 export interface ReplicationOptions extends WaitOptions {
@@ -65,10 +60,7 @@ export class Replication {
   }
 
   /** The error of a request whose grant could not be confirmed; `outcome` undefined: there was no answer. */
-  failureOf(
-    key: string,
-    outcome: { readonly replicas: number; readonly refusal: FairLockError | undefined } | undefined,
-  ): FairLockError {
+  failureOf(key: string, outcome: Replicated | undefined): FairLockError {
     const { min, timeout } = this.options;
     return outcome?.refusal ?? new LockNotReplicatedError(key, outcome?.replicas, min, timeout);
   }
@@ -98,7 +90,7 @@ export class Replication {
     send: (runner: ScriptRunner) => Promise<T>,
     deadline: number,
     onAnswer?: (answer: T) => void,
-  ): Promise<Replicated<T>> {
+  ): Promise<Confirmed<T>> {
     return this.retry.until(() => this.once(send, onAnswer), deadline);
   }
 
@@ -110,7 +102,7 @@ export class Replication {
   private once<T>(
     send: (runner: ScriptRunner) => Promise<T>,
     onAnswer: ((answer: T) => void) | undefined,
-  ): Promise<Replicated<T>> {
+  ): Promise<Confirmed<T>> {
     return new Promise((resolve, reject) => {
       let outcome: { answer: T } | { failure: unknown } | undefined;
       const item: Item = {
