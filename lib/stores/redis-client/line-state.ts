@@ -4,7 +4,7 @@ import type { Blocker, CommonRefusal, EffectOf, LineTypes, Moment } from './line
 const LAST_WORDS = 100;
 
 /** Something to do at a time. */
-export type Reminder<T extends LineTypes> = { readonly at: number } & (
+type Reminder<T extends LineTypes> = { readonly at: number } & (
   | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: T['place'] }
   | { readonly what: 'acknowledge'; readonly grant: T['grant'] }
 );
@@ -50,10 +50,16 @@ export abstract class LineState<T extends LineTypes> {
     reminders.splice(index, 0, reminder);
   }
 
-  /** Takes out what is to be done by now. */
-  dueReminders(): Reminder<T>[] {
+  /** The wake-up time is reached: does what was to be done by now. */
+  doReminders(requestPlace: (request: T['place']) => void): void {
+    this.wakeUpAt = Infinity;
     const later = this.reminders.findIndex(({ at }) => at > this.now.monotonic);
-    return this.reminders.splice(0, later < 0 ? this.reminders.length : later);
+    for (const reminder of this.reminders.splice(0, later < 0 ? this.reminders.length : later)) {
+      if (reminder.what === 'acknowledge') this.effects.push({ type: 'released', grant: reminder.grant });
+      else if (reminder.what === 'last words') this.refuseLate(reminder.request);
+      else if (reminder.what === 'leave') this.leaveAgain(reminder.request);
+      else requestPlace(reminder.request);
+    }
   }
 
   /** The request waits no longer. */
@@ -117,6 +123,11 @@ export abstract class LineState<T extends LineTypes> {
     if (outcomeUnknownUntil === 0) return;
     request.outcomeUnknownUntil = 0;
     this.remind({ at: outcomeUnknownUntil, what: 'leave', request });
+  }
+
+  /** A late copy of its command may have put it in line. */
+  protected leaveAgain(request: T['place']): void {
+    this.leave(request);
   }
 
   /** The caller waits for its release no longer than until then (monotonic ms). */

@@ -1,7 +1,6 @@
 import type { Failure, Moment } from '../../redis-client/line-machine.js';
-import type { Reminder } from '../../redis-client/line-state.js';
 import type { AcquireReply, JoinReply, LeaveReply } from '../commands/reply.js';
-import type { Command, Effect, LineEvent, NativeTypes, ReplicatedReply, Reply } from './events.js';
+import type { Command, Effect, LineEvent, ReplicatedReply, Reply } from './events.js';
 import { endSection, giveBack, leaseLost, lose, remaining, reportDue, wantsRenewal } from './grant.js';
 import {
   beat,
@@ -157,22 +156,8 @@ function keptBy(line: Line, server: string | undefined): void {
 }
 
 function due(line: Line): void {
-  line.wakeUpAt = Infinity;
-  for (const reminder of line.dueReminders()) remembered(line, reminder);
+  line.doReminders((request) => requests.requestPlace(line, request));
   beatIfDue(line);
-}
-
-function remembered(line: Line, reminder: Reminder<NativeTypes>): void {
-  switch (reminder.what) {
-    case 'request place':
-      return requests.requestPlace(line, reminder.request);
-    case 'leave':
-      return line.leave(reminder.request);
-    case 'last words':
-      return line.refuseLate(reminder.request);
-    case 'acknowledge':
-      line.effects.push({ type: 'released', grant: reminder.grant });
-  }
 }
 
 /** Sets the wake-up time; forgets the line if nothing is left of it. */

@@ -1,7 +1,6 @@
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { Failure, Moment } from '../../redis-client/line-machine.js';
-import type { Reminder } from '../../redis-client/line-state.js';
-import type { Command, Effect, LineEvent, RedissonTypes, Reply } from './events.js';
+import type { Command, Effect, LineEvent, Reply } from './events.js';
 import * as grants from './grants.js';
 import * as requests from './requests.js';
 import type { Line } from './state.js';
@@ -101,27 +100,12 @@ function wake(line: Line, woken: string | undefined): void {
 
 function due(line: Line): void {
   const { monotonic } = line.now;
-  line.wakeUpAt = Infinity;
-  for (const reminder of line.dueReminders()) remembered(line, reminder);
+  line.doReminders((request) => requests.requestPlace(line, request));
   grants.renewIfDue(line);
   if (line.nextLook > monotonic) return;
   line.nextLook = Infinity;
   requests.requestForFirst(line);
   line.lookWithin(Infinity);
-}
-
-function remembered(line: Line, reminder: Reminder<RedissonTypes>): void {
-  switch (reminder.what) {
-    case 'request place':
-      return requests.requestPlace(line, reminder.request);
-    case 'leave':
-      if (!line.grants.has(reminder.request.id)) line.leave(reminder.request);
-      return;
-    case 'last words':
-      return line.refuseLate(reminder.request);
-    case 'acknowledge':
-      line.effects.push({ type: 'released', grant: reminder.grant });
-  }
 }
 
 /** Sets the wake-up time; forgets the line if nothing is left of it. */

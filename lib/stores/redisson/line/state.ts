@@ -30,6 +30,10 @@ export class Line extends LineState<RedissonTypes> {
     this.send({ kind: 'leave', request, requestsAgain });
   }
 
+  protected override leaveAgain(request: PlaceRequest): void {
+    if (!this.grants.has(request.id)) this.leave(request);
+  }
+
   override remove(request: PlaceRequest): void {
     super.remove(request);
     if (request.subscribed) this.effects.push({ type: 'unsubscribe', id: request.id });
