@@ -18,6 +18,7 @@ import {
   type FairLockRegistrationOptions,
 } from './fair-lock.module-definition.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { requireObject } from './fair-lock.option-resolution.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from './http-request-scope.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';
@@ -61,9 +62,11 @@ export class FairLockModule
   /**
    * Registers the lock with options known now.
    *
-   * @throws LockConfigurationError at boot, with a sentence, for an option that cannot work or does not exist
+   * @throws LockConfigurationError at once for what is no object; at boot for an option that cannot work or does not exist
    */
   static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
+    // Before Nest copies what has names: of a Promise, or a number, nothing would be left, which stands for the defaults.
+    requireObject(options);
     return super.forRoot(options);
   }
 

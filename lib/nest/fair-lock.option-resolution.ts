@@ -112,10 +112,18 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   );
 }
 
-function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
+/** @throws LockConfigurationError for what can hold no options, or holds them later */
+export function requireObject(given: unknown): asserts given is object {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     refuse(`The options must be an object; they are ${withoutSecrets(given)}.`);
   }
+  if (given instanceof Promise) {
+    refuse('The options are a Promise: give FairLockModule.forRootAsync() a useFactory that returns it.');
+  }
+}
+
+function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
+  requireObject(given);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(CHECKS, name)) continue;
     if (name === 'name' || name === 'isGlobal' || name === 'filter') {

@@ -233,6 +233,21 @@ describe('FairLockModule', () => {
     await expect(boot).rejects.toThrow('The option waitTime must be a number of milliseconds');
   });
 
+  test.each([
+    [
+      'a Promise',
+      Promise.resolve({ redis: 'redis://:secret@redis' }),
+      /^The options are a Promise: give .*forRootAsync/,
+    ],
+    ['an address', 'redis://:secret@redis', /^The options must be an object; they are an address/],
+    ['a number', 3, /^The options must be an object; they are 3\.$/],
+    ['null', null, /^The options must be an object; they are null\.$/],
+  ])('refuses %s in place of the options, and does not take the defaults', (_, options, sentence) => {
+    const given = options as unknown as FairLockModuleOptions;
+    expect(() => FairLockModule.forRoot(given)).toThrow(sentence);
+    expect(() => FairLockModule.forRoot(given)).not.toThrow('secret');
+  });
+
   test('refuses a name that is none', () => {
     expect(() => FairLockModule.forRoot({ name: '' })).toThrow(LockConfigurationError);
   });
