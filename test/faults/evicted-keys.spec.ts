@@ -41,8 +41,8 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     }
     heal();
     const served = serve(line);
-    const released = stamp();
     await first.release();
+    const released = await first.event('releaseSent');
     await Promise.all(line.map((request) => request.granted(PATIENCE)));
     if (!grantIn) await scene.expectWithin(released, await line[0]!.granted(), 0);
     // Without the queue the order is unknown; with it, the line stands.

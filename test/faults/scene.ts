@@ -4,6 +4,7 @@ import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab, USUAL_TIMES, type WorkerOptions } from '../support/history/lab.js';
 import { broken } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
+import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import { tell } from './results.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
@@ -24,6 +25,7 @@ export const MARGIN = 300;
 export const GRACE = 250;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
 export const PATIENCE = 30_000;
+const MOST_PLAYS = 3;
 
 export type ServerToBreak = Pick<RedisServer, 'url' | 'dir' | 'kill' | 'restart' | 'stop'>;
 
@@ -94,6 +96,33 @@ export class Scene {
     return keys.filter((_, i) => ttls[i] === -1);
   }
 }
+
+/**
+ * Plays in a scene, and anew in another one, a few times, where that fails and its processes stood still for more than `ms` in all: a
+ * client may lose its turn or its lease by that, as is promised.
+ *
+ * @param current the scene that `anew` has opened last
+ */
+export async function playedWithoutStalls(
+  ms: number,
+  current: () => Scene,
+  anew: () => Promise<void>,
+  play: () => Promise<void>,
+): Promise<void> {
+  for (let times = 1; ; times += 1) {
+    try {
+      return await play();
+    } catch (error) {
+      const stalls = stallsOf(current().lab.history.events);
+      if (times === MOST_PLAYS || stalledFor(stalls, 0, Infinity) <= ms) throw error;
+      await current().close();
+      await anew();
+    }
+  }
+}
+
+/** How long the plays of a scene may take together, each with one wait in vain. */
+export const PLAYS = MOST_PLAYS * (PATIENCE + 40_000);
 
 /** The holder of `key`, and the others in line in their order. */
 export async function holderAndLine(
