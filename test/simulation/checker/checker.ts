@@ -84,7 +84,7 @@ export class Checker implements ClientListener {
     this.world.trace(() => `${nameOf(record)} HOLDS ${record.lock}, token ${record.token}`);
     // A lease of a millisecond may end between the answer and the turn of the caller, and replies that are read together may grant
     // a lock and report its loss.
-    const isOver = grant.lease.remaining() <= 0;
+    const isOver = grant.lease.remaining() <= 0 && (record.planned.leaseTime ?? Infinity) > 1;
     if (isOver && !this.excuses.isStrained && !this.excuses.mayLose(record, now))
       this.findings.violate('self-fence', `${nameOf(record)} was granted a lease that is over`);
     if (record.abortedAt !== undefined && record.abortedAt < now) {
@@ -217,6 +217,7 @@ export class Checker implements ClientListener {
       this.findings.violate(invariant, text);
     }
     if (!lock) return;
+    if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
     this.serverGrants.checkGrant(lock);
     this.serverGrants.checkRecords(lock);
   }

@@ -102,6 +102,8 @@ export interface LockState {
   lastUse: number;
   /** The clients of which the server kept a record after the last script. */
   recorded: readonly string[];
+  /** When the server last carried out a script of a client for this lock: a copy may come long after its client has ended. */
+  readonly commandedAt: Map<string, number>;
   /** Since when a request waits and no grant is held; undefined: not so. */
   neededSince: number | undefined;
 }

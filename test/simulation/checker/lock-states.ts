@@ -20,6 +20,7 @@ export class LockStates {
         heldByDeadUntil: 0,
         lastUse: 0,
         recorded: [],
+        commandedAt: new Map(),
       };
       this.locks.set(name, lock);
     }

@@ -93,10 +93,13 @@ export class ServerGrants {
       // The record of the holder goes with its grant, which the server honours for the whole lease.
       if (grant !== 'free' && grant?.owner === id) continue;
       const { diedAt } = this.clientOf(id)?.process ?? {};
-      if (diedAt === undefined || now - diedAt < this.excuses.longestRecord()) continue;
+      if (diedAt === undefined) continue;
+      // A copy of its leave or release that comes late marks it alive once more: those carry no deadline (R2).
+      const silentFor = now - Math.max(diedAt, lock.commandedAt.get(id) ?? 0);
+      if (silentFor < this.excuses.longestRecord()) continue;
       this.findings.violate(
         'leak',
-        `${lock.name} keeps a record of a client that ended ${(now - diedAt).toFixed(0)} ms ago`,
+        `${lock.name} keeps a record of a client that ended and was silent for ${silentFor.toFixed(0)} ms`,
       );
     }
   }

@@ -10,7 +10,7 @@ import type { FaultTargets } from './inject.js';
 import type { Plan } from './plan.js';
 import { SimClient } from './sim-client.js';
 
-/** What the store keeps longest: an unreleased grant (RETENTION of includes/lock.lua), ms. */
+/** What the store keeps longest: an unreleased grant (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
 /** All requests must have been served this long after everything was healed, ms, whatever the line. */
 const PATIENCE = 240_000;
