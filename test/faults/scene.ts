@@ -7,6 +7,7 @@ import type { RemoteRequest } from '../support/history/remote-request.js';
 import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import { tell } from './results.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
+import { playedAnew } from '../support/played-anew.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { pause } from '../support/waiting.js';
@@ -109,16 +110,11 @@ export async function playedWithoutStalls(
   anew: () => Promise<void>,
   play: () => Promise<void>,
 ): Promise<void> {
-  for (let times = 1; ; times += 1) {
-    try {
-      return await play();
-    } catch (error) {
-      const stalls = stallsOf(current().lab.history.events);
-      if (times === MOST_PLAYS || stalledFor(stalls, 0, Infinity) <= ms) throw error;
-      await current().close();
-      await anew();
-    }
-  }
+  const isExcused = (): boolean => stalledFor(stallsOf(current().lab.history.events), 0, Infinity) > ms;
+  await playedAnew(MOST_PLAYS, play, isExcused, async () => {
+    await current().close();
+    await anew();
+  });
 }
 
 /** How long the plays of a scene may take together, each with one wait in vain. */

@@ -1,3 +1,4 @@
+import { playedAnew } from './played-anew.js';
 import { StallWatch } from './stall-watch.mjs';
 import { eventually, SOON } from './waiting.js';
 
@@ -31,17 +32,12 @@ export async function timeUntil(predicate: () => boolean | Promise<boolean>, wha
 
 /** Plays a scene anew, a few times, that fails while this process was given no core for more than `ms` in all. */
 export async function playedWithoutStalls(ms: number, scene: () => Promise<void>): Promise<void> {
-  for (let times = 1; ; times += 1) {
-    const watch = new Stopwatch();
-    try {
-      return await scene();
-    } catch (error) {
-      watch.stop();
-      if (watch.stalled <= ms || times === MOST_PLAYS) throw error;
-    } finally {
-      watch.stop();
-    }
-  }
+  let watch: Stopwatch;
+  const watched = async (): Promise<void> => {
+    watch = new Stopwatch();
+    await scene().finally(() => watch.stop());
+  };
+  await playedAnew(MOST_PLAYS, watched, () => watch.stalled > ms);
 }
 
 const MOST_PLAYS = 5;
