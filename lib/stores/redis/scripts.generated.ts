@@ -4,7 +4,6 @@ import { script } from '../redis-client/script.js';
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 local FORMAT = '1'
-local CENTURY = 3155760000000
 local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
 local stampMs = string.sub(stamp, 1, 13)`;
@@ -468,7 +467,8 @@ keepFree(RETENTION)
 end
 end`;
 
-export const acquire = script('acquire', 3, lockPart1, `local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
+export const acquire = script('acquire', 3, lockPart1, `local CENTURY = 3155760000000
+local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE

@@ -15,11 +15,9 @@ export type ClientScripts = Readonly<Record<keyof typeof shared, Script>>;
  * @param maxLease the longest lease of a strict client, ms; undefined: not strict
  */
 export function scriptsOfClient(times: Timing, maxLease: number | undefined): ClientScripts {
-  const [window, lease, rest] = [times.window, times.lease, times.rest].map(Math.round) as [
-    number,
-    number,
-    number,
-  ];
+  const window = Math.round(times.window);
+  const lease = Math.round(times.lease);
+  const rest = Math.round(times.rest);
   // A waiter that died just now blocks for a window at most.
   const turn = Math.min(window, lease);
   const constants = {

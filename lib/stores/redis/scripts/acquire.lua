@@ -15,6 +15,8 @@
 --       QUEUED   a = ticket, b = how many will be served before
 -- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
 --- include: lock
+-- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
+local CENTURY = 3155760000000
 local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
 local me = client .. ':' .. sequence
 

@@ -9,7 +9,7 @@
 --   for how many ms it has been subscribed there
 --   its host/pid, without spaces
 --
--- What the options of a client fix stands before this as constants (commands/constants.ts):
+-- What the options of a client fix stands before this as constants (commands/client-scripts.ts):
 --   WINDOW     its liveness window, ms
 --   LEASE      its lease, ms
 --   REST       for how long a released lock that nothing waits for is remembered, ms
@@ -24,8 +24,6 @@ local client = ARGV[1]
 
 -- The version of the format that this script writes, and the newest that it reads.
 local FORMAT = '1'
--- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
-local CENTURY = 3155760000000
 
 -- R1: the time is taken once. Short cuts keep and compare it as text, µs in 16 digits and ms in 13: conversions are expensive.
 local time = redis.call('TIME')
