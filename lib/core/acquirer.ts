@@ -70,7 +70,10 @@ export class Acquirer {
     const wait = this.waits.begin(key, call);
     let refusal: unknown;
     try {
-      return await outer.waitToNest(wait);
+      const { maxQueue, label } = call.options;
+      const onQueued = (ahead: number): void => call.queued(ahead);
+      const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
+      return await outer.waitToNest(request, call.deadline);
     } catch (error) {
       refusal = error;
       throw error;

@@ -12,10 +12,10 @@ import {
 import { LockShuttingDownError } from './errors.js';
 import type { Lease } from './lease.js';
 import { LinkedList, type Linked } from './linked-list.js';
-import type { Grant } from './lock-store.js';
+import type { Grant, LockRequest } from './lock-store.js';
 import type { SlowWatch } from './slow-watch.js';
-import { NestedLine, type NestingWait } from './nested-line.js';
 import { quote } from './text.js';
+import { WaitingLine } from './waiting-line.js';
 import type { Watchdog, WatchEntry, Watched } from './watchdog.js';
 
 const DONE = Promise.resolve();
@@ -100,7 +100,8 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
 export class Hold {
   private isOpen = true;
   private child: Hold | undefined;
-  private line: NestedLine<Hold> | undefined;
+  /** Requests that wait to nest in it. */
+  private line: WaitingLine<Hold | undefined> | undefined;
   private readonly since = performance.now();
   /** Of the first hold of a grant, whose section it describes. */
   readonly description: HoldDescription | undefined;
@@ -126,16 +127,17 @@ export class Hold {
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(wait: NestingWait): Promise<Hold | undefined> {
+  waitToNest(request: LockRequest, deadline: number): Promise<Hold | undefined> {
     this.line ??= this.newLine();
-    return this.line.join(wait);
+    return this.line.join(request, deadline);
   }
 
   /** The section has ended, or the handle was released. Once; resolves when what that gives back is given back. */
   end(): Promise<void> {
     this.isOpen = false;
     if (this.line) {
-      this.line.dissolve();
+      // Each must request the lock anew.
+      while (this.line.serve(() => undefined));
       this.held.lines?.delete(this.line);
     }
     if (!this.child) this.parent?.childDone();
@@ -147,11 +149,11 @@ export class Hold {
     if (!this.isOpen) return this.parent?.childDone();
     // Reading the state of a lease that ran out unnoticed refuses all requests that wait here.
     if (this.line && this.held.lease.state !== 'lost')
-      this.line.serve((wait) => this.nest(wait.call.options.label));
+      this.line.serve(({ request }) => this.nest(request.label));
   }
 
-  private newLine(): NestedLine<Hold> {
-    const line = new NestedLine<Hold>(this.held.keeper.watchdog, () => ({
+  private newLine(): WaitingLine<Hold | undefined> {
+    const line = new WaitingLine<Hold | undefined>(this.held.keeper.watchdog, () => ({
       holder: this.child?.label || 'another branch of the same flow',
       heldFor: performance.now() - (this.child?.since ?? this.since),
     }));

@@ -2,6 +2,7 @@ import { abortError, LockHolderChangedError, LockShuttingDownError } from '../..
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
 import { LeaseEnds } from './lease-ends.js';
 import { MemoryLine } from './memory-line.js';
+import { WaitTimers } from './wait-timers.js';
 
 /**
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
@@ -15,6 +16,7 @@ export class MemoryLockStore implements LockStore {
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
   private readonly leaseEnds = new LeaseEnds();
+  private readonly waitTimers = new WaitTimers();
   private closed = false;
 
   start(): Promise<void> {
@@ -47,7 +49,7 @@ export class MemoryLockStore implements LockStore {
 
   close(): Promise<void> {
     this.closed = true;
-    for (const [key, line] of this.lines) line.close(() => new LockShuttingDownError(key));
+    for (const [key, line] of this.lines) line.close(new LockShuttingDownError(key));
     return Promise.resolve();
   }
 
@@ -58,7 +60,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private begin(key: string): MemoryLine {
-    const line = new MemoryLine(key, this.leaseEnds, () => this.lines.delete(key));
+    const line = new MemoryLine(key, this.leaseEnds, this.waitTimers, () => this.lines.delete(key));
     this.lines.set(key, line);
     return line;
   }

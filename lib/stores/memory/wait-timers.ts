@@ -1,0 +1,22 @@
+import { type Watched } from '../../core/watchdog.js';
+
+/** Node's largest timer delay; a longer wait is reached in several steps. */
+const MAX_DELAY = 2 ** 31 - 1;
+
+/** A timer for each wait. It keeps the process alive, as no connection does here: each wait comes to its end. */
+export class WaitTimers {
+  private readonly timers = new Map<Watched, NodeJS.Timeout>();
+
+  schedule(task: Watched, due: number): void {
+    // The clock decides, not the timer: Node's may fire up to 1 ms early.
+    const left = due - performance.now();
+    if (left <= 0) return task.onDue();
+    const timer = setTimeout(() => this.schedule(task, due), Math.min(Math.ceil(left), MAX_DELAY));
+    this.timers.set(task, timer);
+  }
+
+  cancel(task: Watched): void {
+    clearTimeout(this.timers.get(task));
+    this.timers.delete(task);
+  }
+}
