@@ -6,10 +6,10 @@ import type { PeerReports } from './peers.js';
 import { isLong, reportedKey } from './reported-key.js';
 import { quote } from './text.js';
 
-/** How many locks are looked up in the store for one query, and how many at a time. */
-const MOST_LOOKS = 1_000;
-const MOST_UNEXPLAINED = 50;
+/** How many locks are looked up in the store at a time, and after how many that could not be no others are. */
 const AT_ONCE = 50;
+const MOST_FAILED = 50;
+const MOST_UNEXPLAINED = 50;
 
 type Assembled = Pick<LockOverview, 'locks' | 'processes' | 'silent' | 'problems'>;
 
@@ -52,16 +52,7 @@ export async function addFromStore(
   const looked = [...new Set([...wanted, ...inStore])].filter(
     (each) => !known.has(reportedKey(each)) && (each === key || !isLong(each)),
   );
-  if (looked.length > MOST_LOOKS) {
-    overview.problems.push(
-      `Only ${MOST_LOOKS} of ${looked.length} locks that no process reports were looked up.`,
-    );
-    looked.length = MOST_LOOKS;
-  }
-  for (let i = 0; i < looked.length; i += AT_ONCE) {
-    const looks = looked.slice(i, i + AT_ONCE).map((each) => look(store, each, overview));
-    for (const snapshot of await Promise.all(looks)) if (snapshot) addSnapshot(snapshot, overview);
-  }
+  await lookUp(store, looked, overview);
   overview.locks.sort(byUrgency);
 }
 
@@ -108,6 +99,24 @@ async function keysInStore(
   return [];
 }
 
+/** All of them, however many a process has beyond those that it reports: one that is left out might be an orphan. */
+async function lookUp(store: LockStore, keys: readonly string[], overview: LockOverview): Promise<void> {
+  const locks = new Map(overview.locks.map((lock) => [lock.key, lock]));
+  let failed = 0;
+  for (let i = 0; i < keys.length; i += AT_ONCE) {
+    if (failed >= MOST_FAILED) {
+      overview.problems.push(`${keys.length - i} locks that no process reports were not looked up.`);
+      break;
+    }
+    const looks = keys.slice(i, i + AT_ONCE).map((key) => look(store, key, overview));
+    for (const snapshot of await Promise.all(looks)) {
+      if (snapshot) addSnapshot(snapshot, overview, locks);
+      else failed += 1;
+    }
+  }
+  overview.locks = [...locks.values()];
+}
+
 /** One lock that cannot be read, or a store that goes away meanwhile, must not cost the rest of the overview. */
 async function look(
   store: LockStore,
@@ -122,14 +131,17 @@ async function look(
   }
 }
 
-function addSnapshot({ key, holder }: LockSnapshot, overview: LockOverview): void {
+function addSnapshot(
+  { key, holder }: LockSnapshot,
+  overview: LockOverview,
+  locks: Map<string, LockReport>,
+): void {
   if (!holder) return;
   const { client = '', who, token = 0, heldFor = 0 } = holder;
   const { host = '', pid = 0, label } = parseClientName(who);
   const reported = reportedKey(key);
-  const known = overview.locks.find((lock) => lock.key === reported);
-  const lock: LockReport = known ?? { key, waiters: [], orphan: false };
-  if (!known) overview.locks.push(lock);
+  const lock: LockReport = locks.get(reported) ?? { key, waiters: [], orphan: false };
+  locks.set(reported, lock);
   lock.holder = {
     clientId: client,
     host,

@@ -153,7 +153,10 @@ describe('query', () => {
       truncated: false,
     };
 
-    function observer(answers: boolean, failing?: Error): Observer {
+    function observer(
+      answers: boolean,
+      { failing, kept = 1 }: { failing?: Error; kept?: number } = {},
+    ): Observer {
       const here: ProcessReport = { ...report, clientId: 'here', holds: [] };
       const peers: Peers = {
         self: here,
@@ -165,16 +168,16 @@ describe('query', () => {
             problems: [],
           }),
       };
-      const snapshot: LockSnapshot = {
-        key: 'order:1',
+      const snapshot: Omit<LockSnapshot, 'key'> = {
         holder: { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 },
         waiters: [],
         queueLength: 0,
       };
       const store = new RecordingStore();
-      store.inspect = () => (failing ? Promise.reject(failing) : Promise.resolve(snapshot));
+      store.inspect = (key) => (failing ? Promise.reject(failing) : Promise.resolve({ key, ...snapshot }));
+      const keys = Array.from({ length: kept }, (_, i) => `order:${i + 1}`);
       return new Observer(
-        Object.assign(store, { peers, keptKeys: () => Promise.resolve({ keys: ['order:1'], problems: [] }) }),
+        Object.assign(store, { peers, keptKeys: () => Promise.resolve({ keys, problems: [] }) }),
         () => here,
       );
     }
@@ -187,8 +190,22 @@ describe('query', () => {
         undefined,
         reason,
       );
-      const { problems } = await observer(false, failing).query({ orphans: true });
+      const { problems } = await observer(false, { failing }).query({ orphans: true });
       expect(problems).toEqual(['The lock "order:1" could not be looked up: Redis is loading its data.']);
+    });
+
+    it('looks at every lock that no process reports, however many there are', async () => {
+      const { locks, problems } = await observer(true, { kept: 3_000 }).query({ orphans: true });
+      expect(problems).toEqual([]);
+      expect(locks).toHaveLength(3_000);
+      expect(locks.filter(({ orphan }) => orphan)).toEqual([]);
+    });
+
+    it('looks no further where the store does not answer, and says what was left out', async () => {
+      const failing = new LockStoreUnavailableError('timeout', 'No answer.');
+      const { problems } = await observer(false, { failing, kept: 3_000 }).query({ orphans: true });
+      expect(problems).toHaveLength(51);
+      expect(problems.at(-1)).toBe('2950 locks that no process reports were not looked up.');
     });
 
     it('calls it an orphan if the client does not answer to its name either', async () => {
