@@ -3,5 +3,9 @@ export const EXIT = { done: 0, trouble: 1, usage: 2, notHeld: 3, unavailable: 4,
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/** Arguments that cannot work. */
-export class UsageError extends Error {}
+/** Arguments that cannot work. An address in the wrong place is repeated without its password. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message.replace(/:\/\/.*@/s, '://…@'));
+  }
+}

@@ -57,13 +57,20 @@ function clusterAt(address: string): Cluster {
     throw new UsageError(
       '--cluster needs the redis:// or rediss:// URL of a node: a Cluster has no Unix socket.',
     );
+  const { node, redisOptions } = clusterNode(address);
+  return new Cluster([node], { lazyConnect: true, redisOptions });
+}
+
+/** What ioredis takes of the URL of a Cluster's node. */
+export function clusterNode(address: string) {
   const { hostname, port, username, password, protocol } = new URL(address);
-  return new Cluster([{ host: hostname, port: Number(port || 6_379) }], {
-    lazyConnect: true,
+  return {
+    // A URL has brackets around an IPv6 address, a socket none.
+    node: { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6_379) },
     redisOptions: {
       ...(username !== '' && { username: decodeURIComponent(username) }),
       ...(password !== '' && { password: decodeURIComponent(password) }),
       ...(protocol === 'rediss:' && { tls: {} }),
     },
-  });
+  };
 }
