@@ -3,7 +3,7 @@ import type { LockLoad } from '../core/engines.js';
 import { VERSION } from '../core/version.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';
-import { subscribe } from '../observe/subscriptions.js';
+import { subscribeGuarded } from './guarded.js';
 
 /** Counts in OpenTelemetry what `nestjs-fair-lock/prometheus` counts in prom-client. The result ends it. */
 export function countInOtel(provider: MeterProvider | undefined): () => void {
@@ -29,7 +29,7 @@ export function countInOtel(provider: MeterProvider | undefined): () => void {
     return () => gauge.removeCallback(observe);
   });
   ends.push(
-    subscribe({
+    subscribeGuarded({
       waitEnds: ({ lock, outcome = 'refused', startedAt, endedAt = startedAt }) =>
         wait.record(seconds(startedAt, endedAt), { lock: names.of(lock), outcome }),
       holdEnds: ({ lock, outcome = 'released', startedAt, endedAt = startedAt }) =>

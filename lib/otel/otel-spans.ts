@@ -13,11 +13,13 @@ import {
 import type { HoldDescription, WaitDescription } from '../core/diagnostics.js';
 import { FairLockError } from '../core/fair-lock-error.js';
 import { VERSION } from '../core/version.js';
-import { subscribe } from '../observe/subscriptions.js';
+import { subscribeGuarded } from './guarded.js';
 
 /**
  * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
  * of it. The span of a slow wait is linked to that of the hold that was in the way. The result ends it.
+ *
+ * Times are those of `performance.now()`, which OpenTelemetry takes as they are and puts where its own clock is.
  */
 export function traceInOtel(provider: TracerProvider | undefined, keys: boolean): () => void {
   const tracer = (provider ?? trace).getTracer('nestjs-fair-lock', VERSION);
@@ -31,7 +33,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
     ...(keys && { 'fairlock.key': key }),
   });
 
-  return subscribe({
+  return subscribeGuarded({
     waitBegins: (wait) => {
       const caller = context.active();
       callers.set(wait, caller);
@@ -45,10 +47,10 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.ahead': wait.ahead,
         'fairlock.outcome': wait.outcome ?? 'refused',
       };
-      const options = { startTime: timeOf(wait.startedAt), attributes, links: linksOf(wait) };
+      const options = { startTime: wait.startedAt, attributes, links: linksOf(wait) };
       const span = tracer.startSpan('fairlock wait', options, callers.get(wait));
       if (wait.error !== undefined) fail(span, wait.error);
-      span.end(timeOf(wait.endedAt ?? wait.startedAt));
+      span.end(wait.endedAt);
     },
     holdBegins: (hold) => {
       const attributes = {
@@ -56,7 +58,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.waited': hold.waited / 1_000,
         ...(hold.token !== undefined && { 'fairlock.token': hold.token }),
       };
-      const span = tracer.startSpan('fairlock hold', { startTime: timeOf(hold.startedAt), attributes });
+      const span = tracer.startSpan('fairlock hold', { startTime: hold.startedAt, attributes });
       spans.set(hold, span);
       const spanContext = span.spanContext();
       if (isSpanContextValid(spanContext)) {
@@ -76,7 +78,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       span.setAttribute('fairlock.outcome', hold.outcome ?? 'released');
       if (hold.outcome === 'lost')
         span.setStatus({ code: SpanStatusCode.ERROR, message: 'The lock was lost.' });
-      span.end(timeOf(hold.endedAt ?? hold.startedAt));
+      span.end(hold.endedAt);
     },
   });
 }
@@ -92,9 +94,4 @@ function fail(span: Span, error: unknown): void {
   const isOurs = error instanceof FairLockError;
   span.setStatus({ code: SpanStatusCode.ERROR, message: isOurs ? error.message : 'The wait failed.' });
   span.setAttribute('error.type', isOurs ? error.code : 'error');
-}
-
-/** A moment of `performance.now()` as time since the epoch, ms. */
-function timeOf(moment: number): number {
-  return performance.timeOrigin + moment;
 }

@@ -1,4 +1,5 @@
-import { context, trace, type Span } from '@opentelemetry/api';
+import { jest } from '@jest/globals';
+import { context, diag, trace, type Span } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
   AggregationTemporality,
@@ -11,10 +12,12 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
   type ReadableSpan,
+  type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { instrumentFairLock } from 'nestjs-fair-lock/otel';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { bench } from '../unit/core/support.js';
 import { deferred, eventually, pause, SOON } from '../support/waiting.js';
 
 const options = { group: 'order:<0.id>', label: 'Orders.pay' };
@@ -138,6 +141,52 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     expect(wait?.links).toMatchObject([{ context: { traceId, spanId, isRemote: true } }]);
     expect(wait?.spanContext().traceId).not.toBe(traceId);
   });
+
+  test('a span is where the wall clock is, also after that was set', async () => {
+    const { engine } = bench();
+    const set = Date.now() + 3_600_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(set);
+    const busy = await engine.acquire('order:7');
+    const waits = engine.acquire('order:7');
+    await busy.release();
+    await (await waits).release();
+    clock.mockRestore();
+    const spans = [...named('fairlock wait'), ...named('fairlock hold')];
+    expect(spans).toHaveLength(3);
+    for (const { startTime } of spans) expect(Math.abs(startTime[0] * 1_000 - set)).toBeLessThan(10_000);
+    await engine.close();
+  });
+
+  test.each(['onStart', 'onEnd'])(
+    'a span processor that throws in %s costs its spans alone',
+    async (when) => {
+      const errors: unknown[] = [];
+      const quiet = (): void => undefined;
+      const log = { error: (_: string, error: unknown) => void errors.push(error) };
+      diag.setLogger({ ...log, warn: quiet, info: quiet, debug: quiet, verbose: quiet });
+      const fault = new Error('The exporter is broken.');
+      const processor: SpanProcessor = {
+        onStart: quiet,
+        onEnd: quiet,
+        forceFlush: () => Promise.resolve(),
+        shutdown: () => Promise.resolve(),
+        [when]: () => {
+          throw fault;
+        },
+      };
+      const tracerProvider = new BasicTracerProvider({ spanProcessors: [processor] });
+      const endBroken = instrumentFairLock({ tracerProvider, metrics: false });
+      const { engine } = bench();
+      const served: number[] = [];
+      await Promise.all([1, 2].map((i) => engine.withLock('order:8', () => served.push(i))));
+      expect(served).toEqual([1, 2]);
+      expect(errors).toEqual([fault, fault, fault]);
+      expect(named('fairlock hold')).toHaveLength(2);
+      await engine.close();
+      endBroken();
+      diag.disable();
+    },
+  );
 
   test('query names the trace of a hold and of a wait', async () => {
     await request(async (span) => {

@@ -1,0 +1,20 @@
+import { diag } from '@opentelemetry/api';
+import { subscribe, type Listeners } from '../observe/subscriptions.js';
+
+/**
+ * Subscribes as `subscribe` does. What a span processor or an exporter of the application throws goes to the log of OpenTelemetry: a channel
+ * would end the process by it.
+ */
+export function subscribeGuarded(listeners: Listeners): () => void {
+  const guarded = Object.entries(listeners).map(([name, listener]) => [
+    name,
+    (message: never): void => {
+      try {
+        (listener as (message: never) => void)(message);
+      } catch (error) {
+        diag.error('nestjs-fair-lock: a lock could not be reported.', error);
+      }
+    },
+  ]);
+  return subscribe(Object.fromEntries(guarded) as Listeners);
+}
