@@ -49,9 +49,13 @@ export function collectPrometheusMetrics({
       else if (event.type === 'store-failure') metrics.failures.inc({ failure: event.failure });
     },
   });
+  const own = new Set<unknown>(Object.values(metrics));
   return () => {
     end();
-    for (const name of NAMES) registry.removeSingleMetric(name);
+    for (const name of NAMES) {
+      // Not those of another collection, which began after the registry had been cleared.
+      if (own.has(registry.getSingleMetric(name))) registry.removeSingleMetric(name);
+    }
   };
 }
 

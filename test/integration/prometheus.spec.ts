@@ -94,6 +94,17 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     register.clear();
   });
 
+  test('are not removed by the end of a collection whose own ones were cleared away', async () => {
+    const cleared = new Registry();
+    const endFirst = collectPrometheusMetrics({ registry: cleared });
+    cleared.clear();
+    const endSecond = collectPrometheusMetrics({ registry: cleared });
+    endFirst();
+    expect(cleared.getMetricsAsArray()).toHaveLength(8);
+    endSecond();
+    expect(cleared.getMetricsAsArray()).toHaveLength(0);
+  });
+
   test('have at most 500 names for groups that are made of data', async () => {
     const { engine } = bench();
     for (let i = 0; i < 600; i += 1) await engine.withLock('k', () => undefined, { group: `made of ${i}` });
