@@ -5,7 +5,6 @@ import { lockOrder, requireKey } from '../core/lock-keys.js';
 import { quote } from '../core/text.js';
 import { LockedMethod } from '../nest/locked-method.js';
 import { type StoreFactory } from '../nest/fair-lock.store-factory.js';
-import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 import { fail, within, type WithinOptions } from './patience.js';
 import { ProbedStore } from './probed-store.js';
 
@@ -47,7 +46,7 @@ export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
  * await paying;
  */
 export class FairLockProbe {
-  private readonly store = new ProbedStore(new MemoryLockStore());
+  private readonly store = new ProbedStore();
 
   /** @internal What the registration makes its store with. */
   readonly createStore: StoreFactory = () => this.store;
@@ -137,7 +136,7 @@ export class FairLockProbe {
    * await expect(locks.failNext('order:42', busy, () => orders.pay('42'))).rejects.toThrow(LockTimeoutError);
    */
   async failNext<T>(key: string, error: Error, call: () => Promise<T> | T): Promise<T> {
-    const withdraw = this.store.refuseNext(requireKey(key), () => error);
+    const withdraw = this.store.refuseNext(requireKey(key), error);
     try {
       return await call();
     } finally {

@@ -1,4 +1,5 @@
-import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../core/lock-store.js';
+import { type Grant, type LockRequest } from '../core/lock-store.js';
+import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** A request in line. */
 interface Waiting {
@@ -6,38 +7,23 @@ interface Waiting {
   readonly label: string;
 }
 
-/** A store that notes every request, and refuses a request on demand. Everything else is done by `store`. */
-export class ProbedStore implements LockStore {
-  readonly kind: string;
-  readonly fencing: boolean;
+/** A memory store that notes every request, and refuses a request on demand. */
+export class ProbedStore extends MemoryLockStore {
   private readonly inLine = new Set<Waiting>();
-  private readonly refusals = new Map<string, (() => Error)[]>();
+  private readonly refusals = new Map<string, { readonly error: Error }[]>();
   private readonly watchers = new Set<() => void>();
   private readonly granted = new Map<string, number>();
 
-  constructor(private readonly store: LockStore) {
-    this.kind = store.kind;
-    this.fencing = store.fencing;
-  }
-
-  start(): Promise<void> {
-    return this.store.start();
-  }
-
-  encode(key: string): string {
-    return this.store.encode(key);
-  }
-
-  async acquire(request: LockRequest): Promise<Grant> {
+  override async acquire(request: LockRequest): Promise<Grant> {
     const { key, label } = request;
-    const refuse = this.refusals.get(key)?.shift();
-    if (refuse) {
+    const refusal = this.refusals.get(key)?.shift();
+    if (refusal) {
       this.changed();
-      throw refuse();
+      throw refusal.error;
     }
     const waiting = { key, label };
     try {
-      const grant = await this.store.acquire(
+      const grant = await super.acquire(
         onceQueued(request, () => {
           this.inLine.add(waiting);
           this.changed();
@@ -49,18 +35,6 @@ export class ProbedStore implements LockStore {
       this.inLine.delete(waiting);
       this.changed();
     }
-  }
-
-  inspect(key: string): Promise<LockSnapshot> {
-    return this.store.inspect(key);
-  }
-
-  forceRelease(key: string): Promise<boolean> {
-    return this.store.forceRelease(key);
-  }
-
-  close(): Promise<void> {
-    return this.store.close();
   }
 
   /** The labels of those in line for `key`, of all without a key, in the order in which they came. */
@@ -79,13 +53,14 @@ export class ProbedStore implements LockStore {
     return this.granted.get(key) ?? 0;
   }
 
-  /** The next request for `key` is refused with what `error` makes. The result takes the refusal back, if it is still there. */
-  refuseNext(key: string, error: () => Error): () => boolean {
+  /** The next request for `key` is refused with `error`. The result takes the refusal back, if it is still there. */
+  refuseNext(key: string, error: Error): () => boolean {
+    const refusal = { error };
     const refusals = this.refusals.get(key) ?? [];
     this.refusals.set(key, refusals);
-    refusals.push(error);
+    refusals.push(refusal);
     return () => {
-      const index = refusals.indexOf(error);
+      const index = refusals.indexOf(refusal);
       if (index >= 0) refusals.splice(index, 1);
       return index >= 0;
     };
@@ -115,9 +90,9 @@ function onceQueued(request: LockRequest, onQueued: () => void): LockRequest {
   return {
     key,
     waitTime,
+    leaseTime,
     maxQueue,
     label,
-    ...(leaseTime !== undefined && { leaseTime }),
     ...(signal && { signal }),
     onQueued: (ahead) => {
       onQueued();
