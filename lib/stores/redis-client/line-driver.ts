@@ -61,7 +61,6 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     const call = new PendingRequest(request, name, this.shared.watchdog, this);
     this.calls.set(name, call);
     this.happens({ type: 'requested', request: this.newRequest(request, name) });
-    call.limitWait();
     return call.promise;
   }
 

@@ -10,10 +10,9 @@ import type { AbortListener, Grant, LockRequest } from '../../core/lock-store.js
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 import type { CommonRefusal } from './line-machine.js';
 
-/** One call of `acquire`, until it is granted or given up: settled exactly once. */
+/** One call of `acquire`, until it is granted or given up. */
 export class PendingRequest<Name> implements Watched, AbortListener {
   readonly promise: Promise<Grant>;
-  settled = false;
   watchEntry: WatchEntry | undefined;
   /** What to reject with, once the request is out of the line. */
   cancellation: unknown;
@@ -34,14 +33,9 @@ export class PendingRequest<Name> implements Watched, AbortListener {
       this.resolve = resolve;
       this.reject = reject;
     });
-    request.signal?.addEventListener('abort', this, { once: true });
-  }
-
-  /** Schedules the end of the wait time. */
-  limitWait(): void {
-    const { waitTime } = this.request;
-    if (this.settled || waitTime === 0 || waitTime === Infinity) return;
-    this.watchdog.schedule(this, this.requestedAt + waitTime);
+    const { signal, waitTime } = request;
+    signal?.addEventListener('abort', this, { once: true });
+    if (waitTime > 0 && waitTime < Infinity) watchdog.schedule(this, this.requestedAt + waitTime);
   }
 
   /** Milliseconds since the call. */
@@ -50,20 +44,18 @@ export class PendingRequest<Name> implements Watched, AbortListener {
   }
 
   grant(grant: Grant): void {
-    if (this.settle()) this.resolve(grant);
+    this.end();
+    this.resolve(grant);
   }
 
   fail(error: unknown): void {
-    if (this.settle()) this.reject(error);
+    this.end();
+    this.reject(error);
   }
 
-  /** False if it was settled already. */
-  private settle(): boolean {
-    if (this.settled) return false;
-    this.settled = true;
+  private end(): void {
     this.watchdog.cancel(this);
     this.request.signal?.removeEventListener('abort', this);
-    return true;
   }
 
   /** The wait time is over. */

@@ -22,31 +22,25 @@ export class ServerClock {
   private observedAt = -Infinity;
 
   /** @param onStep the server's clock was set: by at least so many ms (negative: back) */
-  constructor(private readonly onStep: (step: number) => void = () => undefined) {}
+  constructor(private readonly onStep: (step: number) => void) {}
 
   /** A reply with server time `serverTime` (ms) to a command sent and received at these monotonic times. */
   observe(sentAt: number, receivedAt: number, serverTime: number): void {
     this.observedAt = receivedAt;
     const low = serverTime - receivedAt;
     const high = serverTime + 1 - sentAt;
-    const best = this.best;
-    if (!best) {
-      this.best = { low, high, takenAt: receivedAt };
-      return;
-    }
+    const sample = { low, high, takenAt: receivedAt };
+    const best = (this.best ??= sample);
     const age = receivedAt - best.takenAt;
     const error = age * DRIFT;
-    // No offset fits both: one of the clocks was set.
-    const stepped = low > best.high + error || high < best.low - error;
-    if (stepped || age > SAMPLE_LIFE || high - low <= best.high - best.low + 2 * error) {
-      this.best = { low, high, takenAt: receivedAt };
+    if (low > best.high + error || high < best.low - error) {
+      // No offset fits both: one of the clocks was set, or another node answered while a slot moves. Nothing is known until the next
+      // answer.
+      this.best = undefined;
+      this.onStep(low > best.high ? low - best.high : high - best.low);
+    } else if (age > SAMPLE_LIFE || high - low <= best.high - best.low + 2 * error) {
+      this.best = sample;
     }
-    if (stepped) this.onStep(low > best.high ? low - best.high : high - best.low);
-  }
-
-  /** Drops all samples: another server answers from now on. */
-  reset(): void {
-    this.best = undefined;
   }
 
   /** The Redis time (ms) that is surely not later than the monotonic time `instant`; 0 while nothing is known. */
@@ -75,38 +69,21 @@ export class ServerClock {
  */
 export class ServerClocks {
   private readonly clocks = new Map<string, ServerClock>();
-  private readonly unknown = new ServerClock();
-  /** The one that was asked for last, which is nearly always the one that is asked for next. */
-  private last: { readonly address: string; readonly clock: ServerClock } | undefined;
 
   /** @param onStep the clock of a server was set: by at least so many ms (negative: back) */
   constructor(private readonly onStep: (step: number) => void) {}
 
   /** The clock of the server at `address`; where the server is not known, a clock without samples. */
   of(address: string | undefined): ServerClock {
-    if (address === undefined) {
-      this.unknown.reset();
-      return this.unknown;
-    }
-    if (this.last?.address === address) return this.last.clock;
+    if (address === undefined) return new ServerClock(this.onStep);
     let clock = this.clocks.get(address);
-    if (!clock) {
-      const made = new ServerClock((step) => {
-        // It may be another node that answered, while a slot moves: nothing is known until the next answer.
-        made.reset();
-        this.onStep(step);
-      });
-      clock = made;
-      this.clocks.set(address, clock);
-    }
-    this.last = { address, clock };
+    if (!clock) this.clocks.set(address, (clock = new ServerClock(this.onStep)));
     return clock;
   }
 
   /** Another server may answer at `address` next, with another clock. */
   forget(address: string): void {
     this.clocks.delete(address);
-    this.last = undefined;
   }
 }
 
