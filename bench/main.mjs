@@ -28,10 +28,10 @@ const { values: options } = parseArgs({
 // Before the subjects are imported, here and in the workers.
 if (options.beside !== undefined) process.env.BENCH_BESIDE = options.beside;
 const progress = new Progress(process.stderr);
-const say = (text) => progress.say(text);
+const print = (text) => progress.print(text);
 
-await installPeers(say);
-await buildPackage(say);
+await installPeers(print);
+await buildPackage(print);
 
 // These need the libraries.
 const { Lab } = await import('./environment/lab.mjs');
@@ -42,7 +42,7 @@ const { SCENARIOS } = await import('./scenarios/index.mjs');
 
 const scenarios = chosen();
 const share = shareOfRounds();
-const lab = new Lab({ quick: options.quick, share, say });
+const lab = new Lab({ quick: options.quick, share, print });
 lab.onRound = (round) => progress.round(round);
 let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -59,7 +59,7 @@ const ran = {};
 const seconds = {};
 const begun = performance.now();
 try {
-  say('starting Redis, building the Java worker …');
+  print('starting Redis, building the Java worker …');
   await lab.open();
   for (const [i, scenario] of scenarios.entries()) {
     progress.scenario(i, scenarios.length, scenario.title);
@@ -102,7 +102,7 @@ async function keep(report) {
     await writeFile(new URL(file, RESULTS), svg);
   }
   await import('./update-docs.mjs');
-  say('wrote bench/results and the figures of docs/performance.md');
+  print('wrote bench/results and the figures of docs/performance.md');
 }
 
 async function latest() {

@@ -13,12 +13,12 @@ const files = readdirSync(LIB, { recursive: true })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => join(LIB, file));
 const importsOf = new Map(files.map((file) => [file, relativeImports(file)]));
-const told = new Set();
+const reported = new Set();
 
 for (const file of files) {
   const circle = shortestCircle(file);
-  if (circle === undefined || circle.some((one) => told.has(one))) continue; // one for each knot is enough to begin with
-  for (const one of circle) told.add(one);
+  if (circle === undefined || circle.some((one) => reported.has(one))) continue; // one for each knot is enough to begin with
+  for (const one of circle) reported.add(one);
   complain(`Circular import: ${[...circle, file].map(shown).join(' → ')}`);
 }
 

@@ -30,7 +30,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
 }
 
-screen.say('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
+screen.print('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
 const finding = findStore(`fair-lock-demo-${randomBytes(4).toString('hex')}`);
 
 try {
@@ -52,12 +52,12 @@ async function perform() {
   const store = await finding;
   curtain.signal.throwIfAborted();
   limit = setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
-  screen.say(
+  screen.print(
     store.kind === 'redis'
       ? `${store.version} (${store.source})`
       : `The memory store in one process: several processes, a crash and the recovery are not shown. ${store.why}`,
   );
-  log.on('said', ({ instance, text }) => screen.say(`  ${screen.name(instance)} says: ${text}`));
+  log.on('said', ({ instance, text }) => screen.print(`  ${screen.name(instance)} says: ${text}`));
 
   const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
   await openShop(stage);
@@ -66,7 +66,7 @@ async function perform() {
   narrator.heading();
   if (store.kind === 'redis') await killHolder({ ...stage, narrator });
   await Promise.all(answers);
-  await narrator.told;
+  await narrator.printed;
 }
 
 /** The shop after the show: until the demo is ended. */
@@ -96,7 +96,7 @@ async function leave() {
 function conclude({ kind, version = null }) {
   const { figures, good } = summarize(log, screen, STOCK);
   if (!good) process.exitCode = 1;
-  if (json) screen.say(JSON.stringify({ store: kind, redis: version, ...figures }));
+  if (json) screen.print(JSON.stringify({ store: kind, redis: version, ...figures }));
 }
 
 async function endOf(signal) {

@@ -46,8 +46,8 @@ export async function redisServerBinary() {
 
 async function installByApt() {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const patience = ['-o', 'Acquire::Retries=3', '-o', 'DPkg::Lock::Timeout=120'];
-  const apt = (...args) => run('apt-get', [...patience, ...args], { env, timeout: INSTALL_TIMEOUT });
+  const timeLimit = ['-o', 'Acquire::Retries=3', '-o', 'DPkg::Lock::Timeout=120'];
+  const apt = (...args) => run('apt-get', [...timeLimit, ...args], { env, timeout: INSTALL_TIMEOUT });
   const ownPolicy = !existsSync(DEBIAN_SERVICE_POLICY);
   if (ownPolicy) writeFileSync(DEBIAN_SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {

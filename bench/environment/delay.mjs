@@ -8,9 +8,9 @@ const PROXY = fileURLToPath(new URL('../workers/delay-proxy.mjs', import.meta.ur
 export async function startDelay(url, roundTrip) {
   const { port } = new URL(url);
   const child = fork(PROXY, [port, String(roundTrip)]);
-  const [told] = await once(child, 'message');
+  const [message] = await once(child, 'message');
   return {
-    url: `redis://127.0.0.1:${told.port}`,
+    url: `redis://127.0.0.1:${message.port}`,
     async stop() {
       child.kill('SIGKILL');
       await once(child, 'exit');

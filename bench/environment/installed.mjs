@@ -13,17 +13,17 @@ const SOURCES = fileURLToPath(new URL('../../lib/', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TIMEOUT = 300_000;
 
-/** @param {(text: string) => void} say */
-export async function installPeers(say) {
+/** @param {(text: string) => void} print */
+export async function installPeers(print) {
   if (existsSync(INSTALLED) && statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs) return;
-  say('installing the libraries to compare with (npm ci in bench) …');
+  print('installing the libraries to compare with (npm ci in bench) …');
   await npm(['ci', '--no-audit', '--no-fund'], HERE);
 }
 
-/** The package is measured as it is built. @param {(text: string) => void} say */
-export async function buildPackage(say) {
+/** The package is measured as it is built. @param {(text: string) => void} print */
+export async function buildPackage(print) {
   if (existsSync(BUILT) && newestSource() < statSync(BUILT).mtimeMs) return;
-  say('building the package (npm run build) …');
+  print('building the package (npm run build) …');
   await npm(['run', 'build'], ROOT);
 }
 

@@ -25,11 +25,11 @@ export class Lab {
 
   #share;
 
-  /** @param {{ quick: boolean, share?: number, say: (text: string) => void }} options `share`: the part of the rounds that is run */
-  constructor({ quick, share = 1, say }) {
+  /** @param {{ quick: boolean, share?: number, print: (text: string) => void }} options `share`: the part of the rounds that is run */
+  constructor({ quick, share = 1, print }) {
     this.quick = quick;
     this.#share = share;
-    this.say = say;
+    this.print = print;
     /** @type {Record<string, string>} subject → why it does not run here */
     this.skipped = {};
     this.subjects = [];

@@ -33,8 +33,8 @@ async function onNode(lab, locks, keys, execPath) {
   const apps = new Map();
   try {
     for (const [subject, lock] of Object.entries(locks)) {
-      const told = typeof lock === 'string' ? { lock } : lock;
-      const app = await start(APP, [JSON.stringify({ ...told, url: lab.url })], execPath);
+      const settings = typeof lock === 'string' ? { lock } : lock;
+      const app = await start(APP, [JSON.stringify({ ...settings, url: lab.url })], execPath);
       apps.set(subject, app);
       // Until what runs for each request is compiled; by time, since a client that polls for a hot key serves few.
       await run(load, app, keys, { ms: lab.quick ? 700 : 5_000 });

@@ -10,7 +10,7 @@ const NODE_WORKER = fileURLToPath(new URL('../workers/node-worker.mjs', import.m
 const START_TIMEOUT = 30_000;
 
 /** Nothing that is asked of a worker takes longer, unless a caller says so. */
-const PATIENCE = 120_000;
+const TIME_LIMIT = 120_000;
 
 export class TookTooLong extends Error {}
 
@@ -36,10 +36,10 @@ export class Worker {
   }
 
   /** Has it do something. @returns {Promise<any>} */
-  do(verb, args = {}, patience = PATIENCE) {
+  do(verb, args = {}, timeLimit = TIME_LIMIT) {
     const id = (this.#last += 1);
-    const answer = this.#answerTo(id, patience, `${verb} of ${this.name}`);
-    this.tell(id, verb, args);
+    const answer = this.#answerTo(id, timeLimit, `${verb} of ${this.name}`);
+    this.send(id, verb, args);
     return answer;
   }
 
@@ -52,7 +52,7 @@ export class Worker {
   #node(argument) {
     const child = fork(NODE_WORKER, [argument], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     child.on('message', ({ id, result, error }) => this.#received(id, result, error));
-    this.tell = (id, verb, args) => child.send({ id, verb, args });
+    this.send = (id, verb, args) => child.send({ id, verb, args });
     return child;
   }
 
@@ -66,19 +66,19 @@ export class Worker {
       const { error, ...result } = JSON.parse(text);
       this.#received(Number(id), result, error);
     });
-    this.tell = (id, verb, named) => {
+    this.send = (id, verb, named) => {
       const words = Object.entries(named).map(([name, value]) => `${name}=${value}`);
       child.stdin.write(`${[id, verb, ...words].join(' ')}\n`);
     };
     return child;
   }
 
-  #answerTo(id, patience, what) {
+  #answerTo(id, timeLimit, what) {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        reject(new TookTooLong(`${what} took longer than ${patience} ms`));
-      }, patience);
+        reject(new TookTooLong(`${what} took longer than ${timeLimit} ms`));
+      }, timeLimit);
       this.#waiting.set(id, { resolve, reject, timer });
     });
   }

@@ -11,14 +11,14 @@ export class Progress {
   /** @param {number} done of `all` scenarios */
   scenario(done, all, title) {
     this.#line = `[${done + 1}/${all}] ${title}`;
-    this.say(this.#line);
+    this.print(this.#line);
   }
 
   round(round) {
-    if (this.out.isTTY) this.say(`${this.#line}: round ${round + 1}`);
+    if (this.out.isTTY) this.print(`${this.#line}: round ${round + 1}`);
   }
 
-  say(text) {
+  print(text) {
     const seconds = Math.round((performance.now() - this.#begun) / 1_000);
     this.#write(`${String(seconds).padStart(4)} s  ${text}`);
   }

@@ -89,8 +89,8 @@ export function lineChart({ title, x, y, note = '', series }) {
 export function barChart({ title, note, log = false, bars }) {
   const height = TOP + bars.length * (BAR + 8) + 16;
   const from = LABEL + 10;
-  const said = bars.map(({ value, text: given }) => given ?? short(value));
-  const room = WIDTH - from - 24 - CHARACTER * Math.max(...said.map((label) => label.length));
+  const labels = bars.map(({ value, text: given }) => given ?? short(value));
+  const room = WIDTH - from - 24 - CHARACTER * Math.max(...labels.map((label) => label.length));
   const values = bars.map(({ value }) => value);
   const most = Math.max(...values);
   const least = 10 ** Math.floor(Math.log10(Math.min(...values.filter((value) => value > 0))) - 0.3);
@@ -104,7 +104,7 @@ export function barChart({ title, note, log = false, bars }) {
     return (
       text(LABEL, top + BAR - 6, name, 'end') +
       `<rect x="${from}" y="${top}" width="${width}" height="${BAR}" rx="2" fill="${COLOURS[i === 0 ? 0 : 7]}"/>` +
-      text(from + width + 8, top + BAR - 6, said[i], 'start')
+      text(from + width + 8, top + BAR - 6, labels[i], 'start')
     );
   });
   return svg(height, title, [...drawn, text(24, TOP - 12, note, 'start', 'note')]);

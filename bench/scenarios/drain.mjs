@@ -13,7 +13,7 @@ const ROUNDS_WITHOUT_LINE = 3;
 const LARGEST_BY_SUBJECT = { redisson: 1_000, 'fair-lock-redisson': 1_000 };
 /** Those without a line are asked for order and pace only: what they do grows with N². */
 const LARGEST_WITHOUT_LINE = 100;
-const PATIENCE = 30_000;
+const TIME_LIMIT = 30_000;
 
 /** @type {import('./index.mjs').Scenario} */
 export default {
@@ -80,7 +80,7 @@ async function drain(lab, worker, { count, round, blocks = false }) {
   await worker.do('enqueue', { key, count, blocks });
   await sleep(5);
   await lab.server.reset();
-  const { ms, order } = await worker.do('drain', { key }, PATIENCE);
+  const { ms, order } = await worker.do('drain', { key }, TIME_LIMIT);
   const { usec, scriptRuns, calls } = await lab.server.commands(worker.subject);
   return {
     serverUs: usec / count,

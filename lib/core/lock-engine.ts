@@ -41,7 +41,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     const acquirer = new Acquirer(store, owners, grants, waits);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, grants, owners);
-    const observer = new Observer(store, (question) => reporter.report(question));
+    const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, watchdog, waits, grants, observer);
     super({ store, defaults, grants, acquirer, observer });
     this.watchdog = watchdog;

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { type Parcel } from '../shipping/parcel.js';
 import { ShopData, StaleWriteError } from './shop-data.js';
 
@@ -13,12 +13,12 @@ export class MemoryShopData extends ShopData {
   private parcels: readonly Parcel[] = [];
 
   async read(name: string): Promise<number> {
-    await turn();
+    await immediate();
     return this.entries.get(name)?.value ?? 0;
   }
 
   async write(numbers: Readonly<Record<string, number>>, parcel?: Parcel): Promise<void> {
-    await turn();
+    await immediate();
     for (const [name, value] of Object.entries(numbers)) {
       this.entries.set(name, { value, token: this.lastToken(name) });
     }
@@ -26,17 +26,17 @@ export class MemoryShopData extends ShopData {
   }
 
   async outbox(): Promise<Parcel[]> {
-    await turn();
+    await immediate();
     return [...this.parcels];
   }
 
   async handedOver({ id }: Parcel): Promise<void> {
-    await turn();
+    await immediate();
     this.parcels = this.parcels.filter((parcel) => parcel.id !== id);
   }
 
   async writeFenced(name: string, value: number, token: number): Promise<void> {
-    await turn();
+    await immediate();
     if (token < this.lastToken(name)) throw new StaleWriteError(name, token);
     this.entries.set(name, { value, token });
   }

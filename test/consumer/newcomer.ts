@@ -57,7 +57,7 @@ export class Newcomer {
   /** What the commands print; a command that starts the application goes on in the background. */
   async run(commands: string): Promise<string> {
     const text = [...this.ports].reduce(
-      (said, [port, free]) => said.replaceAll(port, String(free)),
+      (output, [port, free]) => output.replaceAll(port, String(free)),
       commands,
     );
     if (/npm start\n$/.test(text)) return await this.start(text);
@@ -83,15 +83,15 @@ export class Newcomer {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.apps.push(app);
-    let said = '';
+    let output = '';
     const started = new Promise<void>((resolve, reject) => {
       const read = (data: Buffer): void => {
-        said += data.toString();
-        if (said.includes('Nest application successfully started')) resolve();
+        output += data.toString();
+        if (output.includes('Nest application successfully started')) resolve();
       };
       app.stdout.on('data', read);
       app.stderr.on('data', read);
-      app.once('exit', () => reject(new Error(`The application did not start:\n${said}`)));
+      app.once('exit', () => reject(new Error(`The application did not start:\n${output}`)));
     });
     await within(started, START_TIMEOUT, 'the application');
     return '';

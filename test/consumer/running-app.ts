@@ -29,12 +29,12 @@ export class RunningApp {
     });
     let complaints = '';
     app.stderr.on('data', (data: Buffer) => (complaints += data.toString()));
-    const said = once(createInterface({ input: app.stdout }), 'line') as Promise<[string]>;
+    const output = once(createInterface({ input: app.stdout }), 'line') as Promise<[string]>;
     const ended = once(app, 'exit').then(() => {
       throw new Error(`The application ended before it was open: ${complaints}`);
     });
     ended.catch(() => undefined); // it ends after it was open, too
-    const [line] = await within(Promise.race([said, ended]), START_TIMEOUT, 'the application');
+    const [line] = await within(Promise.race([output, ended]), START_TIMEOUT, 'the application');
     return new RunningApp(app, (JSON.parse(line) as { url: string }).url, () => complaints);
   }
 

@@ -106,9 +106,9 @@ export function describeLease(bench: Bench): void {
     ['was taken by force', {}],
   ])(
     'a grant that %s is over for good: its release does not touch what its client holds by now',
-    async (end, terms) => {
+    async (end, options) => {
       const key = bench.key();
-      const loser = await bench.hold(1, key, terms);
+      const loser = await bench.hold(1, key, options);
       if (end === 'was taken by force') await bench.client(0).forceRelease(key);
       await eventually(() => loser.lease.state === 'lost', SOON, 'the holder to be told');
       // No request waits in between: the client has no reason to remember the lock.

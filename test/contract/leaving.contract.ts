@@ -146,10 +146,10 @@ export function describeLeaving(bench: Bench): void {
       const waiter = await bench.askInLine(second, key);
       const next = await bench.askInLine(third, key);
 
-      const turns = (round % 40) - 1;
-      if (turns < 0) waiter.abort();
+      const eventLoopTurns = (round % 40) - 1;
+      if (eventLoopTurns < 0) waiter.abort();
       const released = holder.release();
-      for (let turn = 0; turn < turns; turn += 1) await (turn < 5 ? undefined : new Promise(setImmediate));
+      for (let i = 0; i < eventLoopTurns; i += 1) await (i < 5 ? undefined : new Promise(setImmediate));
       waiter.abort();
 
       const result = await waiter.settled();

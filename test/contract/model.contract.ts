@@ -7,7 +7,7 @@ import { Reference } from './model.js';
 import { lockNumber, patientOptions, steps, Subject } from './model.steps.js';
 
 /** How long a property may take over all its runs, in ms; then it fails with what it has found, its seed at least. */
-const PATIENCE = 240_000;
+const TIME_LIMIT = 240_000;
 
 /** Locks of each registration: the names are the same for all, the locks are not. */
 const NAMES = 2;
@@ -28,7 +28,7 @@ export function describeModel(
   const seed = process.env['SEED'];
   const parameters = {
     numRuns,
-    interruptAfterTimeLimit: PATIENCE,
+    interruptAfterTimeLimit: TIME_LIMIT,
     markInterruptAsFailure: true,
     ...(seed !== undefined && { seed: Number(seed) }),
   };
@@ -60,7 +60,7 @@ export function describeModel(
         });
         await fc.assert(property, parameters);
       },
-      PATIENCE + 3 * SOON, // the run that is going on when patience ends
+      TIME_LIMIT + 3 * SOON, // the run that is going on when the time limit ends it
     );
 
     test(
@@ -79,7 +79,7 @@ export function describeModel(
         });
         await fc.assert(property, parameters);
       },
-      PATIENCE + 3 * SOON, // the run that is going on when patience ends
+      TIME_LIMIT + 3 * SOON, // the run that is going on when the time limit ends it
     );
   });
 }
@@ -145,7 +145,7 @@ async function live(
   request: StormRequest,
 ): Promise<void> {
   const entry = history.begin(title, name);
-  await turns(request.delay);
+  await eventLoopTurns(request.delay);
 
   history.stamp(entry, 'sent');
   const { waitTime } = request;
@@ -158,7 +158,7 @@ async function live(
     onQueued: () => history.stamp(entry, 'acknowledged'),
   });
   if (request.abortAfter !== undefined) {
-    void turns(request.abortAfter).then(() => {
+    void eventLoopTurns(request.abortAfter).then(() => {
       history.stamp(entry, 'gaveUp');
       ask.abort();
     });
@@ -173,12 +173,12 @@ async function live(
   history.stamp(entry, 'granted');
   entry.token = result.value.token;
   result.value.lease.onLost(() => history.stamp(entry, 'lost'));
-  await turns(request.hold);
+  await eventLoopTurns(request.hold);
   history.stamp(entry, 'ended');
   if (request.forcedBy !== undefined) await bench.client(request.forcedBy).forceRelease(key);
   await result.value.release();
 }
 
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+async function eventLoopTurns(count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) await new Promise(setImmediate);
 }

@@ -153,9 +153,9 @@ const STEPS = {
     if (!held) return;
     const { present } = subject;
     const { lease } = present;
-    const isTold = subject.bench.capabilities.fixedLeasesLearn || !subject.hasFixedLease(lock.holder);
+    const isNotified = subject.bench.capabilities.fixedLeasesLearn || !subject.hasFixedLease(lock.holder);
     lock.end();
-    if (!isTold) {
+    if (!isNotified) {
       await subject.expectGranted(lock.holder);
       return present.release();
     }
@@ -182,7 +182,7 @@ const STEPS = {
     if (next === undefined) return;
     lock.end();
     const released = subject.present.release();
-    for (let turn = choice % 20; turn > 0; turn -= 1) await new Promise(setImmediate);
+    for (let i = choice % 20; i > 0; i -= 1) await new Promise(setImmediate);
     subject.of(next).abort();
     const result = await subject.of(next).settled();
     await released;

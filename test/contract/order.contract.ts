@@ -43,7 +43,7 @@ export function describeOrder(bench: Bench): void {
     const holder = await bench.hold(0, key);
     const ask = async (i: number): Promise<void> => {
       const entry = history.begin(key, `request ${i}`);
-      for (let turn = i % 7; turn > 0; turn -= 1) await new Promise(setImmediate);
+      for (let left = i % 7; left > 0; left -= 1) await new Promise(setImmediate);
       history.stamp(entry, 'sent');
       const grant = await bench.hold(i, key, { onQueued: () => history.stamp(entry, 'acknowledged') });
       history.stamp(entry, 'granted');

@@ -16,7 +16,7 @@ describe('npm run release:check', () => {
     manifest: object,
     changelog: string,
     ...args: string[]
-  ): { status: number | null; said: string } {
+  ): { status: number | null; output: string } {
     const files = { package: join(folder, 'package.json'), changelog: join(folder, 'CHANGELOG.md') };
     writeFileSync(files.package, JSON.stringify({ name: 'a-package', version: '1.2.3', ...manifest }));
     writeFileSync(files.changelog, changelog);
@@ -25,38 +25,38 @@ describe('npm run release:check', () => {
       ['tools/release-check.mjs', '--package', files.package, '--changelog', files.changelog, ...args],
       { cwd: ROOT, encoding: 'utf8' },
     );
-    return { status, said: stdout + stderr };
+    return { status, output: stdout + stderr };
   }
 
   test('lets a version be published that has an address, a tag and a section in the changelog', () => {
     expect(check({ repository: REPOSITORY }, CHANGELOG, 'v1.2.3')).toEqual({
       status: 0,
-      said: 'a-package 1.2.3 is ready to publish.\n',
+      output: 'a-package 1.2.3 is ready to publish.\n',
     });
   });
 
   test('refuses to publish without the address of the repository', () => {
-    const { status, said } = check({}, CHANGELOG);
+    const { status, output } = check({}, CHANGELOG);
     expect(status).toBe(1);
-    expect(said).toContain('package.json has no "repository"');
+    expect(output).toContain('package.json has no "repository"');
   });
 
   test('refuses a tag of another version', () => {
-    const { status, said } = check({ repository: REPOSITORY }, CHANGELOG, 'v1.2.4');
+    const { status, output } = check({ repository: REPOSITORY }, CHANGELOG, 'v1.2.4');
     expect(status).toBe(1);
-    expect(said).toContain('The tag is v1.2.4, but package.json has version 1.2.3');
+    expect(output).toContain('The tag is v1.2.4, but package.json has version 1.2.3');
   });
 
   test.each([
     '# Changelog\n\n## Unreleased\n\n- Something.\n',
     '# Changelog\n\n## 1.2.3\n\n## 1.2.2\n\n- Old.\n',
   ])('refuses a version of which the changelog says nothing', (changelog) => {
-    const { status, said } = check({ repository: REPOSITORY }, changelog);
+    const { status, output } = check({ repository: REPOSITORY }, changelog);
     expect(status).toBe(1);
-    expect(said).toContain('CHANGELOG.md has no section "## 1.2.3" with a text');
+    expect(output).toContain('CHANGELOG.md has no section "## 1.2.3" with a text');
   });
 
   test('prints the notes of the version, for the release', () => {
-    expect(check({ repository: REPOSITORY }, CHANGELOG, '--notes').said).toBe('- Something new.\n');
+    expect(check({ repository: REPOSITORY }, CHANGELOG, '--notes').output).toBe('- Something new.\n');
   });
 });

@@ -8,7 +8,7 @@ import {
   isHeld,
   LEASE,
   MARGIN,
-  PATIENCE,
+  TIME_LIMIT,
   playedWithoutStalls,
   PLAYS,
   Scene,
@@ -85,13 +85,13 @@ describe('CLIENT PAUSE', () => {
     const [first, next] = await holderAndLine('k', holder, other);
     const heal = await pauseServer(LEASE + DEADLINE);
     const from = stamp();
-    const lost = await first.event('lost', PATIENCE);
+    const lost = await first.event('lost', TIME_LIMIT);
     // Counted from the last renewal, which was before.
     await scene.expectWithin(from, lost, LEASE - MARGIN);
     await scene.admin.ping();
     heal();
     const back = stamp();
-    await scene.expectWithin(back, await next!.granted(PATIENCE), HEARTBEAT);
+    await scene.expectWithin(back, await next!.granted(TIME_LIMIT), HEARTBEAT);
     expect(await isHeld(first)).toBe(false);
     await first.release();
     expect(await isHeld(next!)).toBe(true);

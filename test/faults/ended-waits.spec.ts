@@ -2,7 +2,7 @@ import { NS_PER_MS, stamp } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { holderAndLine, PATIENCE, Scene, serve } from './scene.js';
+import { holderAndLine, TIME_LIMIT, Scene, serve } from './scene.js';
 
 type Three = [WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -30,7 +30,7 @@ describe('waits that end', () => {
         (leaves ? leaving : staying).push(request);
       }
       if (end) for (const request of leaving) request.abort();
-      for (const request of leaving) await request.event(end ? 'aborted' : 'timeout', PATIENCE);
+      for (const request of leaving) await request.event(end ? 'aborted' : 'timeout', TIME_LIMIT);
       const served = serve(staying);
       void first.release();
       await scene.expectWithin(await first.event('releaseSent'), await staying[0]!.granted(), 0);
@@ -56,7 +56,7 @@ describe('waits that end', () => {
           await pause(Math.max(0, 34 - (stamp() - (await leaving.event('sent')).at) / NS_PER_MS + (i % 10)));
         else leaving.abort();
         void first.release();
-        await next.granted(PATIENCE);
+        await next.granted(TIME_LIMIT);
         await next.release();
       }
       await scene.lab.closeWorkers();

@@ -1,7 +1,7 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { HEARTBEAT, holderAndLine, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+import { HEARTBEAT, holderAndLine, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
 
 type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -34,7 +34,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     const evicted = stamp();
     const heal = await evict();
     if (grantIn) {
-      await scene.expectWithin(evicted, await first.event('lost', PATIENCE), HEARTBEAT);
+      await scene.expectWithin(evicted, await first.event('lost', TIME_LIMIT), HEARTBEAT);
     } else {
       await pause(HEARTBEAT + WINDOW);
       expect(first.find('lost')).toBeUndefined();
@@ -43,7 +43,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     const served = serve(line);
     await first.release();
     const released = await first.event('releaseSent');
-    await Promise.all(line.map((request) => request.granted(PATIENCE)));
+    await Promise.all(line.map((request) => request.granted(TIME_LIMIT)));
     if (!grantIn) await scene.expectWithin(released, await line[0]!.granted(), 0);
     // Without the queue the order is unknown; with it, the line stands.
     if (!grantIn) expect(await served).toEqual(line.map(({ name }) => name));
@@ -59,12 +59,12 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     const heal = await evict();
     void first.release();
     const served = serve(line);
-    const next = await Promise.race(line.map((request) => request.granted(PATIENCE)));
+    const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
     await scene.expectWithin(evicted, next, HEARTBEAT + WINDOW);
     await served;
     heal();
     const after = holder.ask('k');
-    await scene.expectWithin(await after.event('sent'), await after.granted(PATIENCE), 0);
+    await scene.expectWithin(await after.event('sent'), await after.granted(TIME_LIMIT), 0);
     await after.release();
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 5, errors: 0 });

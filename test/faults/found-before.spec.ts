@@ -1,7 +1,7 @@
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { script } from '../support/native-commands.js';
 import { pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, PATIENCE, Scene } from './scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, TIME_LIMIT, Scene } from './scene.js';
 
 /** Over before the command deadline is. */
 const SHORT_LEASE = 300;
@@ -47,10 +47,10 @@ describe('found before', () => {
     const { resume } = troubled.stop();
     await pause(DEADLINE / 2);
     resume();
-    const granted = await request.granted(PATIENCE);
+    const granted = await request.granted(TIME_LIMIT);
     expect(granted.token).toBeGreaterThan(0);
     const next = other.ask('k');
-    await next.granted(PATIENCE); // released or over
+    await next.granted(TIME_LIMIT); // released or over
     await request.release();
     await next.release();
     await scene.lab.closeWorkers();

@@ -1,7 +1,7 @@
 import { stamp, type HistoryEvent, type RequestEvent, type WorkerEvent } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+import { holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
 
 type Two = [WorkerProcess, WorkerProcess];
 
@@ -20,7 +20,7 @@ describe('processes that end', () => {
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const killed = stamp();
     await holder.kill();
-    const next = await line[0]!.granted(PATIENCE);
+    const next = await line[0]!.granted(TIME_LIMIT);
     await scene.expectWithin(killed, next, LEASE);
     expect(next.token).toBeGreaterThan(first.find('granted')?.token ?? NaN);
     expect(await serve(line)).toEqual(line.map(({ name }) => name));
@@ -32,10 +32,10 @@ describe('processes that end', () => {
     const [holder, other] = (await scene.workers(2)) as Two;
     const [first, mine, next] = await holderAndLine('k', holder, holder, other);
     const closed = holder.close();
-    const refused = await mine!.event('error', PATIENCE);
+    const refused = await mine!.event('error', TIME_LIMIT);
     expect(refused.code).toBe('SHUTTING_DOWN');
-    const drained = await first.event('releaseSent', PATIENCE);
-    await scene.expectWithin(drained, await next!.granted(PATIENCE), 0);
+    const drained = await first.event('releaseSent', TIME_LIMIT);
+    await scene.expectWithin(drained, await next!.granted(TIME_LIMIT), 0);
     await closed;
     await next!.release();
     await scene.lab.closeWorkers();
@@ -53,8 +53,8 @@ describe('processes that end', () => {
     const isClosing = (event: HistoryEvent): event is WorkerEvent =>
       event.type === 'closing' && event.worker === slow.name;
     const closed = slow.close();
-    const closing = await scene.lab.history.first(isClosing, PATIENCE, 'the closing');
-    await scene.expectWithin(closing, await next.granted(PATIENCE), drainTimeout);
+    const closing = await scene.lab.history.first(isClosing, TIME_LIMIT, 'the closing');
+    await scene.expectWithin(closing, await next.granted(TIME_LIMIT), drainTimeout);
     await next.release();
     await closed;
     const free = holder.ask('k');
@@ -74,8 +74,8 @@ describe('killed waiters', () => {
 
   /** So many in all, some of each worker in turn, all in line. */
   const inLine = async (key: string, workers: readonly WorkerProcess[], many: number): Promise<void> => {
-    for (let left = many, turn = 0; left > 0; turn += 1) {
-      const worker = workers[turn % workers.length] as WorkerProcess;
+    for (let left = many, index = 0; left > 0; index += 1) {
+      const worker = workers[index % workers.length] as WorkerProcess;
       const some = Math.min(left, SOME);
       const asked = Array.from({ length: some }, () => worker.ask(key));
       const outcomes = await Promise.all(asked.map(queuedOrRefused));
@@ -100,7 +100,7 @@ describe('killed waiters', () => {
       await next.queued();
       await Promise.all(doomed.map((worker) => worker.kill()));
       void first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await next.granted(PATIENCE), 0);
+      await scene.expectWithin(await first.event('releaseSent'), await next.granted(TIME_LIMIT), 0);
       await next.release();
       await scene.lab.closeWorkers();
       expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, excused: 0 });
@@ -124,7 +124,7 @@ describe('killed waiters', () => {
       scene.proxy.blackHole();
       await Promise.all(doomed.map((worker) => worker.kill()));
       void first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await next.granted(PATIENCE), WINDOW);
+      await scene.expectWithin(await first.event('releaseSent'), await next.granted(TIME_LIMIT), WINDOW);
       await next.release();
       await scene.lab.closeWorkers();
       expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
@@ -149,7 +149,7 @@ describe('killed waiters', () => {
     const living = line.filter(({ worker }) => worker !== doomed.name);
     const served = serve(living);
     void first.release();
-    await scene.expectWithin(await first.event('releaseSent'), await living[0]!.granted(PATIENCE), 0);
+    await scene.expectWithin(await first.event('releaseSent'), await living[0]!.granted(TIME_LIMIT), 0);
     expect(await served).toEqual(living.map(({ name }) => name));
     const after = holder.ask('k');
     await after.granted();
@@ -161,5 +161,5 @@ describe('killed waiters', () => {
 });
 
 function queuedOrRefused(request: RemoteRequest): Promise<RequestEvent> {
-  return Promise.race([request.queued(PATIENCE), request.event('error', PATIENCE)]);
+  return Promise.race([request.queued(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
 }

@@ -3,7 +3,7 @@ import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { LAB_SCRIPTS, script } from '../support/native-commands.js';
 import { pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve } from './scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
 
 /** When the server gets the old command again, ms after the first time. */
 const COPIES = [100, 2_000, LEASE] as const;
@@ -68,7 +68,7 @@ describe.each(WAYS)(
       const rule = lose('acquire');
       const request = troubled.ask('k');
       const sent = await request.event('sent');
-      const outcome = await Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+      const outcome = await Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
       await scene.expectWithin(sent, outcome, bound);
       if (outcome.type === 'granted') await request.release();
       await nothingIsLeft(rule);
@@ -81,7 +81,7 @@ describe.each(WAYS)(
       const rule = lose('acquire');
       const request = troubled.ask('k');
       const sent = await request.event('sent');
-      const outcome = await Promise.race([request.queued(PATIENCE), request.event('error', PATIENCE)]);
+      const outcome = await Promise.race([request.queued(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
       await scene.expectWithin(sent, outcome, bound);
       const waiters: RemoteRequest[] = outcome.type === 'acked' ? [request] : [];
       const last = other.ask('k');
@@ -98,7 +98,7 @@ describe.each(WAYS)(
       const [first, next] = await holderAndLine('k', troubled, other);
       const rule = lose('release');
       void first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await next!.granted(PATIENCE), 0);
+      await scene.expectWithin(await first.event('releaseSent'), await next!.granted(TIME_LIMIT), 0);
       await pause(LEASE + HEARTBEAT);
       expect(await isHeld(next!)).toBe(true);
       await next!.release();
@@ -112,7 +112,7 @@ describe.each(WAYS)(
       const rule = lose('release');
       void first.release();
       const sent = await first.event('releaseSent');
-      await scene.expectWithin(sent, await next!.granted(PATIENCE), bound);
+      await scene.expectWithin(sent, await next!.granted(TIME_LIMIT), bound);
       await next!.release();
       await nothingIsLeft(rule);
       await scene.lab.closeWorkers();
@@ -126,7 +126,7 @@ describe.each(WAYS)(
     test('heartbeat: the holder goes on, and late copies renew nothing that is over', async () => {
       const [first, next] = await holderAndLine('k', troubled, other);
       const rule = lose('heartbeat');
-      await rule.hit(1, PATIENCE);
+      await rule.hit(1, TIME_LIMIT);
       await pause(DEADLINE + HEARTBEAT);
       expect(await isHeld(first)).toBe(true);
       void first.release();
@@ -142,12 +142,12 @@ describe.each(WAYS)(
       const rule = lose('leave');
       next!.abort();
       await next!.event('aborted');
-      await rule.hit(1, PATIENCE);
+      await rule.hit(1, TIME_LIMIT);
       await pause(bound); // by then it has a connection that works
       const youngest = troubled.ask('k');
-      await youngest.queued(PATIENCE);
+      await youngest.queued(TIME_LIMIT);
       await first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await youngest.granted(PATIENCE), 0);
+      await scene.expectWithin(await first.event('releaseSent'), await youngest.granted(TIME_LIMIT), 0);
       await youngest.release();
       await nothingIsLeft(rule);
       await scene.lab.closeWorkers();
@@ -159,10 +159,10 @@ describe.each(WAYS)(
       const rule = lose('forceRelease');
       scene.lab.history.fault('forced', { key: 'k' }).heal();
       const from = stamp();
-      const { error } = await troubled.question('forceRelease', 'k', PATIENCE);
+      const { error } = await troubled.query('forceRelease', 'k', TIME_LIMIT);
       expect([null, 'STORE_UNAVAILABLE']).toContain(error);
-      await scene.expectWithin(from, await next!.granted(PATIENCE), bound);
-      await first.event('lost', PATIENCE);
+      await scene.expectWithin(from, await next!.granted(TIME_LIMIT), bound);
+      await first.event('lost', TIME_LIMIT);
       void first.release();
       await pause(LEASE + HEARTBEAT); // all copies have come
       expect(await isHeld(next!)).toBe(true);
@@ -178,7 +178,7 @@ describe.each(WAYS)(
       const [first, next] = await holderAndLine('k', other, other);
       const rule = lose('inspect');
       const from = stamp();
-      const answer = await troubled.question('inspect', 'k', PATIENCE);
+      const answer = await troubled.query('inspect', 'k', TIME_LIMIT);
       await scene.expectWithin(from, answer, bound);
       if (answer.error === null) expect(answer.token).toBe(first.find('granted')?.token);
       else expect(answer.error).toBe('STORE_UNAVAILABLE');
@@ -194,15 +194,19 @@ describe.each(WAYS)(
     test('a client that closes while a copy may still come: its process ends at once', async () => {
       const rule = lose('acquire');
       const request = troubled.ask('k');
-      await Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+      await Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
       await rule.hit();
       const closed = scene.lab.closeWorkers();
       const ended =
         (type: string) =>
         (event: HistoryEvent): event is WorkerEvent =>
           event.type === type && event.worker === troubled.name;
-      const from = await scene.lab.history.first(ended('closed'), PATIENCE, 'the close');
-      await scene.expectWithin(from, await scene.lab.history.first(ended('exited'), PATIENCE, 'the end'), 0);
+      const from = await scene.lab.history.first(ended('closed'), TIME_LIMIT, 'the close');
+      await scene.expectWithin(
+        from,
+        await scene.lab.history.first(ended('exited'), TIME_LIMIT, 'the end'),
+        0,
+      );
       await closed;
       expect(scene.lab.verify()).toMatchObject({ lost: 0, excused: 0 });
     });

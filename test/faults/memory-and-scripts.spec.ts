@@ -1,7 +1,7 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve } from './scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
 
 type Three = [WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -18,16 +18,16 @@ describe('a server that forgets scripts, or has no memory left', () => {
     const [holder, one, other] = workers;
     const [first, ...line] = await holderAndLine('k', holder, one, other, holder, one);
     const served = serve(line);
-    let over = false;
+    let ended = false;
     const flushing = (async () => {
-      while (!over) await scene.admin.script('FLUSH');
+      while (!ended) await scene.admin.script('FLUSH');
     })();
     await pause(LEASE + HEARTBEAT);
     expect(await isHeld(first)).toBe(true);
     void first.release();
     await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(), 0);
     expect(await served).toEqual(line.map(({ name }) => name));
-    over = true;
+    ended = true;
     await flushing;
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
@@ -39,7 +39,7 @@ describe('a server that forgets scripts, or has no memory left', () => {
     await scene.admin.config('SET', 'maxmemory-policy', 'noeviction');
     await scene.admin.config('SET', 'maxmemory', '1');
     const asked = one.ask('free');
-    const refused = await asked.event('error', PATIENCE);
+    const refused = await asked.event('error', TIME_LIMIT);
     expect(refused.code).toBe('STORE_UNAVAILABLE');
     await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
     await pause(LEASE + HEARTBEAT);

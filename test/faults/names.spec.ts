@@ -1,5 +1,5 @@
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve } from './scene.js';
+import { holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
 import { pause } from '../support/waiting.js';
 
 type Three = [WorkerProcess, WorkerProcess, WorkerProcess];
@@ -68,9 +68,12 @@ describe('names', () => {
       await scene.admin.set(foreign, 'foreign');
       // A request that is served at once need not touch all keys; one that has to wait does.
       const asked = one.ask('k');
-      const outcome = await Promise.race([asked.granted(PATIENCE), asked.event('error', PATIENCE)]);
+      const outcome = await Promise.race([asked.granted(TIME_LIMIT), asked.event('error', TIME_LIMIT)]);
       const waits = two.ask('k');
-      const refused = [await waits.event('error', PATIENCE), ...(outcome.type === 'error' ? [outcome] : [])];
+      const refused = [
+        await waits.event('error', TIME_LIMIT),
+        ...(outcome.type === 'error' ? [outcome] : []),
+      ];
       for (const error of refused) expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await scene.expectWithin(await waits.event('sent'), refused[0]!, 0);
       if (outcome.type === 'granted') await asked.release();
@@ -83,7 +86,7 @@ describe('names', () => {
       await next!.release();
       await scene.admin.del(foreign);
       const again = three.ask('k');
-      await again.granted(PATIENCE);
+      await again.granted(TIME_LIMIT);
       await again.release();
       await scene.lab.closeWorkers();
       expect(scene.lab.verify()).toMatchObject({ lost: 0, excused: 0 });

@@ -8,7 +8,7 @@ import {
   isHeld,
   LEASE,
   MARGIN,
-  PATIENCE,
+  TIME_LIMIT,
   playedWithoutStalls,
   PLAYS,
   Scene,
@@ -53,15 +53,15 @@ describe('a network in trouble', () => {
         const from = stamp();
         const end = begin();
         const asked = holder.ask('free', { waitTime: 10_000 });
-        const refused = await asked.event('error', PATIENCE);
+        const refused = await asked.event('error', TIME_LIMIT);
         expect(refused.code).toBe('STORE_UNAVAILABLE');
         await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
-        await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
-        await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE + renewed);
+        await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
+        await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE + renewed);
         end();
         heal();
         const again = holder.ask('k');
-        await again.queued(PATIENCE);
+        await again.queued(TIME_LIMIT);
         await first.release();
         expect(await isHeld(next!)).toBe(true);
         await next!.release();
@@ -135,11 +135,11 @@ describe('a network in trouble', () => {
     await begin();
     scene.proxy.cut();
     const asked = holder.ask('free', { waitTime: 10_000 });
-    const refused = await asked.event('error', PATIENCE);
+    const refused = await asked.event('error', TIME_LIMIT);
     expect(refused.code).toBe('STORE_UNAVAILABLE');
     await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
-    await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
-    await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE);
+    await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
+    await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
     await next!.release();
     await first.release();
     await scene.lab.closeWorkers();
@@ -155,7 +155,7 @@ describe('a network in trouble', () => {
       const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
       scene.proxy.halfClose(side);
       const asked = holder.ask('free');
-      await scene.expectWithin(await asked.event('sent'), await asked.granted(PATIENCE), DEADLINE);
+      await scene.expectWithin(await asked.event('sent'), await asked.granted(TIME_LIMIT), DEADLINE);
       await asked.release();
       await pause(LEASE);
       heal();

@@ -3,7 +3,7 @@ import { InProcessClients } from '../support/in-process-client.js';
 import { Lab } from '../support/history/lab.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
-import { SLACK } from '../support/history/terms.js';
+import { SLACK } from '../support/history/check-limits.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { eventually } from '../support/waiting.js';
 
@@ -12,7 +12,7 @@ const WAITS = 200;
 /** For how long `query` collects answers, ms. */
 const WINDOW = 500;
 /** Fifty processes on two cores need a while to start and to stand in line. */
-const PATIENCE = 90_000;
+const TIME_LIMIT = 90_000;
 /** 10,000 waiting requests leave the processes little time for heartbeats, which are not what is measured here. */
 const TIMES = { lease: 60_000, livenessWindow: 60_000, commandTimeout: 30_000 };
 
@@ -65,8 +65,8 @@ describe('query over 50 processes with 200 waits each', () => {
     const workers = await lab.workersAlike(PROCESSES);
     let queued = 0;
     const unwatch = lab.history.watch(({ type }) => void (type === 'acked' && (queued += 1)));
-    const loads = workers.map((worker, i) => worker.load({ ...LOAD, seed: i }, PATIENCE));
-    await eventually(() => queued === PROCESSES * WAITS, PATIENCE, 'all requests in line');
+    const loads = workers.map((worker, i) => worker.load({ ...LOAD, seed: i }, TIME_LIMIT));
+    await eventually(() => queued === PROCESSES * WAITS, TIME_LIMIT, 'all requests in line');
     unwatch();
 
     const { locks, processes, silent, problems } = await completeQuery(() => watcher.engine.query());

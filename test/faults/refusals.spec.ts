@@ -13,7 +13,7 @@ import {
   isHeld,
   LEASE,
   MARGIN,
-  PATIENCE,
+  TIME_LIMIT,
   Scene,
   WINDOW,
 } from './scene.js';
@@ -36,10 +36,10 @@ const REFUSALS = [
         return (await admin.info('persistence')).includes(`rdb_last_bgsave_status:${status}`);
       };
       mkdirSync(obstacle);
-      await eventually(saved('err'), PATIENCE, 'the failure to save');
+      await eventually(saved('err'), TIME_LIMIT, 'the failure to save');
       return async () => {
         rmdirSync(obstacle);
-        await eventually(saved('ok'), PATIENCE, 'the saving');
+        await eventually(saved('ok'), TIME_LIMIT, 'the saving');
       };
     },
   },
@@ -56,7 +56,7 @@ const REFUSALS = [
       await admin.config('SET', 'busy-reply-threshold', '50');
       const script = new Redis(server.url);
       void script.eval('while true do end', 0).catch(() => undefined);
-      await eventually(async () => isBusy(admin), PATIENCE, 'the script');
+      await eventually(async () => isBusy(admin), TIME_LIMIT, 'the script');
       return async () => {
         await admin.script('KILL');
         script.disconnect();
@@ -88,7 +88,7 @@ describe.each(REFUSALS)('a server that answers $word', ({ refuse }) => {
     await pause(HEARTBEAT);
     expect(await isHeld(first)).toBe(true);
     await first.release();
-    await scene.expectWithin(await first.event('releaseSent'), await next!.granted(PATIENCE), 0);
+    await scene.expectWithin(await first.event('releaseSent'), await next!.granted(TIME_LIMIT), 0);
     await next!.release();
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 1, excused: 0 });
@@ -99,11 +99,11 @@ describe.each(REFUSALS)('a server that answers $word', ({ refuse }) => {
     const { heal } = scene.lab.history.fault('serverDown');
     const from = stamp();
     const end = await refuse(scene);
-    await scene.expectWithin(from, await first.event('lost', PATIENCE), LEASE - MARGIN);
+    await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
     await pause(2 * MARGIN);
     await end();
     heal();
-    await scene.expectWithin(stamp(), await next!.granted(PATIENCE), HEARTBEAT);
+    await scene.expectWithin(stamp(), await next!.granted(TIME_LIMIT), HEARTBEAT);
     await first.release();
     expect(await isHeld(next!)).toBe(true);
     await next!.release();
@@ -138,7 +138,7 @@ test('a server that loads its data: a typed error at the command deadline, and t
     await scene.expectWithin(from, outcome, WINDOW);
     expect(await isHeld(first)).toBe(true);
     await first.release();
-    await next!.granted(PATIENCE);
+    await next!.granted(TIME_LIMIT);
     await next!.release();
     await again.release();
     await scene.lab.closeWorkers();
@@ -149,7 +149,7 @@ test('a server that loads its data: a typed error at the command deadline, and t
 });
 
 function servedOrRefused(request: RemoteRequest): Promise<RequestEvent> {
-  return Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+  return Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
 }
 
 async function isBusy(admin: Redis): Promise<boolean> {

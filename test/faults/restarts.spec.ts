@@ -1,7 +1,7 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve, WINDOW } from './scene.js';
+import { HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
 
 type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -50,7 +50,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
     const back = stamp();
     const names = line.map(({ name }) => name);
     const served = serve(line);
-    await scene.expectWithin(back, await line[0]!.granted(PATIENCE), LONGEST_BACKOFF);
+    await scene.expectWithin(back, await line[0]!.granted(TIME_LIMIT), LONGEST_BACKOFF);
     expect(await served).toEqual(names);
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
@@ -68,7 +68,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
     void first.release();
     const names = line.map(({ name }) => name);
     const served = serve(line);
-    await scene.expectWithin(back, await line[0]!.granted(PATIENCE), BACKOFF + WINDOW);
+    await scene.expectWithin(back, await line[0]!.granted(TIME_LIMIT), BACKOFF + WINDOW);
     expect(await served).toEqual(names);
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0, excused: 0 });
@@ -98,9 +98,9 @@ describe('Redis loses its data', () => {
       const { fault, heal } = scene.lab.history.fault('dataLost');
       await lose();
       const back = stamp();
-      const lost = await first.event('lost', PATIENCE);
+      const lost = await first.event('lost', TIME_LIMIT);
       await scene.expectWithin(back, lost, reconnect + HEARTBEAT);
-      const grants = line.map((request) => request.granted(PATIENCE));
+      const grants = line.map((request) => request.granted(TIME_LIMIT));
       const next = await Promise.race(grants);
       await scene.expectWithin(back, next, reconnect + HEARTBEAT);
       // Within this time all have learned of it.

@@ -15,7 +15,7 @@ export type Result =
   | { readonly type: 'seed'; readonly seed: number };
 
 /** A line in the file that FAULTS_RESULTS names, if it names one. */
-export function tell(result: Result): void {
+export function writeResult(result: Result): void {
   const file = process.env['FAULTS_RESULTS'];
   const test = expect.getState().currentTestName ?? '';
   if (file) appendFileSync(file, `${JSON.stringify({ test, ...result })}\n`);

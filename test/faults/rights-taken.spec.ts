@@ -1,6 +1,6 @@
 import { InProcessClients } from '../support/in-process-client.js';
 import { NEEDED_COMMANDS } from './rights.js';
-import { DEADLINE, LEASE, PATIENCE, Scene } from './scene.js';
+import { DEADLINE, LEASE, TIME_LIMIT, Scene } from './scene.js';
 import { stamp } from '../support/history/events.js';
 import { pause } from '../support/waiting.js';
 
@@ -65,7 +65,7 @@ describe('a Redis user whose rights are taken away while it holds a lock', () =>
     await scene.admin.call('ACL', 'SETUSER', 'lock', '+evalsha', '+eval');
     const back = stamp();
     const other = await clients.start(scene.server.url);
-    const lock = await other.engine.acquire('fixed', { waitTime: PATIENCE / 2 });
+    const lock = await other.engine.acquire('fixed', { waitTime: TIME_LIMIT / 2 });
     await scene.expectWithin(back, stamp(), DEADLINE);
     await lock.release();
   });

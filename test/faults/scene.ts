@@ -5,7 +5,7 @@ import { Lab, USUAL_TIMES, type WorkerOptions } from '../support/history/lab.js'
 import { broken } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import { stalledFor, stallsOf } from '../support/history/stalls.js';
-import { tell } from './results.js';
+import { writeResult } from './results.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { playedAnew } from '../support/played-anew.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
@@ -25,7 +25,7 @@ export const MARGIN = 300;
 /** G: how long broken subscriptions may take to come back, ms. */
 export const GRACE = 250;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
-export const PATIENCE = 30_000;
+export const TIME_LIMIT = 30_000;
 const MOST_PLAYS = 3;
 
 export type ServerToBreak = Pick<RedisServer, 'url' | 'dir' | 'kill' | 'restart' | 'stop'>;
@@ -53,7 +53,7 @@ export class Scene {
     const scene = new Scene(server, admin, await TcpProxy.start(server.url));
     scene.lab.onVerdict = (report) => {
       const { grants, excused } = report;
-      tell({ type: 'history', grants, broken: broken(report), excused });
+      writeResult({ type: 'history', grants, broken: broken(report), excused });
     };
     await scene.lab.watchStalls();
     return scene;
@@ -73,7 +73,7 @@ export class Scene {
 
   /** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */
   async expectWithin(from: Moment, to: Moment, bound: number): Promise<void> {
-    tell({ type: 'measured', took: timeBetween(from, to), bound });
+    writeResult({ type: 'measured', took: timeBetween(from, to), bound });
     await expectWithin(this.lab, from, to, bound);
   }
 
@@ -87,7 +87,7 @@ export class Scene {
       this.admin.disconnect();
       return this.server.stop();
     });
-    tell({ type: 'keysWithoutTtl', many: without.length });
+    writeResult({ type: 'keysWithoutTtl', many: without.length });
     expect([without, leftOpen]).toEqual([[], []]);
   }
 
@@ -118,7 +118,7 @@ export async function playedWithoutStalls(
 }
 
 /** How long the plays of a scene may take together, each with one wait in vain. */
-export const PLAYS = MOST_PLAYS * (PATIENCE + 40_000);
+export const PLAYS = MOST_PLAYS * (TIME_LIMIT + 40_000);
 
 /** The holder of `key`, and the others in line in their order. */
 export async function holderAndLine(
@@ -142,7 +142,7 @@ export async function serve(requests: readonly RemoteRequest[]): Promise<string[
   const served: string[] = [];
   await Promise.all(
     requests.map(async (request) => {
-      await request.granted(PATIENCE);
+      await request.granted(TIME_LIMIT);
       served.push(request.name);
       await request.release();
     }),
@@ -154,7 +154,7 @@ export async function serve(requests: readonly RemoteRequest[]): Promise<string[
 export async function isHeld(request: RemoteRequest): Promise<boolean> {
   const looks = request.events.filter(({ type }) => type === 'assertHeld').length;
   request.assertHeld();
-  for (const end = stamp() + PATIENCE * NS_PER_MS; stamp() < end; await pause(3)) {
+  for (const end = stamp() + TIME_LIMIT * NS_PER_MS; stamp() < end; await pause(3)) {
     const look = request.events.filter((event) => event.type === 'assertHeld')[looks];
     if (look) return look.held;
   }

@@ -1,7 +1,7 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { GRACE, HEARTBEAT, holderAndLine, isHeld, LEASE, PATIENCE, Scene, serve } from './scene.js';
+import { GRACE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
 import { startSteppableServer, whyNotSteppable, type SteppableServer } from './steppable-server.js';
 
 type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
@@ -44,9 +44,9 @@ describeHere(
       const stepped = stamp();
       const heal = await step(LEASE / 1_000 + 1);
       const next = line[0]!;
-      await scene.expectWithin(stepped, await next.granted(PATIENCE), HEARTBEAT);
+      await scene.expectWithin(stepped, await next.granted(TIME_LIMIT), HEARTBEAT);
       // The reply to its next renewal tells the loser, at the latest.
-      await scene.expectWithin(stepped, await first.event('lost', PATIENCE), HEARTBEAT);
+      await scene.expectWithin(stepped, await first.event('lost', TIME_LIMIT), HEARTBEAT);
       expect(next.find('granted')?.token).toBeGreaterThan(first.find('granted')?.token ?? NaN);
       heal();
       await first.release();
@@ -70,7 +70,7 @@ describeHere(
       await asked.queued();
       const served = serve([...line, asked]);
       void first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(PATIENCE), 0);
+      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(TIME_LIMIT), 0);
       expect(await served).toEqual([...line, asked].map(({ name }) => name));
       // At rest the lock forgets its token, but not while the clock lags behind it.
       await pause(2_500);
@@ -90,7 +90,7 @@ describeHere(
       await doomed.kill();
       void first.release();
       // By the new time all tickets are younger than any suspect: the grace of the killed one is waited for.
-      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(PATIENCE), GRACE);
+      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(TIME_LIMIT), GRACE);
       const back = await step(0);
       const served = serve(line);
       expect(await served).toEqual(line.map(({ name }) => name));

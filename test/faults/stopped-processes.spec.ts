@@ -1,8 +1,18 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { HEARTBEAT, holderAndLine, isHeld, LEASE, MARGIN, PATIENCE, Scene, serve, WINDOW } from './scene.js';
-import { SLACK } from '../support/history/terms.js';
+import {
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  LEASE,
+  MARGIN,
+  TIME_LIMIT,
+  Scene,
+  serve,
+  WINDOW,
+} from './scene.js';
+import { SLACK } from '../support/history/check-limits.js';
 
 type Two = [WorkerProcess, WorkerProcess];
 
@@ -18,7 +28,7 @@ describe('a process that gets no turn', () => {
     const [first, next] = await holderAndLine('k', holder, other);
     const stopped = stamp();
     const { resume } = holder.stop();
-    await scene.expectWithin(stopped, await next!.granted(PATIENCE), LEASE);
+    await scene.expectWithin(stopped, await next!.granted(TIME_LIMIT), LEASE);
     resume();
     // Its first look may come before any timer or socket of it had a turn.
     expect(await isHeld(first)).toBe(false);
@@ -57,7 +67,7 @@ describe('a process that gets no turn', () => {
     const { resume } = head.stop();
     const released = first.release();
     const { at } = await first.event('releaseSent');
-    await scene.expectWithin(at, await second!.granted(PATIENCE), WINDOW);
+    await scene.expectWithin(at, await second!.granted(TIME_LIMIT), WINDOW);
     await released;
     resume();
     await pause(HEARTBEAT); // it re-enters
@@ -76,7 +86,7 @@ describe('a process that gets no turn', () => {
     const { resume } = head.stop();
     await first.release();
     const forced = scene.lab.history.fault('forced', { key: 'k' });
-    await other.question('forceRelease', 'k', PATIENCE);
+    await other.query('forceRelease', 'k', TIME_LIMIT);
     forced.heal();
     const later = other.ask('k');
     await later.granted();
@@ -113,8 +123,8 @@ describe('a process that gets no turn', () => {
     const { heal } = scene.lab.history.fault('stopped', { victim: holder.name });
     const from = stamp();
     holder.block(2 * LEASE);
-    await scene.expectWithin(from, await next!.granted(PATIENCE), LEASE);
-    const lost = await first.event('lost', PATIENCE);
+    await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
+    const lost = await first.event('lost', TIME_LIMIT);
     heal();
     await scene.expectWithin(from, lost, 2 * LEASE);
     expect(await isHeld(first)).toBe(false);

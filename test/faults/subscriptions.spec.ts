@@ -5,7 +5,7 @@ import {
   GRACE,
   HEARTBEAT,
   holderAndLine,
-  PATIENCE,
+  TIME_LIMIT,
   playedWithoutStalls,
   PLAYS,
   Scene,
@@ -43,7 +43,7 @@ describe('messages and subscriptions', () => {
       await before();
       void request.release();
       const from = await request.event('releaseSent');
-      if (next) await scene.expectWithin(from, await next.granted(PATIENCE), bound);
+      if (next) await scene.expectWithin(from, await next.granted(TIME_LIMIT), bound);
     }
   };
 
@@ -101,7 +101,11 @@ describe('messages and subscriptions', () => {
           void first.release();
           const newcomers = [holder, ...others].map((worker) => worker.ask('k'));
           const order = serve([...line, ...newcomers]);
-          await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(PATIENCE), GRACE);
+          await scene.expectWithin(
+            await first.event('releaseSent'),
+            await line[0]!.granted(TIME_LIMIT),
+            GRACE,
+          );
           await cut;
           expect((await order).slice(0, line.length)).toEqual(line.map(({ name }) => name));
         }
@@ -123,7 +127,7 @@ describe('messages and subscriptions', () => {
         const rule = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', execute, reply, times });
         scene.proxy.cut('subscriber');
         await handOn(line, HEARTBEAT, () => pause(30));
-        await rule.hit(times, PATIENCE);
+        await rule.hit(times, TIME_LIMIT);
         await subscribedAgain(3);
         await handOn(await holderAndTen(), 0);
         await allServed(22);
@@ -158,7 +162,7 @@ describe('messages and subscriptions', () => {
 
   const subscribedAgain = async (many: number): Promise<void> => {
     const pattern = `${scene.lab.prefix}:client:*`;
-    const end = performance.now() + PATIENCE;
+    const end = performance.now() + TIME_LIMIT;
     for (;;) {
       const channels = (await scene.admin.pubsub('CHANNELS', pattern)) as string[];
       if (channels.length === many) break;

@@ -2,7 +2,7 @@ import { expectWithin } from '../support/bounds.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab, USUAL_TIMES } from '../support/history/lab.js';
 import { type RemoteRequest } from '../support/history/remote-request.js';
-import { SLACK as HANDOVER } from '../support/history/terms.js';
+import { SLACK as HANDOVER } from '../support/history/check-limits.js';
 import { type WorkerProcess } from '../support/history/worker-process.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl } from '../support/redis.js';

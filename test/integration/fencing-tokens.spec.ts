@@ -19,12 +19,12 @@ describe('where a server lost its data and its clock is behind the last token', 
   let second: Promise<FairLock>;
 
   const loseData = () => redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
-  const inLine = async (leaseTime?: number): Promise<{ readonly turn: Promise<FairLock> }> => {
+  const inLine = async (leaseTime?: number): Promise<{ readonly grant: Promise<FairLock> }> => {
     const queued = deferred<void>();
-    const turn = client.engine.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
-    turn.catch(() => undefined);
+    const grant = client.engine.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
+    grant.catch(() => undefined);
     await queued.promise;
-    return { turn };
+    return { grant };
   };
 
   beforeEach(async () => {
@@ -34,11 +34,11 @@ describe('where a server lost its data and its clock is behind the last token', 
     [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
     // Two of one client wait, not to be granted together; the first gets a token of the clock that is ahead, by a message.
     const holder = await other.engine.acquire('lock');
-    const { turn } = await inLine(1_500);
-    ({ turn: second } = await inLine());
+    const { grant } = await inLine(1_500);
+    ({ grant: second } = await inLine());
     await redis.hset(`${prefix}:{lock}`, 'last-token', String((Date.now() + AHEAD) * 1_000));
     await holder.release();
-    first = await turn;
+    first = await grant;
     await loseData();
   });
   afterEach(async () => {
@@ -67,10 +67,10 @@ describe('where a server lost its data and its clock is behind the last token', 
     const seen = await within(second, SOON, 'the second turn');
     await seen.release();
     const holder = await other.engine.acquire('lock');
-    const { turn } = await inLine();
+    const { grant } = await inLine();
     // The line is kept: the heartbeat of a waiter finds the lock free, and the server takes its token from a clock that is behind.
     await redis.del(`${prefix}:{lock}`);
-    const next = await within(turn, SOON, 'the third turn');
+    const next = await within(grant, SOON, 'the third turn');
     expect(next.token).toBeGreaterThan(seen.token!);
     await next.release();
     await holder.release();

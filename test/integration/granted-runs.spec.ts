@@ -22,44 +22,44 @@ describe('requests of one client that are granted together', () => {
   afterEach(() => clients.close());
 
   /** So many requests of one client, in line behind a holder that has just released; the first has its turn. */
-  const granted = async (count: number): Promise<{ turns: Promise<FairLock>[]; first: FairLock }> => {
+  const granted = async (count: number): Promise<{ grants: Promise<FairLock>[]; first: FairLock }> => {
     const holder = await other.engine.acquire('lock');
-    const turns: Promise<FairLock>[] = [];
+    const grants: Promise<FairLock>[] = [];
     for (let i = 0; i < count; i += 1) {
       const queued = deferred<void>();
-      turns.push(many.engine.acquire('lock', { label: `turn-${i}`, onQueued: () => queued.resolve() }));
+      grants.push(many.engine.acquire('lock', { label: `turn-${i}`, onQueued: () => queued.resolve() }));
       await queued.promise;
     }
     await holder.release();
-    return { turns, first: await turns[0]! };
+    return { grants, first: await grants[0]! };
   };
 
-  const giveBack = async (turns: readonly Promise<FairLock>[]): Promise<void> => {
-    for (const turn of turns) await (await turn).release();
+  const giveBack = async (grants: readonly Promise<FairLock>[]): Promise<void> => {
+    for (const grant of grants) await (await grant).release();
   };
 
   test('are in line for inspect as long as they have had no turn', async () => {
-    const { turns, first } = await granted(20);
+    const { grants, first } = await granted(20);
     const { queueLength, waiters } = await other.store.inspect('lock');
     expect(queueLength).toBe(19);
     expect(waiters).toHaveLength(19);
     expect(waiters.every(({ live }) => live)).toBe(true);
     await first.release();
-    const second = await turns[1];
+    const second = await grants[1];
     await eventually(
       async () => (await other.store.inspect('lock')).queueLength === 18,
       SOON,
       'the second turn to be known',
     );
     await second?.release();
-    await giveBack(turns.slice(2));
+    await giveBack(grants.slice(2));
     expect((await other.store.inspect('lock')).queueLength).toBe(0);
   });
 
   test('are shown as holders with their own label and token', async () => {
-    const { turns } = await granted(3);
-    for (const [i, turn] of turns.entries()) {
-      const lock = await turn;
+    const { grants } = await granted(3);
+    for (const [i, grant] of grants.entries()) {
+      const lock = await grant;
       await eventually(
         async () => {
           const { holder } = await other.store.inspect('lock');
@@ -73,18 +73,18 @@ describe('requests of one client that are granted together', () => {
   });
 
   test('count for maxQueue, and for how many are ahead', async () => {
-    const { turns } = await granted(20);
+    const { grants } = await granted(20);
     await expect(other.engine.acquire('lock', { maxQueue: 19 })).rejects.toThrow(LockQueueFullError);
     const ahead = deferred<number>();
     const last = other.engine.acquire('lock', { maxQueue: 20, onQueued: (place) => ahead.resolve(place) });
     expect(await ahead.promise).toBe(19);
-    await giveBack([...turns, last]);
+    await giveBack([...grants, last]);
   });
 
   test('can be taken away by force at any turn', async () => {
-    const { turns, first } = await granted(3);
+    const { grants, first } = await granted(3);
     await first.release();
-    const second = await turns[1]!;
+    const second = await grants[1]!;
     await eventually(
       async () => (await other.store.inspect('lock')).holder?.token === second.token,
       SOON,
@@ -92,7 +92,7 @@ describe('requests of one client that are granted together', () => {
     );
     expect(await other.store.forceRelease('lock')).toBe(true);
     await eventually(() => second.state === 'lost', SOON, 'the second turn to be lost');
-    await (await turns[2]!).release();
+    await (await grants[2]!).release();
   });
 });
 

@@ -2,9 +2,9 @@ import { sectionsBegun } from '../support/history/independent-log.js';
 import { type Invariant } from '../support/history/report.js';
 import { check } from '../support/history/checker.js';
 import { NS_PER_MS } from '../support/history/events.js';
-import { LEASE, script, TERMS, broken, type Script } from '../support/history/script.js';
+import { LEASE, script, LIMITS, broken, type Script } from '../support/history/script.js';
 import { stalledFor, stallsOf } from '../support/history/stalls.js';
-import { SLACK } from '../support/history/terms.js';
+import { SLACK } from '../support/history/check-limits.js';
 
 describe('the history checker accepts', () => {
   test('requests that are served one after the other', () => {
@@ -68,7 +68,7 @@ describe('the history checker accepts', () => {
       .fault(8, Infinity, 'killed', { victim: 'w-a' });
     const judged = (log: string[]): Invariant[] => {
       const text = log.map((request) => JSON.stringify(['B', 'k', request, 1])).join('\n');
-      const { violations } = check(history.events, { ...TERMS, begun: sectionsBegun(text) });
+      const { violations } = check(history.events, { ...LIMITS, begun: sectionsBegun(text) });
       return violations.map(({ invariant }) => invariant);
     };
     expect(judged(['a', 'b'])).toEqual([]);
@@ -99,13 +99,13 @@ describe('the history checker accepts', () => {
         .worker(5 + ms, 'w-a', 'stall', { ms })
         .section(10, 11, 'b', 2)
         .section(2_010, 2_020, 'a', 3);
-    const silent = TERMS.window - TERMS.renewal;
+    const silent = LIMITS.window - LIMITS.renewal;
     expect(broken(history(silent + 1))).not.toContain(3);
     expect(broken(history(silent - 1))).toContain(3);
   });
 
   test('that it is passed over after stalls that together make it silent, but only where they come within its window', () => {
-    const quarter = (TERMS.window - TERMS.renewal) / 4 + 1;
+    const quarter = (LIMITS.window - LIMITS.renewal) / 4 + 1;
     const history = (pause: number) => {
       const stalls = script()
         .inLine(0, 1, 'a')
@@ -120,7 +120,7 @@ describe('the history checker accepts', () => {
       return stalls;
     };
     expect(broken(history(100))).not.toContain(3);
-    expect(broken(history(TERMS.renewal))).toContain(3);
+    expect(broken(history(LIMITS.renewal))).toContain(3);
   });
 
   test('that a lock is handed on later by so much as those who have a part in it stood still, and no later', () => {

@@ -1,7 +1,7 @@
 import { NS_PER_MS } from '../support/history/events.js';
 import { type Invariant } from '../support/history/report.js';
 import { check } from '../support/history/checker.js';
-import { LEASE, WINDOW, script, type Script, broken, named, TERMS } from '../support/history/script.js';
+import { LEASE, WINDOW, script, type Script, broken, named, LIMITS } from '../support/history/script.js';
 
 describe('the history checker rejects', () => {
   test('1: sections that overlap', () => {
@@ -64,7 +64,7 @@ describe('the history checker rejects', () => {
     const history = script().sent(0, 'a').section(1, 2, 'a', 7);
     const after = (grantedAt: number): Invariant[] => {
       const highestTokens = new Map([['k', { token: 7, grantedAt: grantedAt * NS_PER_MS }]]);
-      return check(history.events, { ...TERMS, highestTokens }).violations.map(({ invariant }) => invariant);
+      return check(history.events, { ...LIMITS, highestTokens }).violations.map(({ invariant }) => invariant);
     };
     expect(after(-1)).toEqual([2]);
     expect(after(0.5)).toEqual([]); // it was in line already

@@ -1,11 +1,11 @@
 import { expectWithin, timeBetween } from '../support/bounds.js';
 import { Lab } from '../support/history/lab.js';
-import { SLACK } from '../support/history/terms.js';
+import { SLACK } from '../support/history/check-limits.js';
 import { type WorkerProcess } from '../support/history/worker-process.js';
 import { redisUrl } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const PATIENCE = 60_000;
+const TIME_LIMIT = 60_000;
 
 describe('a request that leaves the line', () => {
   let lab: Lab;
@@ -76,7 +76,7 @@ describe('a request that leaves the line', () => {
       abortShare: 0.3,
       nestedShare: 0,
     };
-    await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 100 + i }, PATIENCE)));
+    await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 100 + i }, TIME_LIMIT)));
     await lab.closeWorkers();
     const report = lab.verify();
     expect(report).toMatchObject({ requests: 900, errors: 0, lost: 0, excused: 0 });

@@ -14,7 +14,7 @@ const LOAD = {
   nestedShare: 0,
 };
 /** Six hundred sections, one after the other, take about a second; a machine that is busy otherwise may need several. */
-const PATIENCE = 60_000;
+const TIME_LIMIT = 60_000;
 
 describe('many requests for one lock', () => {
   let lab: Lab;
@@ -26,7 +26,7 @@ describe('many requests for one lock', () => {
 
   test('200 each of 3 processes are all served, one at a time, in the order of real time, with rising tokens', async () => {
     const workers = await lab.workersAlike(3);
-    await Promise.all(workers.map((worker, i) => worker.load({ ...LOAD, seed: i }, PATIENCE)));
+    await Promise.all(workers.map((worker, i) => worker.load({ ...LOAD, seed: i }, TIME_LIMIT)));
     await lab.closeWorkers();
     const report = lab.verify();
     expect(report).toMatchObject({ requests: 600, grants: 600, lost: 0, excused: 0 });
@@ -35,7 +35,7 @@ describe('many requests for one lock', () => {
 
   test('600 of one process on the memory store are all served, one at a time, in the order of real time, with rising tokens', async () => {
     const worker = await lab.worker({ store: 'memory' });
-    await worker.load({ ...LOAD, requests: 600, concurrency: 60 }, PATIENCE);
+    await worker.load({ ...LOAD, requests: 600, concurrency: 60 }, TIME_LIMIT);
     await lab.closeWorkers();
     const report = lab.verify();
     expect(report).toMatchObject({ requests: 600, grants: 600, lost: 0, excused: 0 });

@@ -26,7 +26,7 @@ describe('the documented behaviour of the fair lock', () => {
   const store = (i: number): RedissonLockStore => stores[i % stores.length] as RedissonLockStore;
   const ask = (i: number, key: string, options: TestRequestOptions): TestRequest =>
     new TestRequest(store(i), key, options);
-  /** Without the patience of `TestRequest`, which is shorter than these waits. */
+  /** Without the time limit of `TestRequest`, which is shorter than these waits. */
   const acquire = (i: number, key: string, options: TestRequestOptions): Promise<Grant> =>
     store(i).acquire({ key, waitTime: 60_000, maxQueue: Infinity, label: 'test', ...options });
 

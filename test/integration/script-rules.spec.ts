@@ -174,7 +174,7 @@ describe('the scripts of the native protocol', () => {
       await one.acquire();
       await holder.release(grant.first, grant.sequence);
       const served: string[] = [];
-      for (let turn = 0; turn < 5; turn += 1) {
+      for (let i = 0; i < 5; i += 1) {
         const [ofOne, ofTwo] = [await one.heartbeat(), await two.heartbeat()];
         const present = ofOne.run === '' ? { by: two, ...ofTwo } : { by: one, ...ofOne };
         served.push(`${present.by === one ? 'one' : 'two'}:${present.run}`);
@@ -267,12 +267,12 @@ describe('the scripts of the native protocol', () => {
       }));
 
     test('a client that calls is alive, though its channel has no listener (R5)', async () => {
-      const [holder, asking] = [client(), await subscribed()];
+      const [holder, requester] = [client(), await subscribed()];
       const grant = await holder.acquire();
-      await asking.acquire();
-      await subscriber.unsubscribe(asking.channel);
+      await requester.acquire();
+      await subscriber.unsubscribe(requester.channel);
       await holder.release(grant.first, grant.sequence);
-      expect((await asking.heartbeat()).run).toBe('1');
+      expect((await requester.heartbeat()).run).toBe('1');
     });
 
     test.each([
@@ -389,15 +389,15 @@ describe('the scripts of the native protocol', () => {
 
     test('and so they do if it is their client that asks, with a listener or without', async () => {
       const short = { ...TIMES, lease: 1_000 };
-      const [holder, asking, other] = [client(short), client(short), client(short)];
+      const [holder, requester, other] = [client(short), client(short), client(short)];
       const grant = await holder.acquire();
-      await asking.acquire();
-      await asking.acquire();
+      await requester.acquire();
+      await requester.acquire();
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
-      expect((await asking.heartbeat()).run).toBe('1,2');
+      expect((await requester.heartbeat()).run).toBe('1,2');
       await pause(1_020);
-      expect((await asking.heartbeat()).run).toBe('2');
+      expect((await requester.heartbeat()).run).toBe('2');
     });
 
     test('and so they do if the set of clients has expired, as after a step of the clock', async () => {

@@ -54,8 +54,10 @@ describe('at start an operator is told', () => {
   test('that a user may not touch the keys, not use the channels, or not run a command, by the rules that are missing', async () => {
     expect(await warnings(await userWith('+@all', '~other:*', '&start-up:*'))).toContain('~start-up:*');
     expect(await warnings(await userWith('+@all', '~start-up:*', '&other:*'))).toContain('&start-up:*');
-    const told = await warnings(await userWith('+@all', '-zadd', '-publish', '~start-up:*', '&start-up:*'));
-    expect(told).toMatch(/lacks rights.*\+zadd, \+publish/);
-    expect(told).not.toContain('secret');
+    const reported = await warnings(
+      await userWith('+@all', '-zadd', '-publish', '~start-up:*', '&start-up:*'),
+    );
+    expect(reported).toMatch(/lacks rights.*\+zadd, \+publish/);
+    expect(reported).not.toContain('secret');
   });
 });

@@ -159,12 +159,12 @@ describe('the watchdog', () => {
     const grant = await holder.store.acquire(request('flushed'));
     const { lease: held } = grant;
     held.stopRenewing('it was held for too long');
-    const told = deferred<void>();
-    held.onLost(() => told.resolve());
+    const reported = deferred<void>();
+    held.onLost(() => reported.resolve());
     const left = held.remaining();
     await direct.flushall();
     const watch = new Stopwatch();
-    await within(told.promise, SOON, 'the loss');
+    await within(reported.promise, SOON, 'the loss');
     // By a heartbeat, well before its own end.
     expect(watch.stop()).toBeLessThan(Math.min(left, livenessWindow) - 300);
     await grant.release();

@@ -18,7 +18,7 @@ const store = new RedissonLockStore({
   lockWatchdogTimeout: Number(lockWatchdogTimeout),
   fairLockWaitTimeout: Number(fairLockWaitTimeout),
   commandTimeout: 1_000,
-  onWarning: (message) => say('main', 'warned', message),
+  onWarning: (message) => report('main', 'warned', message),
 });
 const watch = new StallWatch((ms) => write('process', 'stall', Math.round(ms)));
 /** The grant that each worker has. */
@@ -27,35 +27,35 @@ const grants = new Map();
 const verbs = {
   lock: async (worker, key, leaseTime) => {
     await acquire(worker, key, Infinity, leaseTime);
-    say(worker, 'granted');
+    report(worker, 'granted');
   },
   tryLock: async (worker, key, waitTime, leaseTime) => {
     try {
       await acquire(worker, key, waitTime, leaseTime);
-      say(worker, 'granted');
+      report(worker, 'granted');
     } catch (error) {
       if (!(error instanceof LockTimeoutError)) throw error;
-      say(worker, 'refused');
+      report(worker, 'refused');
     }
   },
   take: async (worker, key, hold) => {
     await acquire(worker, key, Infinity);
-    say(worker, 'granted');
+    report(worker, 'granted');
     await sleep(hold);
-    say(worker, 'ending');
+    report(worker, 'ending');
     await grants.get(worker).release();
-    say(worker, 'released');
+    report(worker, 'released');
   },
   unlock: async (worker) => {
     if (grants.get(worker).lease.state === 'lost') throw grants.get(worker).lease.lostError;
     await grants.get(worker).release();
-    say(worker, 'released');
+    report(worker, 'released');
   },
   held: (worker) => {
     const state = grants.get(worker)?.lease.state;
-    say(worker, 'held', String(state === 'held' || state === 'uncertain'));
+    report(worker, 'held', String(state === 'held' || state === 'uncertain'));
   },
-  force: async (worker, key) => say(worker, 'forced', String(await store.forceRelease(key))),
+  force: async (worker, key) => report(worker, 'forced', String(await store.forceRelease(key))),
 };
 
 async function acquire(worker, key, waitTime, leaseTime) {
@@ -66,12 +66,12 @@ async function acquire(worker, key, waitTime, leaseTime) {
     label: worker,
     ...(leaseTime !== undefined && { leaseTime }),
   });
-  grant.lease.onLost(() => say(worker, 'lost'));
+  grant.lease.onLost(() => report(worker, 'lost'));
   grants.set(worker, grant);
 }
 
 /** First, that this process was given no core, if so: what is said now may be late by it. */
-function say(worker, event, details) {
+function report(worker, event, details) {
   watch.look();
   write(worker, event, details);
 }
@@ -81,7 +81,7 @@ function write(worker, event, details = '') {
 }
 
 await store.start();
-say('main', 'ready');
+report('main', 'ready');
 
 /** A worker does one thing after the other. */
 const queues = new Map();
@@ -89,7 +89,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const [worker, verb, key, ...numbers] = line.split(' ');
   const before = queues.get(worker) ?? Promise.resolve();
   const run = () => verbs[verb](worker, key, ...numbers.map(Number));
-  const done = before.then(run).catch((error) => say(worker, 'failed', error.message));
+  const done = before.then(run).catch((error) => report(worker, 'failed', error.message));
   queues.set(worker, done);
 }
 process.exit();

@@ -41,9 +41,9 @@ describeWithRedisson('Java and Node in one line', 30_000, (interop) => {
       .filter((worker) => worker !== undefined)
       .map((worker) => new Taker(worker));
     const joined: string[] = [];
-    for (let turn = 0; turn < workers.length * ROUNDS; turn += 1) {
+    for (let round = 0; round < workers.length * ROUNDS; round += 1) {
       // A different one begins each round, so that every neighbourhood of languages comes up.
-      const taker = workers[(turn + Math.floor(turn / workers.length)) % workers.length] as Taker;
+      const taker = workers[(round + Math.floor(round / workers.length)) % workers.length] as Taker;
       await eventually(() => taker.idle, SOON, `${taker.name} to be free`);
       const before = new Set(await interop.queue(LOCK));
       taker.take();

@@ -115,11 +115,11 @@ export class Worker {
   }
 
   /** Its next event that was not read yet. */
-  async next(patience = SOON): Promise<PeerEvent> {
+  async next(timeLimit = SOON): Promise<PeerEvent> {
     const event = this.unread.shift();
     if (event) return event;
     this.waiting = deferred();
-    return within(this.waiting.promise, patience, `an event of the worker ${this.name}`);
+    return within(this.waiting.promise, timeLimit, `an event of the worker ${this.name}`);
   }
 
   /** Whether it has said something that was not read yet. */

@@ -41,20 +41,20 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
       return [response.status, (details?.['locks'] ?? info?.['locks'] ?? error?.['locks'])?.status];
     };
     // Asked until it is so: on a busy machine one answer may take longer than a command's limit, and 'down' is right then.
-    const says = (status: number, state: string): Promise<void> =>
+    const reports = (status: number, state: string): Promise<void> =>
       eventually(async () => isDeepStrictEqual(await ask(), [status, state]), SOON, `${status} ${state}`);
-    await says(200, 'up');
+    await reports(200, 'up');
 
     const heal = proxy.blackHole({ role: 'subscriber' });
     proxy.cut('subscriber');
     await eventually(async () => !(await app.get(FairLockService).health()).listening, SOON, 'the break');
-    await says(200, 'degraded');
+    await reports(200, 'degraded');
     heal();
 
     const away = proxy.acceptAndClose();
     proxy.cut();
     await eventually(async () => !(await app.get(FairLockService).health()).reachable, SOON, 'the break');
-    await says(503, 'down');
+    await reports(503, 'down');
     away();
     await eventually(async () => (await app.get(FairLockService).health()).listening, SOON, 'the way back');
     await app.close();

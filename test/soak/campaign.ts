@@ -100,13 +100,13 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
   const verdicts: Promise<void>[] = [];
   let failure: { readonly error: unknown } | undefined;
   const endRound = (): void => {
-    const told = round.end(stage.judge).then((verdict) => {
+    const judged = round.end(stage.judge).then((verdict) => {
       totals.add(verdict);
       totals.faults = Object.fromEntries(faults.made);
       totals.processes = pool.processes;
       options.onProgress(totals);
     });
-    verdicts.push(told.catch((error: unknown) => void (failure ??= { error })));
+    verdicts.push(judged.catch((error: unknown) => void (failure ??= { error })));
   };
   let before: Round | undefined;
   const nextRound = async (): Promise<void> => {

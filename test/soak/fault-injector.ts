@@ -8,7 +8,7 @@ export class FaultInjector {
   readonly made = new Map<string, number>();
   private readonly underWay = new Set<Promise<void>>();
   private readonly random: Random;
-  private over = false;
+  private ended = false;
   private serverBusy = false;
   private failure: { readonly error: unknown } | undefined;
   private readonly troubles: readonly Trouble[];
@@ -33,20 +33,20 @@ export class FaultInjector {
 
   /** Goes on until `end`; rejects when a fault could not be made or healed. */
   async run(): Promise<void> {
-    for (let number = 1; !this.over; number += 1) {
+    for (let number = 1; !this.ended; number += 1) {
       const wait = (-Math.log(1 - this.random.next()) * 1_000) / this.perSecond;
       const trouble = this.pick();
       // Each draws from a stream of its own: how long one takes does not change what the next one is.
       const random = new Random(this.seed, number);
       await pause(wait);
       if (this.failure) throw this.failure.error;
-      if (!this.over && !(trouble.ofServer && this.serverBusy)) this.make(trouble, random);
+      if (!this.ended && !(trouble.ofServer && this.serverBusy)) this.make(trouble, random);
     }
   }
 
   /** Nothing new; resolves when all that is under way is healed. */
   async end(): Promise<void> {
-    this.over = true;
+    this.ended = true;
     await Promise.all(this.underWay);
     if (this.failure) throw this.failure.error;
   }

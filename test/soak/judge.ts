@@ -7,7 +7,7 @@ import { checkWithLog } from '../support/history/independent-log.js';
 import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
 import type { HighestTokens } from '../support/history/fencing.js';
 import { broken, explain } from '../support/history/report.js';
-import { usualTerms, type Gap } from '../support/history/terms.js';
+import { usualLimits, type Gap } from '../support/history/check-limits.js';
 import { localGrants } from './local-grants.js';
 import type { RoundToJudge, Verdict } from './verdict.js';
 
@@ -25,7 +25,7 @@ process.on('message', (round: RoundToJudge) => {
 
 function judge({ number, events: files, log, context, lease, livenessWindow }: RoundToJudge): Verdict {
   const events = [...context.map(revived), ...files.flatMap(readEvents)];
-  const usual = usualTerms(lease, livenessWindow);
+  const usual = usualLimits(lease, livenessWindow);
   // The server, which does not tell its stalls, may stand still after those who release and wait.
   // A process that is killed may have been granted a free lock, for a whole lease, before it could say so.
   const unsubscribed = lease - livenessWindow;

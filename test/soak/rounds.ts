@@ -9,7 +9,7 @@ import { flowsOf } from './flows.js';
 import type { Judge, Verdict } from './verdict.js';
 
 /** After the end of a round all that it began ends within the longest wait and a lease; beyond that something hangs. */
-const DRAIN_PATIENCE = 40_000;
+const DRAIN_TIME_LIMIT = 40_000;
 /** Faults and ends of workers from so long before a round may still be felt in it, ms. */
 const FELT = 10_000;
 
@@ -83,7 +83,7 @@ export class Round {
       event.worker === worker.name &&
       (event.type === 'exited' || (event.type === 'roundDone' && event.round === this.number));
     const what = `the end of round ${this.number} by the worker ${worker.name}`;
-    await this.lab.history.first(done, DRAIN_PATIENCE, what, this.from);
+    await this.lab.history.first(done, DRAIN_TIME_LIMIT, what, this.from);
   }
 }
 

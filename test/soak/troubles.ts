@@ -35,8 +35,8 @@ export interface Trouble {
 const RECONNECTED = 500;
 /** The longest pause between two attempts to connect, with its jitter, ms. */
 const LONGEST_BACKOFF = 1_200;
-const SERVER_PATIENCE = 20_000;
-const ANSWER_PATIENCE = 10_000;
+const SERVER_TIME_LIMIT = 20_000;
+const ANSWER_TIME_LIMIT = 10_000;
 const HOUR = 3_600_000;
 
 export const TROUBLES: readonly Trouble[] = [
@@ -123,7 +123,7 @@ export const TROUBLES: readonly Trouble[] = [
       await server.kill('SIGKILL');
       await pause(random.between(0, 1_500));
       await server.restart();
-      await eventually(() => answers(admin), SERVER_PATIENCE, 'the server that was restarted');
+      await eventually(() => answers(admin), SERVER_TIME_LIMIT, 'the server that was restarted');
       await pause(LONGEST_BACKOFF);
       heal();
     },
@@ -158,7 +158,7 @@ export const TROUBLES: readonly Trouble[] = [
       const { worker } = random.pick(pool.members);
       const { heal } = history.fault('forced', { key });
       // It may be killed before it answers.
-      await worker.question('forceRelease', key, ANSWER_PATIENCE).catch(() => undefined);
+      await worker.query('forceRelease', key, ANSWER_TIME_LIMIT).catch(() => undefined);
       heal();
     },
   },

@@ -23,7 +23,7 @@ export class WorkerPool {
   private readonly starting = new Set<Promise<void>>();
   private failure: { readonly error: unknown } | undefined;
   private started = 0;
-  private over = false;
+  private ended = false;
 
   /** @param onJoin called with each new worker */
   constructor(
@@ -58,7 +58,7 @@ export class WorkerPool {
     const { behindProxy } = member;
     const spare = this.spares.find((one) => one.behindProxy === behindProxy);
     const place = this.members.indexOf(member);
-    if (!spare || place < 0 || this.over || this.starting.size >= MOST_STARTING) return false;
+    if (!spare || place < 0 || this.ended || this.starting.size >= MOST_STARTING) return false;
     this.spares.splice(this.spares.indexOf(spare), 1);
     this.members[place] = spare;
     const killed = member.worker.kill();
@@ -77,7 +77,7 @@ export class WorkerPool {
 
   /** No worker is killed any more; resolves when all have started. */
   async settle(): Promise<void> {
-    this.over = true;
+    this.ended = true;
     await Promise.all(this.starting);
     if (this.failure) throw this.failure.error;
   }

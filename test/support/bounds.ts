@@ -1,6 +1,6 @@
 import { NS_PER_MS } from './history/events.js';
 import type { Lab } from './history/lab.js';
-import { SLACK } from './history/terms.js';
+import { SLACK } from './history/check-limits.js';
 import { CANARY, stalledFor, stallsOf, TEST } from './history/stalls.js';
 import { pause } from './waiting.js';
 

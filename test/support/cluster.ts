@@ -205,8 +205,8 @@ export class RedisCluster {
   }
 
   /** What the first to answer says: a frozen node looks as if it ran, and never does. */
-  private ask<T>(question: (node: Node) => Promise<T>): Promise<T> {
-    return Promise.any(this.running().map(question));
+  private ask<T>(command: (node: Node) => Promise<T>): Promise<T> {
+    return Promise.any(this.running().map(command));
   }
 
   private running(): Node[] {

@@ -148,8 +148,8 @@ export class SentinelSetup {
 }
 
 /** What a sentinel tells of each primary, replica or other sentinel. */
-async function entriesOf(sentinel: Redis, ...question: string[]): Promise<Record<string, string>[]> {
-  const entries = (await sentinel.call('SENTINEL', ...question)) as string[][];
+async function entriesOf(sentinel: Redis, ...command: string[]): Promise<Record<string, string>[]> {
+  const entries = (await sentinel.call('SENTINEL', ...command)) as string[][];
   return entries.map((entry) => {
     const pairs = entry.flatMap((name, i) => (i % 2 === 0 ? [[name, entry[i + 1]]] : []));
     return Object.fromEntries(pairs) as Record<string, string>;

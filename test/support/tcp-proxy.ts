@@ -54,7 +54,7 @@ export class TcpProxy implements LinkOwner {
   private hangUp = false;
   private accepted = 0;
   private between: (() => Promise<void>) | undefined;
-  private turn: Promise<unknown> = Promise.resolve();
+  private previous: Promise<unknown> = Promise.resolve();
 
   private constructor(
     readonly target: { readonly host: string; readonly port: number },
@@ -177,7 +177,7 @@ export class TcpProxy implements LinkOwner {
     this.between = () => work().catch((error: unknown) => void (failure ??= { error }));
     return async () => {
       this.between = undefined;
-      await this.turn;
+      await this.previous;
       if (failure) throw failure.error;
     };
   }
@@ -262,7 +262,7 @@ export class TcpProxy implements LinkOwner {
   private inTurn(send: () => void, command: ProxiedCommand): void {
     const { between } = this;
     if (!between) return send();
-    this.turn = this.turn.then(async () => {
+    this.previous = this.previous.then(async () => {
       send();
       await command.replied;
       await between();

@@ -1,12 +1,12 @@
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import { SLACK, type Gap } from '../support/history/terms.js';
+import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { expectWithin } from '../support/bounds.js';
 import { FAILOVER, RedisCluster, type Node } from '../support/cluster.js';
 import { eventually, pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, PATIENCE, serve, WINDOW } from '../faults/scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, TIME_LIMIT, serve, WINDOW } from '../faults/scene.js';
 
 type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -15,10 +15,10 @@ const LONG_LEASE = 9_000;
 /** The longest pause before a refused command is repeated, ms. */
 const LONGEST_PAUSE = 500;
 /** Half a minute each for three failovers, for three returns, and for the load itself: on a busy machine nodes are slow to agree. */
-const LOAD_PATIENCE = 210_000;
+const LOAD_TIME_LIMIT = 210_000;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */
-const terms = {
+const limits = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
     const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
     return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
@@ -59,7 +59,7 @@ describe('a Cluster in trouble', () => {
     const served = serve(line);
     void first.release();
     const { at } = await first.event('releaseSent');
-    await expectWithin(lab, at, await line[0]!.granted(PATIENCE), bound);
+    await expectWithin(lab, at, await line[0]!.granted(TIME_LIMIT), bound);
     expect(await served).toEqual(line.map(({ name }) => name));
   }
 
@@ -87,7 +87,7 @@ describe('a Cluster in trouble', () => {
     await servedInOrder(first, line, 0);
     await cluster.move(keyOf('k'), home);
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
   });
 
   test('a slot that is half moved: new requests are refused with a typed error, the holder and the line stay', async () => {
@@ -100,7 +100,7 @@ describe('a Cluster in trouble', () => {
     const { heal } = lab.history.fault('serverDown');
     const from = stamp();
     const late = others[0].ask('k');
-    const refused = await late.event('error', PATIENCE);
+    const refused = await late.event('error', TIME_LIMIT);
     expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await expectWithin(lab, from, refused, DEADLINE);
     expect(await isHeld(first)).toBe(true);
@@ -110,7 +110,7 @@ describe('a Cluster in trouble', () => {
     await servedInOrder(first, line, 0);
     await cluster.move(keyOf('k'), home);
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 1, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 1, excused: 0 });
   });
 
   test('a replica takes over by order: the holder goes on, and the line is kept', async () => {
@@ -126,7 +126,7 @@ describe('a Cluster in trouble', () => {
     expect(await isHeld(first)).toBe(true);
     await servedInOrder(first, line, 0);
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('a primary is killed: its replica takes over, the holder goes on, and the line is kept', async () => {
@@ -143,7 +143,7 @@ describe('a Cluster in trouble', () => {
     expect(await isHeld(first)).toBe(true);
     await servedInOrder(first, line, 0);
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('a release while no node serves the slot is repeated until one does', async () => {
@@ -159,10 +159,10 @@ describe('a Cluster in trouble', () => {
     heal();
     const promoted = stamp();
     const served = serve(line);
-    await expectWithin(lab, promoted, await line[0]!.granted(PATIENCE), FOUND);
+    await expectWithin(lab, promoted, await line[0]!.granted(TIME_LIMIT), FOUND);
     expect(await served).toEqual(line.map(({ name }) => name));
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('a primary is frozen, replaced, and wakes up: no late grant of its counts', async () => {
@@ -174,21 +174,21 @@ describe('a Cluster in trouble', () => {
     await former.server.kill('SIGSTOP');
     // These commands lie in the sockets of the frozen node, or in front of it.
     const buffered = others[0].ask('k');
-    await buffered.event('error', PATIENCE);
+    await buffered.event('error', TIME_LIMIT);
     await cluster.promoted(keyOf('k'), former);
     await pause(FOUND);
     heal();
     expect(await isHeld(first)).toBe(true);
     const served = serve(line);
     void first.release();
-    await line[0]!.granted(PATIENCE);
+    await line[0]!.granted(TIME_LIMIT);
     await former.server.kill('SIGCONT');
     expect(await served).toEqual(line.map(({ name }) => name));
     const again = others[1].ask('k', { waitTime: 0 });
-    await again.granted(PATIENCE);
+    await again.granted(TIME_LIMIT);
     await again.release();
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
   });
 
   test.each([
@@ -207,11 +207,11 @@ describe('a Cluster in trouble', () => {
       const elsewhere = cluster.nodes.filter((node) => node !== carrier);
       const moved = async (): Promise<boolean> =>
         (await Promise.all(elsewhere.map(subscriptions))).flat().length === all;
-      await eventually(moved, PATIENCE, 'all to listen to other nodes');
+      await eventually(moved, TIME_LIMIT, 'all to listen to other nodes');
       await expectWithin(lab, from, stamp(), noticed);
       await servedInOrder(first, line, 0);
       await lab.closeWorkers();
-      expect(lab.verify(terms)).toMatchObject({ lost: 0, errors: 0, excused: 0 });
+      expect(lab.verify(limits)).toMatchObject({ lost: 0, errors: 0, excused: 0 });
     },
   );
 
@@ -230,7 +230,7 @@ describe('a Cluster in trouble', () => {
         waitTime: 30_000,
         ...shares,
       };
-      const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...load }, LOAD_PATIENCE));
+      const loads = workers.map((worker, i) => worker.load({ seed: seed + i, ...load }, LOAD_TIME_LIMIT));
       for (let i = 0; i < locks; i += 1) {
         const home = await cluster.masterOf(keyOf(`n${i}`));
         await cluster.move(keyOf(`n${i}`), await cluster.otherMaster(home));
@@ -250,12 +250,12 @@ describe('a Cluster in trouble', () => {
       await Promise.all(loads);
       await lab.closeWorkers();
       // A release that meets a slot on its way is repeated after a pause.
-      const report = lab.verify({ wakeUp: (gap) => terms.wakeUp(gap) + LONGEST_PAUSE });
+      const report = lab.verify({ wakeUp: (gap) => limits.wakeUp(gap) + LONGEST_PAUSE });
       process.stderr.write(`SEED=${seed} ${JSON.stringify({ ...report, highestTokens: undefined })}\n`);
       expect(report.grants).toBeGreaterThan(1_000);
       expect(await keysWithoutTtl()).toEqual([]);
     },
-    LOAD_PATIENCE + 30_000,
+    LOAD_TIME_LIMIT + 30_000,
   );
 
   async function replaceByOrder(former: Node): Promise<void> {

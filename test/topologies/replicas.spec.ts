@@ -18,7 +18,7 @@ const TIMEOUT = 1_500;
 /** The same where no replica is made to stand still: a busy machine may do so by itself. */
 const GENEROUS = 5_000;
 /** Far beyond all bounds. */
-const PATIENCE = 30_000;
+const TIME_LIMIT = 30_000;
 
 /** The outcome of a request that is to fail. */
 async function refusal(request: Promise<unknown>): Promise<unknown> {
@@ -27,7 +27,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
       () => 'was granted',
       (error: unknown) => error,
     ),
-    PATIENCE,
+    TIME_LIMIT,
     'the refusal',
   );
   return outcome;
@@ -38,7 +38,7 @@ async function inLine(client: InProcessClient, key: string): Promise<{ granted: 
   const queued = deferred<number>();
   const granted = client.engine.acquire(key, { onQueued: queued.resolve });
   granted.catch(() => undefined); // some are refused before the test looks
-  await within(queued.promise, PATIENCE, 'the place in line');
+  await within(queued.promise, TIME_LIMIT, 'the place in line');
   return { granted };
 }
 
@@ -80,7 +80,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const tokens = [lock.token ?? NaN];
     await lock.release();
     for (const { granted } of line) {
-      const next = await within(granted, PATIENCE, 'the turn');
+      const next = await within(granted, TIME_LIMIT, 'the turn');
       expect(next.state).toBe('held');
       tokens.push(next.token ?? NaN);
       await next.release();
@@ -102,7 +102,7 @@ describe('replicas: a grant counts only when they have it', () => {
       min: 2,
       timeout: TIMEOUT,
     });
-    await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+    await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
     await servers.thaw(one);
     const lock = await client.engine.acquire('k');
     expect(lock.state).toBe('held');
@@ -123,7 +123,7 @@ describe('replicas: a grant counts only when they have it', () => {
     await lock.release();
     expect(await refusal(second.granted)).toBeInstanceOf(LockNotReplicatedError);
     await servers.thaw(one);
-    const next = await within(third.granted, PATIENCE, 'the turn');
+    const next = await within(third.granted, TIME_LIMIT, 'the turn');
     expect(next.token).toBeGreaterThan(lock.token ?? NaN);
     await next.release();
   });
@@ -145,9 +145,9 @@ describe('replicas: a grant counts only when they have it', () => {
     const served: number[] = [];
     await Promise.all(
       [...rest, last].map(async ({ granted }, index) => {
-        const turn = await within(granted, PATIENCE, 'the turn');
+        const lock = await within(granted, TIME_LIMIT, 'the turn');
         served.push(index);
-        await turn.release();
+        await lock.release();
       }),
     );
     expect(served).toEqual([0, 1, 2]);
@@ -165,7 +165,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
     expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
     lock.assertHeld();
-    await within(lost.promise, PATIENCE, 'the loss');
+    await within(lost.promise, TIME_LIMIT, 'the loss');
     // The last renewal that was replicated was sent before they stood still.
     expect(frozen.stop()).toBeLessThan(lease);
     const { holder: onServer } = await observer.store.inspect('k');
@@ -216,7 +216,7 @@ describe('replicas: a grant counts only when they have it', () => {
     servers.lead(one);
     await eventually(
       async () => (await observer.store.inspect('k').catch(() => undefined))?.holder?.token === lock.token,
-      PATIENCE,
+      TIME_LIMIT,
       'the holder on the new primary',
     );
     await servers.followed(1);
@@ -254,7 +254,7 @@ describe('replicas: a grant counts only when they have it', () => {
         await lock?.release();
         return lock !== undefined;
       },
-      PATIENCE,
+      TIME_LIMIT,
       'a grant',
     );
   });
@@ -267,7 +267,7 @@ describe('replicas: a grant counts only when they have it', () => {
     await (await client.engine.acquire('k')).release();
     await admin.call('ACL', 'SETUSER', 'locker', '-wait');
     expect(await refusal(client.engine.acquire('k'))).toBeInstanceOf(LockConfigurationError);
-    await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+    await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
   });
 
   describe('behind a faulty front', () => {
@@ -316,14 +316,14 @@ describe('replicas: a grant counts only when they have it', () => {
       });
       const outcome: unknown = await within(
         client.engine.acquire('k').catch((error: unknown) => error),
-        PATIENCE,
+        TIME_LIMIT,
         'an outcome',
       );
       expect(rule.hits).toHaveLength(1);
       heal();
       if (outcome instanceof Error) {
         expect(outcome).toMatchObject({ code: 'NOT_REPLICATED', replicas: undefined });
-        await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+        await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
       } else {
         expect((outcome as FairLock).state).toBe('held');
         await (outcome as FairLock).release();
@@ -340,10 +340,10 @@ describe('replicas: a grant counts only when they have it', () => {
         code: 'NOT_REPLICATED',
         replicas: undefined,
       });
-      // The attempt that is under way when the patience ends is awaited: twice timeout and commandTimeout, and a reconnect.
+      // The attempt that is under way when the limit ends it is awaited: twice timeout and commandTimeout, and a reconnect.
       expect(asked.stop()).toBeLessThan(2 * (TIMEOUT + commandTimeout) + 1_000);
       silent.remove();
-      await eventually(async () => !(await client.engine.isLocked('k')), PATIENCE, 'the free lock');
+      await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
     });
   });
 
@@ -374,7 +374,7 @@ describe('replicas: a grant counts only when they have it', () => {
     let loading = true;
     const load = async ({ engine }: InProcessClient, key: string): Promise<void> => {
       while (loading) {
-        const lock = await engine.acquire(key, { waitTime: PATIENCE }).catch((error: unknown) => {
+        const lock = await engine.acquire(key, { waitTime: TIME_LIMIT }).catch((error: unknown) => {
           expect(error).toMatchObject({ code: 'NOT_REPLICATED' });
           seen.refused += 1;
         });
@@ -403,12 +403,12 @@ describe('replicas: a grant counts only when they have it', () => {
     }
     await pause(400);
     loading = false;
-    await within(Promise.all(loads), PATIENCE, 'the end of all requests');
+    await within(Promise.all(loads), TIME_LIMIT, 'the end of all requests');
     expect(seen).toMatchObject({ overlaps: 0, regressions: 0, lost: 0 });
     expect(seen.refused).toBeGreaterThan(0);
     expect(seen.served).toBeGreaterThan(50);
     for (const key of ['a', 'b']) {
-      await eventually(async () => !(await all[0]?.engine.isLocked(key)), PATIENCE, 'the free lock');
+      await eventually(async () => !(await all[0]?.engine.isLocked(key)), TIME_LIMIT, 'the free lock');
     }
   });
 
@@ -431,11 +431,11 @@ describe('replicas: a grant counts only when they have it', () => {
     await servers.freeze(one);
     const leaving = new AbortController();
     const request = client.engine.acquire('k', { signal: leaving.signal });
-    await eventually(async () => client.engine.isLocked('k'), PATIENCE, 'the grant on the server');
+    await eventually(async () => client.engine.isLocked('k'), TIME_LIMIT, 'the grant on the server');
     leaving.abort();
     expect(await refusal(request)).toMatchObject({ code: 'ABORTED' });
     await servers.thaw(one);
-    const lock = await within(client.engine.acquire('k'), PATIENCE, 'the lock');
+    const lock = await within(client.engine.acquire('k'), TIME_LIMIT, 'the lock');
     await lock.release();
   });
 });

@@ -1,7 +1,7 @@
 import { expectWithin } from '../support/bounds.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab } from '../support/history/lab.js';
-import { SLACK, type Gap } from '../support/history/terms.js';
+import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { FAILOVER, SentinelSetup } from '../support/sentinel.js';
 import { pause } from '../support/waiting.js';
@@ -11,7 +11,7 @@ import {
   holderAndLine,
   isHeld,
   LEASE,
-  PATIENCE,
+  TIME_LIMIT,
   serve,
   WINDOW,
 } from '../faults/scene.js';
@@ -29,7 +29,7 @@ const FOUND = DEADLINE + LONGEST_BACKOFF;
 const CUT = 50;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */
-const terms = {
+const limits = {
   wakeUp: ({ from, to, faults, stalled }: Gap): number => {
     const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
     return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
@@ -73,7 +73,7 @@ describe('a primary that sentinels replace', () => {
     await first.release();
     expect(await served).toEqual(line.map(({ name }) => name));
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('because it was killed: the holder goes on, and a release meanwhile is made good', async () => {
@@ -92,12 +92,12 @@ describe('a primary that sentinels replace', () => {
     heal();
     const promoted = stamp();
     const served = serve(line);
-    await expectWithin(lab, promoted, await line[0]!.granted(PATIENCE), FOUND);
+    await expectWithin(lab, promoted, await line[0]!.granted(TIME_LIMIT), FOUND);
     expect(await served).toEqual(line.map(({ name }) => name));
     expect(await isHeld(kept)).toBe(true);
     await kept.release();
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
   });
 
   test('because it was frozen, and then wakes up: with both alive no late grant counts', async () => {
@@ -110,7 +110,7 @@ describe('a primary that sentinels replace', () => {
     await former.server.kill('SIGSTOP');
     // Its command lies in the socket of the frozen server.
     const buffered = others[0].ask('free');
-    await buffered.event('error', PATIENCE);
+    await buffered.event('error', TIME_LIMIT);
     await setup.promoted(former);
     await expectWithin(lab, fault, stamp(), FAILOVER);
     await pause(FOUND);
@@ -120,7 +120,7 @@ describe('a primary that sentinels replace', () => {
     await former.server.kill('SIGCONT');
     expect((await former.admin.role())[0]).toBe('master');
     const other = others[1].ask('free', { waitTime: 0 });
-    await other.granted(PATIENCE);
+    await other.granted(TIME_LIMIT);
     const served = serve(line);
     void first.release();
     expect(await served).toEqual(line.map(({ name }) => name));
@@ -128,7 +128,7 @@ describe('a primary that sentinels replace', () => {
     expect(await isHeld(other)).toBe(true);
     await other.release();
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
   });
 
   test('while a client that has nothing to say is connected to it: that one is told, and does not go on there', async () => {
@@ -148,7 +148,7 @@ describe('a primary that sentinels replace', () => {
     await second.event('timeout');
     await first.release();
     await lab.closeWorkers();
-    expect(lab.verify(terms)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
   });
 
   test('when one of the sentinels is frozen, too: an application that closes does not stay for it', async () => {
@@ -167,6 +167,6 @@ describe('a primary that sentinels replace', () => {
       );
       await expectWithin(lab, closed!, gone!, CUT);
     }
-    expect(lab.verify(terms)).toMatchObject({ grants: 0, lost: 0, errors: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 0, lost: 0, errors: 0 });
   });
 });

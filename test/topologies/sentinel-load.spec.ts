@@ -2,11 +2,11 @@ import { NS_PER_MS, type FaultKind, type HistoryEvent } from '../support/history
 import { refusedWrites } from '../support/history/independent-log.js';
 import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import { SLACK, type Gap } from '../support/history/terms.js';
+import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
 import { SentinelSetup, type Instance } from '../support/sentinel.js';
 import { eventually, pause } from '../support/waiting.js';
-import { DEADLINE, PATIENCE, WINDOW } from '../faults/scene.js';
+import { DEADLINE, TIME_LIMIT, WINDOW } from '../faults/scene.js';
 import { expectGone } from '../soak/leftovers.js';
 
 /** Longer than any failover here, so that an old holder may believe through it. */
@@ -135,7 +135,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   /** A new request is granted a lock; then everything recorded before is over. */
   async function served(heal: () => void): Promise<void> {
     const request = workers[0]!.ask('any');
-    await request.granted(PATIENCE);
+    await request.granted(TIME_LIMIT);
     heal();
     await request.release();
   }
@@ -158,7 +158,7 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
         const ids = await subscribers();
         return ids.length === cut.length && ids.every((id) => !cut.includes(id));
       };
-      await eventually(back, PATIENCE, 'all to listen again');
+      await eventually(back, TIME_LIMIT, 'all to listen again');
       heal();
     }
   }
@@ -208,9 +208,9 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     await restore();
     return async () => {
       const next = await firstGranted('unreplicated');
-      const over = demands.replicas ? unreplicated.event('error') : unreplicated.release();
+      const ending = demands.replicas ? unreplicated.event('error') : unreplicated.release();
       resume();
-      await over;
+      await ending;
       await next.release();
     };
   }
@@ -219,13 +219,13 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
   async function firstGranted(key: string): Promise<RemoteRequest> {
     for (;;) {
       const request = workers[0]!.ask(key);
-      const outcome = await Promise.race([request.granted(PATIENCE), request.event('error', PATIENCE)]);
+      const outcome = await Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
       if (outcome.type === 'granted') return request;
     }
   }
 
   async function grantedAgain(): Promise<void> {
     const isGrant = (event: HistoryEvent): event is HistoryEvent => event.type === 'granted';
-    await lab.history.first(isGrant, PATIENCE, 'a grant after a fault', lab.history.events.length);
+    await lab.history.first(isGrant, TIME_LIMIT, 'a grant after a fault', lab.history.events.length);
   }
 });

@@ -13,8 +13,8 @@ import { deferred, eventually, pause, within } from '../support/waiting.js';
 const TIMES = { lease: 4_000, livenessWindow: 3_000, commandTimeout: 1_000 };
 const MAX_LEASE = 5_000;
 /** Far beyond all bounds. */
-const PATIENCE = 30_000;
-const DOES_NOT_MATTER = { waitTime: PATIENCE };
+const TIME_LIMIT = 30_000;
+const DOES_NOT_MATTER = { waitTime: TIME_LIMIT };
 
 async function refusal(request: Promise<unknown>): Promise<unknown> {
   return await within(
@@ -22,7 +22,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
       () => 'was granted',
       (error: unknown) => error,
     ),
-    PATIENCE,
+    TIME_LIMIT,
     'the refusal',
   );
 }
@@ -32,7 +32,7 @@ async function inLine(client: InProcessClient, key: string): Promise<{ granted: 
   const queued = deferred<number>();
   const granted = client.engine.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
   granted.catch(() => undefined); // some are refused before the test looks
-  await within(queued.promise, PATIENCE, 'the place in line');
+  await within(queued.promise, TIME_LIMIT, 'the place in line');
   return { granted };
 }
 
@@ -132,7 +132,7 @@ describe('strict mode', () => {
       await lock.release();
       const tokens = [];
       for (const { granted } of line) {
-        const next = await within(granted, PATIENCE, 'the turn');
+        const next = await within(granted, TIME_LIMIT, 'the turn');
         tokens.push(next.token);
         await next.release();
       }
@@ -160,7 +160,7 @@ describe('strict mode', () => {
       await pause(TIMES.lease / 2);
       lock.assertHeld();
       await lock.release();
-      const next = await within(granted, PATIENCE, 'the turn');
+      const next = await within(granted, TIME_LIMIT, 'the turn');
       expect(performance.now() - back).toBeGreaterThan(MAX_LEASE - 1);
       await next.release();
     });
@@ -230,12 +230,12 @@ describe('strict mode', () => {
       };
       expect(await locks(client)).toBe(false);
       await admin.call('ACL', 'SETUSER', 'locker', '+info');
-      await eventually(() => locks(client), PATIENCE, 'the right to be seen');
+      await eventually(() => locks(client), TIME_LIMIT, 'the right to be seen');
       await admin.call('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes');
-      await eventually(async () => !(await locks(other)), PATIENCE, 'the marker to be seen');
+      await eventually(async () => !(await locks(other)), TIME_LIMIT, 'the marker to be seen');
       await client.close();
       await admin.del(marker());
-      await eventually(() => locks(other), PATIENCE, 'the missing marker to be seen');
+      await eventually(() => locks(other), TIME_LIMIT, 'the missing marker to be seen');
     });
   });
 
@@ -321,7 +321,7 @@ describe('strict mode', () => {
       await once(connections[0]!, 'close');
       await eventually(
         () => connections.every(({ status }) => status === 'ready'),
-        PATIENCE,
+        TIME_LIMIT,
         'the connections',
       );
       const closed: unknown[] = [];
@@ -349,7 +349,7 @@ describe('strict mode', () => {
       await pause(TIMES.lease + 100);
       lock.assertHeld();
       await lock.release();
-      const next = await within(granted, PATIENCE, 'the turn');
+      const next = await within(granted, TIME_LIMIT, 'the turn');
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       await next.release();
       await (await holder.engine.acquire('k')).release();

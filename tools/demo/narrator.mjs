@@ -18,7 +18,7 @@ export class Narrator {
   #begunAt = new Map();
   #sold = 0;
   #pending = [];
-  #told = Promise.resolve();
+  #printed = Promise.resolve();
 
   constructor(log, screen) {
     this.screen = screen;
@@ -35,30 +35,30 @@ export class Narrator {
   }
 
   heading() {
-    this.screen.say('        time  order    waited  fencing token     outcome     still in line');
+    this.screen.print('        time  order    waited  fencing token     outcome     still in line');
   }
 
   /** A line with the time in front, now or at `at`. */
-  say(text, at = hostTime()) {
-    this.screen.say(`  ${this.#time(at)}  ${text}`);
+  print(text, at = hostTime()) {
+    this.screen.print(`  ${this.#time(at)}  ${text}`);
   }
 
   #inLine(order) {
     this.#line.push(order);
     if (this.#line.length % GROUP > 0) return;
     const group = this.#line.slice(-GROUP).map((each) => this.#name(each));
-    this.say(group.join(' '), order.at);
+    this.print(group.join(' '), order.at);
   }
 
   /** `order` is an entry of the journal at the end of its section, or at the beginning of a long one. */
   #row(order, what) {
     this.#pending.push({ order, what });
-    if (this.#pending.length === 1) this.#told = sleep(MOMENT).then(() => this.#tell());
+    if (this.#pending.length === 1) this.#printed = sleep(MOMENT).then(() => this.#tell());
   }
 
   /** Resolves when everything that was heard so far is told. */
-  get told() {
-    return this.#told;
+  get printed() {
+    return this.#printed;
   }
 
   #tell() {
@@ -70,7 +70,7 @@ export class Narrator {
       const begunAt = this.#begunAt.get(customer);
       const waited = seconds(begunAt - this.#sentAt.get(customer)).padStart(7);
       const outcome = (sold > 0 ? `${what} (${this.#sold})` : what).padEnd(10);
-      this.say(`${this.#name(order)}  ${waited}  ${token}  ${outcome}  ${this.#rest()}`, begunAt);
+      this.print(`${this.#name(order)}  ${waited}  ${token}  ${outcome}  ${this.#rest()}`, begunAt);
     }
   }
 

@@ -39,9 +39,9 @@ export async function openShop({ store, env, instances, log, screen, signal }) {
   }
   await Promise.all(instances.map((instance) => instance.open(signal)));
   screen.title(`The shop is open at ${count(instances.length, 'instance')}`);
-  for (const { name, pid, url } of instances) screen.say(`  ${screen.name(name)}  process ${pid}  ${url}`);
+  for (const { name, pid, url } of instances) screen.print(`  ${screen.name(name)}  process ${pid}  ${url}`);
   if (store.kind === 'redis') {
-    screen.say(
+    screen.print(
       `  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch them`,
     );
   }
@@ -52,10 +52,10 @@ export async function openShop({ store, env, instances, log, screen, signal }) {
 /** @returns the answers to come, see `answered` */
 export async function formLine({ instances, log, screen, signal }) {
   screen.title(`${ORDERS} orders for a product of which there are ${STOCK}`);
-  screen.say(
+  screen.print(
     '  A stocktaking (an event stream that holds the lock) keeps the counter closed while the line forms.',
   );
-  screen.say('  Each order is sent when the one before it is known to be in line, so the order is known.');
+  screen.print('  Each order is sent when the one before it is known to be in line, so the order is known.');
   const endStocktaking = await startStocktaking(instances[0], log, signal);
   const answers = [];
   for (let number = 1; number <= ORDERS; number++) {
@@ -141,7 +141,7 @@ export async function killHolder({ instances, log, screen, narrator, signal }) {
     const { holder: now } = await witness.get(LINE, signal);
     // The answer is older than it looks: it waited for the label that only the dead process knew.
     if (now?.token === holder.token && !served)
-      narrator.say(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`, lookedAt);
+      narrator.print(`still held by ${now.who}; its lease ends in ${seconds(now.leaseLeft)}`, lookedAt);
   }
   const { customer, instance, at } = await next;
   if (at < leaseEnd - ROUNDING) {

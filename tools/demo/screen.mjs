@@ -9,20 +9,20 @@ export class Screen {
     this.coloured = Boolean(stream.isTTY) && !process.env.NO_COLOR;
   }
 
-  say(text = '') {
+  print(text = '') {
     this.stream.write(`${text}\n`);
   }
 
   title(text) {
-    this.say(`\n${this.#style('bold', text)}`);
+    this.print(`\n${this.#style('bold', text)}`);
   }
 
   alarm(text) {
-    this.say(this.#style('red', text));
+    this.print(this.#style('red', text));
   }
 
   success(text) {
-    this.say(this.#style('green', text));
+    this.print(this.#style('green', text));
   }
 
   /** The name of an instance. */

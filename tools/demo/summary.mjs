@@ -12,30 +12,30 @@ export function summarize(log, screen, delivered) {
   const unanswered = requests - served - lost.length;
 
   let good = true;
-  const say = (name, text, asPromised = true) => {
+  const row = (name, text, asPromised = true) => {
     good &&= asPromised;
-    screen[asPromised ? 'say' : 'alarm'](`  ${name.padEnd(14)}${text}`);
+    screen[asPromised ? 'print' : 'alarm'](`  ${name.padEnd(14)}${text}`);
   };
 
   screen.title('Measured in the event log of all processes');
-  say('orders', `${requests} sent, ${served} served`);
+  row('orders', `${requests} sent, ${served} served`);
   if (killed) {
     const died = lost.length - failed.length;
-    say('', `${died} not served: they were with ${killed.instance} when it was killed, and failed with it`);
+    row('', `${died} not served: they were with ${killed.instance} when it was killed, and failed with it`);
   }
   for (const { customer, instance, why } of failed)
-    say('', `${customer} failed at ${instance}: ${why}`, false);
-  if (unanswered > 0) say('', `${unanswered} not answered`, false);
+    row('', `${customer} failed at ${instance}: ${why}`, false);
+  if (unanswered > 0) row('', `${unanswered} not answered`, false);
 
-  say('overlaps', `${count(overlaps, 'time')} that two were inside at once`, overlaps === 0);
+  row('overlaps', `${count(overlaps, 'time')} that two were inside at once`, overlaps === 0);
   const pairs = `${count(inversions, 'pair')} served the other way round than they got in line`;
-  say('inversions', pairs, inversions === 0);
-  say('tokens', tokensIncreasing ? 'rise with every holder' : 'DO NOT RISE', tokensIncreasing);
-  say('oversold', `${oversold}; there were ${delivered} to sell`, oversold === 0);
+  row('inversions', pairs, inversions === 0);
+  row('tokens', tokensIncreasing ? 'rise with every holder' : 'DO NOT RISE', tokensIncreasing);
+  row('oversold', `${oversold}; there were ${delivered} to sell`, oversold === 0);
   if (figures.recoveryMs !== null) {
-    say('recovery', `${seconds(figures.recoveryMs)} from the kill to the next one served`);
+    row('recovery', `${seconds(figures.recoveryMs)} from the kill to the next one served`);
   }
-  say('longest wait', seconds(figures.longestWaitMs));
-  for (const { what } of log.all('broken promise')) say('besides', what, false);
+  row('longest wait', seconds(figures.longestWaitMs));
+  for (const { what } of log.all('broken promise')) row('besides', what, false);
   return { figures, good };
 }

@@ -12,7 +12,7 @@ export interface NodeAnswers<T> {
  * Asks each node of a Cluster, or the only server. The answers of the others count although some nodes give none.
  *
  * @param limit how long to look for nodes that joined, ms
- * @param question must settle, also where a node never answers
+ * @param command must settle, also where a node never answers
  * @param missing what one does not learn without the answer of a node: `did not report …`
  * @throws CommandFailure where no node answers
  */
@@ -20,11 +20,11 @@ export async function askNodes<T>(
   client: Redis | Cluster,
   role: NodeRole,
   limit: number,
-  question: (node: Redis) => Promise<T>,
+  command: (node: Redis) => Promise<T>,
   missing: string,
 ): Promise<NodeAnswers<T>> {
   const nodes = await currentNodes(client, role, limit);
-  const outcomes = await Promise.allSettled(nodes.map(question));
+  const outcomes = await Promise.allSettled(nodes.map(command));
   const found: NodeAnswers<T> = { answers: [], problems: [] };
   let failure: unknown = new Error("Cluster isn't ready");
   outcomes.forEach((outcome, i) => {

@@ -7,12 +7,12 @@ const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 
 /** After which failures a command is repeated. */
-export type Patience = (failure: CommandFailure) => boolean;
+export type RetryRule = (failure: CommandFailure) => boolean;
 
 /** A caller waits for the answer: what only an operator can mend is reported at once. */
-const whileItMayServe: Patience = ({ retriable }) => retriable;
+const whileItMayServe: RetryRule = ({ retriable }) => retriable;
 /** A grant or a place is given back, which other processes wait for: also when a right comes back or there is memory again. */
-export const untilGivenBack: Patience = ({ remedy }) => remedy !== 'none';
+export const untilGivenBack: RetryRule = ({ remedy }) => remedy !== 'none';
 
 /** How a client repeats commands. All of it ends when the client closes; none of it keeps the process alive. */
 export class Retry {
@@ -36,12 +36,12 @@ export class Retry {
     error: unknown,
     command: () => Promise<T>,
     deadline: number,
-    patience = whileItMayServe,
+    rule = whileItMayServe,
   ): Promise<T> {
     let failure = toCommandFailure(error);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       const left = deadline - performance.now();
-      if (!patience(failure) || left <= 0) throw failure;
+      if (!rule(failure) || left <= 0) throw failure;
       if (this.connection.ready) await this.closing.within(Math.min(pause, left));
       else await this.connection.whenReady(left);
       if (performance.now() >= deadline || this.closed) throw failure;

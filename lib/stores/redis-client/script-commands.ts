@@ -1,6 +1,6 @@
 import { now, type Instant } from '../../core/lease.js';
 import type { CommandConnection } from './command-connection.js';
-import type { Patience, Retry } from './retry.js';
+import type { RetryRule, Retry } from './retry.js';
 import type { Script, ScriptRunner } from './script.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
 import type { ServerClock, ServerClocks } from './server-clock.js';
@@ -104,7 +104,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     values: () => Values,
     until: number,
     read: (reply: Reply) => T | Promise<T>,
-    patience?: Patience,
+    rule?: RetryRule,
   ): Promise<T> {
     let sent: Sent;
     const attempt = (): Promise<unknown> => {
@@ -113,7 +113,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     };
     const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
     return attempt().then(answered, (error: unknown) =>
-      this.client.retry.after(error, attempt, until, patience).then(answered),
+      this.client.retry.after(error, attempt, until, rule).then(answered),
     );
   }
 

@@ -4,11 +4,11 @@ import { commandTimeout } from './server-failure.js';
 /** What `promise` resolves with, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). */
 export async function atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<undefined>((resolve) => {
+  const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, Math.min(limit, LARGEST_NUMBER), undefined);
   });
   try {
-    return await Promise.race([promise, over]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -134,16 +134,16 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
     send: (via: ScriptRunner) => Promise<HeartbeatReply>,
     deadline: number,
   ): Promise<ReplicatedReply> {
-    let over = false;
+    let ended = false;
     const written = (reply: HeartbeatReply): void => {
       // An answer may come after the time is up; the line may be forgotten then.
-      if (!over) this.happens({ type: 'written', command, reply });
+      if (!ended) this.happens({ type: 'written', command, reply });
     };
     try {
       const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);
       return { ...answer, replicated };
     } finally {
-      over = true;
+      ended = true;
     }
   }
 }

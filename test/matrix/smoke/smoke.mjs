@@ -10,7 +10,7 @@ import { StallWatch } from './stall-watch.mjs'; // of test/support
 
 const HOLDER = fileURLToPath(new URL('holder.cjs', import.meta.url));
 /** A start of a second process, on a busy machine. */
-const PATIENCE = 20_000;
+const TIME_LIMIT = 20_000;
 /** Beyond the lease: the messages, the timers and a busy machine. */
 const EPSILON = 1_000;
 
@@ -91,7 +91,7 @@ const results = [];
 for (const [name, check] of Object.entries(CHECKS)) {
   let late;
   const deadline = new Promise((_, reject) => {
-    late = setTimeout(() => reject(new Error(`not done after ${PATIENCE} ms`)), PATIENCE);
+    late = setTimeout(() => reject(new Error(`not done after ${TIME_LIMIT} ms`)), TIME_LIMIT);
   });
   try {
     await Promise.race([check(), deadline]);

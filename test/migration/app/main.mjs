@@ -12,19 +12,19 @@ const PAUSE_MS = 30;
 const [name, release, article] = process.argv.slice(2);
 const url = process.env.REDIS_URL;
 const redis = new Redis(url);
-const say = (line) => process.stdout.write(`${line}\n`);
+const print = (line) => process.stdout.write(`${line}\n`);
 
 const releases = { ...(await import('./ours.mjs')), ...(await import(`./${name}.mjs`)) };
 const application = await releases[release](url, sell);
 
 /** Deliberately naive: who reads, thinks and writes without a lock overwrites what others wrote meanwhile. */
 async function sell(id) {
-  if ((await redis.incr(`inside:${id}`)) !== 1) say('overlap');
+  if ((await redis.incr(`inside:${id}`)) !== 1) print('overlap');
   const before = Number(await redis.get(`sold:${id}`));
   await sleep(WORK_MS * Math.random());
   await redis.set(`sold:${id}`, before + 1);
   await redis.decr(`inside:${id}`);
-  say('sold');
+  print('sold');
 }
 
 let open = true;
@@ -35,7 +35,7 @@ async function flow() {
     try {
       await application.sell(article);
     } catch (error) {
-      say(`failed ${error.details ?? error.stack}`.replaceAll('\n', ' '));
+      print(`failed ${error.details ?? error.stack}`.replaceAll('\n', ' '));
     }
     await sleep(PAUSE_MS * Math.random());
   }

@@ -1,6 +1,6 @@
 import type { WorkerProcess } from '../../support/history/worker-process.js';
 import { connectionsOf, rounded, scriptTime, since } from './measures.js';
-import { PATIENCE, type Scene } from './scene.js';
+import { TIME_LIMIT, type Scene } from './scene.js';
 
 const PROCESSES = 200;
 /** A few times each, one after the other: a process that was served goes to the end of the line. */
@@ -14,7 +14,7 @@ const LOAD = {
   keyPrefix: 'all',
   locks: 1,
   longestHold: 2,
-  waitTime: PATIENCE,
+  waitTime: TIME_LIMIT,
   timeoutShare: 0,
   abortShare: 0,
   nestedShare: 0,
@@ -24,16 +24,16 @@ const LOAD = {
 export async function manyProcesses(scene: Scene) {
   const [keeper, ...others] = (await scene.start(PROCESSES)) as [WorkerProcess, ...WorkerProcess[]];
   const gate = keeper.ask('all0');
-  await gate.granted(PATIENCE);
+  await gate.granted(TIME_LIMIT);
   const loads = [keeper, ...others].map((worker, i) =>
-    worker.load({ ...LOAD, seed: scene.seed + i }, PATIENCE),
+    worker.load({ ...LOAD, seed: scene.seed + i }, TIME_LIMIT),
   );
   await scene.untilInLine('all0', PROCESSES);
   const connections = await countConnections(scene);
 
   const before = await scriptTime(scene.admin);
   const opened = performance.now();
-  await gate.release(PATIENCE);
+  await gate.release(TIME_LIMIT);
   await Promise.all(loads);
   const served = performance.now();
   const { calls, usec } = since(before, await scriptTime(scene.admin));

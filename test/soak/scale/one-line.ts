@@ -1,7 +1,7 @@
 import type { RemoteRequest } from '../../support/history/remote-request.js';
 import type { WorkerProcess } from '../../support/history/worker-process.js';
 import { median, rounded, scriptTime, since, type ScriptTime } from './measures.js';
-import { PATIENCE, type Scene } from './scene.js';
+import { TIME_LIMIT, type Scene } from './scene.js';
 
 const PROCESSES = 20;
 /** In the long line, of each process. */
@@ -29,18 +29,18 @@ export async function oneLine(scene: Scene) {
 
   const firstGate = async (key: string): Promise<RemoteRequest> => {
     const gate = keeper.ask(key);
-    await gate.granted(PATIENCE);
+    await gate.granted(TIME_LIMIT);
     return gate;
   };
   const gateIn = async (key: string): Promise<RemoteRequest> => {
     const gate = keeper.ask(key);
-    await gate.queued(PATIENCE);
+    await gate.queued(TIME_LIMIT);
     return gate;
   };
-  const queueUp = async (key: string, turns: number): Promise<void> => {
-    for (let turn = 0; turn < turns; turn += 1) {
+  const queueUp = async (key: string, rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round += 1) {
       const line = workers.map((worker) => worker.ask(key, { holdFor: 0 }));
-      await Promise.all(line.map((request) => request.queued(PATIENCE)));
+      await Promise.all(line.map((request) => request.queued(TIME_LIMIT)));
       requests.push(...line);
     }
   };
@@ -60,13 +60,13 @@ export async function oneLine(scene: Scene) {
   await queueUp(LONG, MORE_TURNS);
   const neighbours = EACH - STRETCHES * TURNS - MORE_TURNS;
   const load = { ...NEIGHBOURS, requests: neighbours, concurrency: neighbours };
-  const loads = workers.map((worker, i) => worker.load({ ...load, seed: scene.seed + i }, PATIENCE));
+  const loads = workers.map((worker, i) => worker.load({ ...load, seed: scene.seed + i }, TIME_LIMIT));
   await scene.untilInLine(LONG, PROCESSES * EACH + STRETCHES);
 
   const pass = async ({ from, to }: Stretch): Promise<ScriptTime> => {
     const before = await scriptTime(scene.admin);
-    await from.release(PATIENCE);
-    await to.granted(PATIENCE);
+    await from.release(TIME_LIMIT);
+    await to.granted(TIME_LIMIT);
     return since(before, await scriptTime(scene.admin));
   };
   const long: ScriptTime[] = [];
@@ -76,12 +76,12 @@ export async function oneLine(scene: Scene) {
     shorts.push(await pass(short[i] as Stretch));
   }
   const leftInLine = await scene.inLine(LONG);
-  scene.say(`the stretches are measured; ${leftInLine} are still in line`);
+  scene.print(`the stretches are measured; ${leftInLine} are still in line`);
 
   const drained = performance.now();
   const lastGates = [gates.at(-1) as RemoteRequest, ...short.map(({ to }) => to)];
-  await Promise.all(lastGates.map((gate) => gate.release(PATIENCE)));
-  await Promise.all(requests.map((request) => request.event('releaseAcked', PATIENCE)));
+  await Promise.all(lastGates.map((gate) => gate.release(TIME_LIMIT)));
+  await Promise.all(requests.map((request) => request.event('releaseAcked', TIME_LIMIT)));
   await Promise.all(loads);
   const handoffMs = (performance.now() - drained) / leftInLine;
 
@@ -114,7 +114,7 @@ const NEIGHBOURS = {
   keyPrefix: 'long',
   locks: 1,
   longestHold: 0,
-  waitTime: PATIENCE,
+  waitTime: TIME_LIMIT,
   timeoutShare: 0,
   abortShare: 0,
   nestedShare: 0,

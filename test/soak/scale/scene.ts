@@ -5,7 +5,7 @@ import { Faults } from '../../support/history/faults.js';
 import { Lab } from '../../support/history/lab.js';
 import { livesOf } from '../../support/history/lives.js';
 import { broken, explain, type Report } from '../../support/history/report.js';
-import { usualTerms } from '../../support/history/terms.js';
+import { usualLimits } from '../../support/history/check-limits.js';
 import type { WorkerProcess } from '../../support/history/worker-process.js';
 import type { RedisServer } from '../../support/redis.js';
 import { eventually } from '../../support/waiting.js';
@@ -20,7 +20,7 @@ const WINDOW = 10_000;
 /** C, for the same reason longer than the default: ten thousand commands of one turn are under way together. */
 const DEADLINE = 5_000;
 /** How long anything may take that has no bound of its own; no request gives up before. */
-export const PATIENCE = 600_000;
+export const TIME_LIMIT = 600_000;
 /** So many processes start, or end, side by side. */
 const AT_A_TIME = 4;
 /** Until the server has noticed that a socket was closed, ms. */
@@ -84,10 +84,10 @@ export class Scene {
     const started = await inBatches(Array.from({ length: many }), () => {
       const name = `p${(this.around.totals.processes += 1)}`;
       const redis = { host: '127.0.0.1', port, connectionName: name };
-      return this.lab.worker({ name, redis, engine: { waitTime: PATIENCE } });
+      return this.lab.worker({ name, redis, engine: { waitTime: TIME_LIMIT } });
     });
     this.workers.push(...started);
-    this.say(`${many} processes started`);
+    this.print(`${many} processes started`);
     return started;
   }
 
@@ -102,9 +102,9 @@ export class Scene {
       if (event.type === 'error' || event.type === 'timeout') refusal ??= event;
     });
     const complete = async (): Promise<boolean> => !!refusal || (await this.inLine(key)) === many;
-    await eventually(complete, PATIENCE, `${many} in line`).finally(unwatch);
+    await eventually(complete, TIME_LIMIT, `${many} in line`).finally(unwatch);
     if (refusal) throw new Error(`Not all got in line: ${describe(refusal)}`);
-    this.say(`${many} in line`);
+    this.print(`${many} in line`);
   }
 
   /** Holds it against the run, by `sentence`, if it is not so. */
@@ -112,7 +112,7 @@ export class Scene {
     if (!isSo) this.around.missed.push(`${this.around.name}: ${sentence}`);
   }
 
-  say(what: string): void {
+  print(what: string): void {
     process.stderr.write(`${this.seconds} s, ${this.around.name}: ${what}\n`);
   }
 
@@ -136,12 +136,12 @@ export class Scene {
     const after = events.slice(judged);
     totals.broke(leaks(after), unhandled(after));
     totals.seconds = (stamp() - totals.begun) / 1e9;
-    this.say('over');
+    this.print('over');
   }
 
   private judge(): void {
     const { lease, livenessWindow } = this.lab.times;
-    const usual = usualTerms(lease, livenessWindow);
+    const usual = usualLimits(lease, livenessWindow);
     // Only the machine is watched: who releases, the server and who waits may stand still one after the other.
     const report = this.lab.check({ wakeUp: (gap) => usual.wakeUp(gap) + 2 * gap.stalled });
     const { events } = this.lab.history;
@@ -162,7 +162,7 @@ export class Scene {
     this.expect(grants === requests, `${grants} of ${requests} requests were granted`);
     const ended = timeouts + aborted + errors + lost + excused;
     this.expect(ended === 0, `${ended} requests gave up, failed, were lost or passed over`);
-    this.say(`${grants} granted, ${report.violations.length} violations`);
+    this.print(`${grants} granted, ${report.violations.length} violations`);
   }
 }
 

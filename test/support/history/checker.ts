@@ -8,30 +8,30 @@ import { inversions } from './order.js';
 import { badNesting } from './reentrancy.js';
 import type { Report } from './report.js';
 import { stallsOf, standstills } from './stalls.js';
-import type { Terms } from './terms.js';
+import type { CheckLimits } from './check-limits.js';
 import { lostWakeUps } from './wake-ups.js';
 
 /**
  * Judges a history by the invariants of the test design. It knows nothing of how the lock is made: neither tickets nor
  * keys nor messages, only what its users saw and what was done to the system.
  */
-export function check(events: readonly HistoryEvent[], terms: Terms): Report {
+export function check(events: readonly HistoryEvent[], limits: CheckLimits): Report {
   const faults = new Faults(events);
   const lives = [...livesOf(events, faults).values()];
-  const exclusion = overlaps(lives, faults, terms);
+  const exclusion = overlaps(lives, faults, limits);
   const stalls = stallsOf(events);
-  const unreachable = new Faults([...events, ...standstills(stalls, terms.window, terms.renewal)]);
-  const order = inversions(lives, unreachable, terms);
-  const wakeUps = lostWakeUps(lives, events, stalls, faults, terms);
+  const unreachable = new Faults([...events, ...standstills(stalls, limits.window, limits.renewal)]);
+  const order = inversions(lives, unreachable, limits);
+  const wakeUps = lostWakeUps(lives, events, stalls, faults, limits);
   return {
     violations: [
       ...exclusion.violations,
-      ...tokenRegressions(lives, faults, terms.highestTokens),
+      ...tokenRegressions(lives, faults, limits.highestTokens),
       ...order.violations,
       ...wakeUps.violations,
-      ...notExactlyOnce(lives, terms),
+      ...notExactlyOnce(lives, limits),
       ...leaks(events),
-      ...lateHolders(lives, events, faults, terms),
+      ...lateHolders(lives, events, faults, limits),
       ...unhandled(events),
       ...badNesting(lives, faults),
     ],
@@ -45,7 +45,7 @@ export function check(events: readonly HistoryEvent[], terms: Terms): Report {
     excused: order.excused,
     fencedOverlaps: exclusion.fenced,
     worstWakeUp: wakeUps.worst,
-    highestTokens: highestTokens(lives, terms.highestTokens),
+    highestTokens: highestTokens(lives, limits.highestTokens),
   };
 }
 

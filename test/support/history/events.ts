@@ -49,7 +49,7 @@ export type WorkerEvent = Stamped &
     /** What `inspect` or `forceRelease` said: a holder's token or none, whether a grant was ended, or why there is no answer. */
     | {
         readonly type: 'answered';
-        readonly question: string;
+        readonly query: string;
         readonly token: number | null;
         readonly ended: boolean;
         readonly error: string | null;

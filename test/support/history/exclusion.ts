@@ -2,7 +2,7 @@ import { NS_PER_MS, type FaultKind, type HistoryEvent, type ServerEvent } from '
 import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
-import { SLACK, type Terms } from './terms.js';
+import { SLACK, type CheckLimits } from './check-limits.js';
 
 const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown']);
 
@@ -14,7 +14,7 @@ const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown
 export function overlaps(
   lives: Iterable<Life>,
   faults: Faults,
-  terms: Terms,
+  limits: CheckLimits,
 ): { violations: Violation[]; fenced: number } {
   const found: Violation[] = [];
   let fenced = 0;
@@ -25,7 +25,7 @@ export function overlaps(
     let longest: Life | undefined;
     for (const section of sections) {
       if (longest && at(longest.heldTo) > at(section.heldFrom)) {
-        if (excepted(longest, section, faults, terms)) {
+        if (excepted(longest, section, faults, limits)) {
           fenced += 1;
         } else {
           found.push({
@@ -46,7 +46,7 @@ export function lateHolders(
   lives: Iterable<Life>,
   events: readonly HistoryEvent[],
   faults: Faults,
-  terms: Terms,
+  limits: CheckLimits,
 ): Violation[] {
   const found: Violation[] = [];
   const ended = new Map<string, ServerEvent & { type: 'ended' }>();
@@ -57,7 +57,7 @@ export function lateHolders(
       if (!last) continue;
       const next = granted[i + 1];
       if (next && last.at > next.grantedAt) {
-        if (!excepted(life, next, faults, terms)) {
+        if (!excepted(life, next, faults, limits)) {
           found.push({
             invariant: 7,
             sentence: `${life.name} finds itself holding ${key} after ${next.name} was granted it`,
@@ -82,10 +82,10 @@ export function lateHolders(
  * The lock was taken from the older one, by their tokens, which notices it at its next renewal; if it could not reach the
  * server then, or stood still, at the latest when its lease is over. It may even learn of its grant after the other.
  */
-function excepted(one: Life, other: Life, faults: Faults, terms: Terms): boolean {
+function excepted(one: Life, other: Life, faults: Faults, limits: CheckLimits): boolean {
   if (one.token !== null && one.token === other.token) return false;
-  const heardLate = one.token !== null && other.token !== null && other.token < one.token;
-  const [older, newer] = heardLate ? [other, one] : [one, other];
+  const notifiedLate = one.token !== null && other.token !== null && other.token < one.token;
+  const [older, newer] = notifiedLate ? [other, one] : [one, other];
   const taken = faults.taking(older.key, older.sent.at, Math.max(older.grantedAt, newer.grantedAt));
   if (!taken) return false;
   if (!older.heldTo) return true;
@@ -93,7 +93,7 @@ function excepted(one: Life, other: Life, faults: Faults, terms: Terms): boolean
     .felt(older.key, taken.at, older.heldTo.at, 0, older.worker)
     .some(({ kind }) => DEAFENING.has(kind));
   const overlap = older.heldTo.at - newer.grantedAt;
-  return overlap <= ((deaf ? terms.lease : terms.renewal) + SLACK) * NS_PER_MS;
+  return overlap <= ((deaf ? limits.lease : limits.renewal) + SLACK) * NS_PER_MS;
 }
 
 function at(event: { at: number } | undefined): number {

@@ -3,7 +3,7 @@ import type { HistoryEvent } from './events.js';
 import { livesOf, type Life } from './lives.js';
 import { Faults } from './faults.js';
 import type { Report, Violation } from './report.js';
-import type { Terms } from './terms.js';
+import type { CheckLimits } from './check-limits.js';
 
 /** Begin or end of a section, as it appended it itself. */
 type Line = readonly [what: 'B' | 'E', key: string, request: string, token: number | null];
@@ -86,8 +86,8 @@ export function sectionsBegun(text: string): Map<string, number> {
 }
 
 /** The verdict on a history and on what its sections wrote. */
-export function checkWithLog(events: readonly HistoryEvent[], text: string, terms: Terms): Report {
-  const report = check(events, { ...terms, begun: sectionsBegun(text) });
+export function checkWithLog(events: readonly HistoryEvent[], text: string, limits: CheckLimits): Report {
+  const report = check(events, { ...limits, begun: sectionsBegun(text) });
   return { ...report, violations: [...report.violations, ...judgeLog(text, events)] };
 }
 

@@ -13,7 +13,7 @@ import { History } from './history.js';
 import { checkWithLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { CANARY, TEST } from './stalls.js';
-import { usualTerms, type Terms } from './terms.js';
+import { usualLimits, type CheckLimits } from './check-limits.js';
 import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -140,14 +140,17 @@ export class Lab {
   }
 
   /** The verdict on all that happened so far, the independent log included. */
-  check(terms: Partial<Terms> = {}): Report {
+  check(limits: Partial<CheckLimits> = {}): Report {
     const { lease, livenessWindow } = this.times;
-    return checkWithLog(this.history.events, this.log(), { ...usualTerms(lease, livenessWindow), ...terms });
+    return checkWithLog(this.history.events, this.log(), {
+      ...usualLimits(lease, livenessWindow),
+      ...limits,
+    });
   }
 
   /** As `check`, and throws if anything was broken. */
-  verify(terms: Partial<Terms> = {}): Report {
-    const report = this.check(terms);
+  verify(limits: Partial<CheckLimits> = {}): Report {
+    const report = this.check(limits);
     this.onVerdict?.(report);
     if (report.violations.length > 0) throw new Error(`The history is broken.\n${explain(report)}`);
     return report;

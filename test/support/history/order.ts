@@ -1,7 +1,7 @@
 import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
-import { SLACK, type Terms } from './terms.js';
+import { SLACK, type CheckLimits } from './check-limits.js';
 
 /**
  * Invariant 3: if A's place in line was acknowledged before B asked, A is granted first, unless it gave up before.
@@ -10,17 +10,17 @@ import { SLACK, type Terms } from './terms.js';
 export function inversions(
   lives: Iterable<Life>,
   faults: Faults,
-  terms: Terms,
+  limits: CheckLimits,
 ): { violations: Violation[]; excused: number } {
   const violations: Violation[] = [];
   let excused = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
     for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
-      if (!early.granted && begunBefore(early, late, terms.begun)) continue;
+      if (!early.granted && begunBefore(early, late, limits.begun)) continue;
       // When the lock went to the later one it had asked, and the one granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
-      if (faults.felt(key, from, late.grantedAt, terms.window + SLACK, early.worker).length > 0) {
+      if (faults.felt(key, from, late.grantedAt, limits.window + SLACK, early.worker).length > 0) {
         excused += 1;
         continue;
       }
@@ -35,7 +35,7 @@ export function inversions(
 }
 
 /** By the sections' own log. */
-function begunBefore(early: Life, late: Life, begun: Terms['begun']): boolean {
+function begunBefore(early: Life, late: Life, begun: CheckLimits['begun']): boolean {
   return (begun?.get(early.name) ?? Infinity) < (begun?.get(late.name) ?? -Infinity);
 }
 

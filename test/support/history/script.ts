@@ -1,11 +1,11 @@
 import { check } from './checker.js';
 import { NS_PER_MS, type Fault, type HistoryEvent } from './events.js';
 import { type Invariant, type Report } from './report.js';
-import { usualTerms } from './terms.js';
+import { usualLimits } from './check-limits.js';
 
 export const LEASE = 3_000;
 export const WINDOW = 2_000;
-export const TERMS = usualTerms(LEASE, WINDOW);
+export const LIMITS = usualLimits(LEASE, WINDOW);
 
 /** Writes histories by hand; times are ms. */
 export class Script {
@@ -63,7 +63,7 @@ export class Script {
   }
 
   check(): Report {
-    return check(this.events, TERMS);
+    return check(this.events, LIMITS);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 import { CANARY, stalledFor, TEST, type Stall } from './stalls.js';
-import type { Terms } from './terms.js';
+import type { CheckLimits } from './check-limits.js';
 
 /**
  * Invariant 4: each release or expiry with a live waiter is followed by a grant within the bound.
@@ -15,18 +15,18 @@ export function lostWakeUps(
   events: readonly HistoryEvent[],
   stalls: readonly Stall[],
   faults: Faults,
-  terms: Terms,
+  limits: CheckLimits,
 ): { violations: Violation[]; worst: number } {
   const violations: Violation[] = [];
-  const over = events.reduce((latest, event) => Math.max(latest, event.at), 0);
+  const endedAt = events.reduce((latest, event) => Math.max(latest, event.at), 0);
   let worst = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
     const joining = ofKey.map(waitOf).sort((a, b) => b.sent - a.sent);
     let waiting: Wait[] = [];
-    for (const [before, freeAt, next] of gaps(granted, terms)) {
-      const until = next?.grantedAt ?? over;
-      waiting = waiting.filter((wait) => wait.over > freeAt);
+    for (const [before, freeAt, next] of gaps(granted, limits)) {
+      const until = next?.grantedAt ?? endedAt;
+      waiting = waiting.filter((wait) => wait.endedAt > freeAt);
       while ((joining.at(-1)?.sent ?? Infinity) < until) waiting.push(joining.pop() as Wait);
       if (until <= freeAt) continue;
       // Of those who waited all the time, one shows as much as twenty thousand do.
@@ -37,14 +37,14 @@ export function lostWakeUps(
         const allTheTime = from === freeAt && to === until;
         if (to <= from || (allTheTime && shown)) continue;
         const waiter = wait.life;
-        if (felt(waiter, from, to, faults, terms)) continue;
+        if (felt(waiter, from, to, faults, limits)) continue;
         shown ||= allTheTime;
         const waited = (to - from) / NS_PER_MS;
         if (waited > worst) worst = waited;
-        const gap = { key, from, to, faults: faults.felt(key, from, to, terms.window), stalled: 0 };
-        if (waited <= terms.wakeUp(gap)) continue; // as nearly always: no excuse is needed
+        const gap = { key, from, to, faults: faults.felt(key, from, to, limits.window), stalled: 0 };
+        if (waited <= limits.wakeUp(gap)) continue; // as nearly always: no excuse is needed
         const handers = processesOf(before, next, ...waiting.map(({ life }) => life));
-        const bound = terms.wakeUp({ ...gap, stalled: stalledFor(stalls, from, to, handers) });
+        const bound = limits.wakeUp({ ...gap, stalled: stalledFor(stalls, from, to, handers) });
         if (waited <= bound) continue;
         violations.push({
           invariant: 4,
@@ -69,31 +69,31 @@ interface Wait {
   readonly to: number;
   /** From its sending until its end the server may hand the lock to it, whose process may stand still before it knows its place. */
   readonly sent: number;
-  readonly over: number;
+  readonly endedAt: number;
 }
 
 function waitOf(life: Life): Wait {
-  const over = Math.min(life.refusals[0]?.at ?? life.grantedAt, life.workerEnds);
-  return { life, from: life.inLineAt, to: life.waitsUntil, sent: life.sent.at, over };
+  const endedAt = Math.min(life.refusals[0]?.at ?? life.grantedAt, life.workerEnds);
+  return { life, from: life.inLineAt, to: life.waitsUntil, sent: life.sent.at, endedAt };
 }
 
 /** Each time between two grants: who had it before, when that was surely over, and who had it next. */
 function* gaps(
   granted: readonly Life[],
-  terms: Terms,
+  limits: CheckLimits,
 ): Iterable<[Life | undefined, number, Life | undefined]> {
   let freeAt = 0;
   let before: Life | undefined;
   for (const life of granted) {
     yield [before, freeAt, life];
-    freeAt = Math.max(freeAt, surelyOver(life, terms));
+    freeAt = Math.max(freeAt, endedByThen(life, limits));
     before = life;
   }
   yield [before, freeAt, undefined];
 }
 
-function surelyOver(life: Life, terms: Terms): number {
-  const lease = terms.lease * NS_PER_MS;
+function endedByThen(life: Life, limits: CheckLimits): number {
+  const lease = limits.lease * NS_PER_MS;
   const lost = life.lost ?? life.looks.find((look) => !look.held);
   return Math.min(life.endsAt, life.workerKilled + lease, (lost?.at ?? Infinity) + lease);
 }
@@ -104,8 +104,8 @@ function processesOf(...lives: readonly (Life | undefined)[]): Set<string> {
 }
 
 /** Something that only this waiter felt kept it from being served: that is no lost wake-up. */
-function felt(waiter: Life, from: number, to: number, faults: Faults, terms: Terms): boolean {
+function felt(waiter: Life, from: number, to: number, faults: Faults, limits: CheckLimits): boolean {
   return faults
-    .felt(waiter.key, from, to, terms.window, waiter.worker)
+    .felt(waiter.key, from, to, limits.window, waiter.worker)
     .some(({ victim }) => victim !== undefined);
 }

@@ -25,7 +25,7 @@ export class Flows {
     this.#forgetUntil(number - 2);
     const files = [openSync(events, 'a'), openSync(log, 'a')];
     const recorder = new TurnRecorder(files[0]);
-    const round = { ended: false, over: false, files, recorder };
+    const round = { ended: false, complete: false, files, recorder };
     this.#rounds.set(number, round);
     const requests = new Requests(this.#engines, recorder, files[1]);
     const random = seededRandom(seed);
@@ -40,7 +40,7 @@ export class Flows {
     await Promise.all(flows.map(run));
     await requests.idle();
     recorder.flush();
-    round.over = true;
+    round.complete = true;
     this.#recorder.record('roundDone', { round: number });
   }
 
@@ -55,8 +55,8 @@ export class Flows {
    * shorter than the waits in them: what is not over keeps its files.
    */
   #forgetUntil(last) {
-    for (const [number, { over, recorder, files }] of this.#rounds) {
-      if (number > last || !over) continue;
+    for (const [number, { complete, recorder, files }] of this.#rounds) {
+      if (number > last || !complete) continue;
       recorder.flush();
       for (const file of files) closeSync(file);
       this.#rounds.delete(number);

@@ -96,7 +96,7 @@ type Command =
   | { type: 'endLoad' }
   | { type: 'beginRound'; round: Round }
   | { type: 'endRound'; number: number }
-  | { type: 'inspect' | 'forceRelease'; question: string; key: string }
+  | { type: 'inspect' | 'forceRelease'; query: string; key: string }
   | { type: 'block' | 'stepClock'; ms: number }
   | { type: 'close' };
 
@@ -165,56 +165,56 @@ export class WorkerProcess {
     this.asked += 1;
     const name = `${this.name}:${this.asked}`;
     const request = new RemoteRequest(name, this.name, {
-      abort: () => this.tell({ type: 'abort', request: name }),
-      release: () => this.tell({ type: 'release', request: name }),
-      assertHeld: () => this.tell({ type: 'assertHeld', request: name }),
+      abort: () => this.send({ type: 'abort', request: name }),
+      release: () => this.send({ type: 'release', request: name }),
+      assertHeld: () => this.send({ type: 'assertHeld', request: name }),
     });
     this.requests.set(name, request);
-    this.tell({ type: 'ask', request: name, client, key, options: rest, holdFor });
+    this.send({ type: 'ask', request: name, client, key, options: rest, holdFor });
     return request;
   }
 
   /** Does all of `load`; resolves when it is done, or the process has gone; rejects after `ms`. */
   async load(load: Load, ms: number): Promise<void> {
     const from = this.history.events.length;
-    const over = (event: HistoryEvent): event is WorkerEvent =>
+    const isEnd = (event: HistoryEvent): event is WorkerEvent =>
       event.worker === this.name && (event.type === 'loadDone' || event.type === 'exited');
-    this.tell({ type: 'load', load });
-    await this.history.first(over, ms, `the load of the worker ${this.name}`, from);
+    this.send({ type: 'load', load });
+    await this.history.first(isEnd, ms, `the load of the worker ${this.name}`, from);
   }
 
   /** Begins no more of a load; it is done when what it began has ended. */
   endLoad(): void {
-    this.tell({ type: 'endLoad' });
+    this.send({ type: 'endLoad' });
   }
 
   beginRound(round: Round): void {
-    this.tell({ type: 'beginRound', round });
+    this.send({ type: 'beginRound', round });
   }
 
   /** It records `roundDone` when all requests of the round have ended. */
   endRound(number: number): void {
-    this.tell({ type: 'endRound', number });
+    this.send({ type: 'endRound', number });
   }
 
   /** Asks who holds a lock, or takes it by force. */
-  async question(type: 'inspect' | 'forceRelease', key: string, ms: number): Promise<Answer> {
+  async query(type: 'inspect' | 'forceRelease', key: string, ms: number): Promise<Answer> {
     this.asked += 1;
-    const question = `${this.name}?${this.asked}`;
+    const query = `${this.name}?${this.asked}`;
     const isAnswer = (event: HistoryEvent): event is Answer =>
-      event.type === 'answered' && event.question === question;
-    this.tell({ type, question, key });
+      event.type === 'answered' && event.query === query;
+    this.send({ type, query, key });
     return await this.history.first(isAnswer, ms, `the answer to ${type}`);
   }
 
   /** Its event loop does nothing else for so long. */
   block(ms: number): void {
-    this.tell({ type: 'block', ms });
+    this.send({ type: 'block', ms });
   }
 
   /** Its wall clock is set forward, or back, by so much. */
   stepClock(ms: number): void {
-    this.tell({ type: 'stepClock', ms });
+    this.send({ type: 'stepClock', ms });
   }
 
   /** SIGKILL: resolves when it has gone and all that it recorded is in the history. */
@@ -243,11 +243,11 @@ export class WorkerProcess {
   async close(): Promise<void> {
     if (!this.running) return this.gone;
     this.expectedToEnd = true;
-    this.tell({ type: 'close' });
+    this.send({ type: 'close' });
     await within(this.gone, this.drainTimeout + CLOSE_TIMEOUT, `the end of the worker ${this.name}`);
   }
 
-  private tell(command: Command): void {
+  private send(command: Command): void {
     // Killed this very moment: `exited` tells those that wait for it.
     if (this.child.connected) this.child.send(command, () => undefined);
   }

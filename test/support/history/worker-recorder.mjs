@@ -35,17 +35,17 @@ export class Recorder {
 
 /** Writes what happens in one turn of the event loop together, at its end: a process that is killed loses that turn. */
 export class TurnRecorder extends Recorder {
-  #turn = '';
+  #text = '';
 
   write(text) {
-    if (this.#turn === '') setImmediate(() => this.flush());
-    this.#turn += text;
+    if (this.#text === '') setImmediate(() => this.flush());
+    this.#text += text;
   }
 
   flush() {
-    const turn = this.#turn;
-    this.#turn = '';
-    super.write(turn);
+    const text = this.#text;
+    this.#text = '';
+    super.write(text);
   }
 }
 

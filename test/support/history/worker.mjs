@@ -16,9 +16,9 @@ import { Requests } from './worker-requests.mjs';
 
 const EVENTS_FD = 4;
 /** How long what is left open may take to go after a close, ms. */
-const EXIT_PATIENCE = 2_000;
+const EXIT_TIME_LIMIT = 2_000;
 /** A nested section that was not awaited may end a little after its request, ms. */
-const GAUGE_PATIENCE = 250;
+const GAUGE_TIME_LIMIT = 250;
 
 /** @type {import('./worker-process.js').WorkerArguments} */
 const options = JSON.parse(process.argv[2] ?? '{}');
@@ -50,10 +50,10 @@ const commands = {
   endLoad: () => (loadEnded = true),
   beginRound: ({ round }) => flows.begin(round),
   endRound: ({ number }) => flows.end(number),
-  inspect: ({ question, key }) =>
-    answer(question, async () => ({ token: (await engines[0].inspect(key)).holder?.token ?? null })),
-  forceRelease: ({ question, key }) =>
-    answer(question, async () => ({ ended: await engines[0].forceRelease(key) })),
+  inspect: ({ query, key }) =>
+    answer(query, async () => ({ token: (await engines[0].inspect(key)).holder?.token ?? null })),
+  forceRelease: ({ query, key }) =>
+    answer(query, async () => ({ ended: await engines[0].forceRelease(key) })),
   block: ({ ms }) => block(ms),
   stepClock: ({ ms }) => stepClock(ms),
   close: () => (closing ??= close()),
@@ -101,23 +101,23 @@ async function close() {
   setTimeout(() => {
     recorder.record('leftOpen', { what: process.getActiveResourcesInfo().join(' ') });
     process.exit(1);
-  }, EXIT_PATIENCE).unref();
+  }, EXIT_TIME_LIMIT).unref();
 }
 
 /** All requests have ended: the gauges of the metrics, which show what waits and what is held, are back at 0. */
 async function checkGauges() {
   const left = () => engines.flatMap((engine) => [...engine.load().values()]);
-  for (const end = performance.now() + GAUGE_PATIENCE; left().length > 0 && performance.now() < end;)
+  for (const end = performance.now() + GAUGE_TIME_LIMIT; left().length > 0 && performance.now() < end;)
     await sleep(5);
   for (const { waiting, held } of left()) {
     recorder.record('leftOpen', { what: `gauges: ${waiting} waiting, ${held} held` });
   }
 }
 
-async function answer(question, ask) {
-  const nothing = { question, token: null, ended: false, error: null };
-  const said = await ask().catch((error) => ({ error: error.code ?? String(error) }));
-  recorder.record('answered', { ...nothing, ...said });
+async function answer(query, ask) {
+  const nothing = { query, token: null, ended: false, error: null };
+  const result = await ask().catch((error) => ({ error: error.code ?? String(error) }));
+  recorder.record('answered', { ...nothing, ...result });
 }
 
 function block(ms) {

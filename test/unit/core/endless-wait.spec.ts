@@ -26,17 +26,17 @@ describe('an endless wait', () => {
 
   it('is fine for re-entering, outside of holds, and after a hold has ended', async () => {
     const options = { waitTime: Infinity };
-    const over = deferred();
+    const ended = deferred();
     let detached: Promise<void> | undefined;
     await b.engine.withLock(
       'a',
       async () => {
         await b.engine.withLock('a', () => undefined, options);
-        detached = over.promise.then(() => b.engine.withLock('b', () => undefined, options));
+        detached = ended.promise.then(() => b.engine.withLock('b', () => undefined, options));
       },
       options,
     );
-    over.resolve();
+    ended.resolve();
     await detached;
   });
 

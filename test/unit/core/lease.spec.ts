@@ -55,13 +55,13 @@ describe('a lease', () => {
   it('is lost at the first look after a blocked event loop, and its signal aborts then', () => {
     const lease = new Lease('k', now(), 1_000);
     const { signal } = lease;
-    const told: LockLostError[] = [];
-    lease.onLost((error) => told.push(error));
+    const errors: LockLostError[] = [];
+    lease.onLost((error) => errors.push(error));
     jest.setSystemTime(START + 1_000);
     expect(signal.aborted).toBe(false);
     expect(lease.lostError).toBeInstanceOf(LockLostError);
     expect(signal.reason).toBe(lease.lostError);
-    expect(told).toEqual([lease.lostError]);
+    expect(errors).toEqual([lease.lostError]);
   });
 
   it('is prolonged by a renewal from the instant that was sent', () => {
@@ -110,33 +110,33 @@ describe('a lease', () => {
 
   it('tells each listener once, in order, and a late one at once', () => {
     const lease = new Lease('k');
-    const told: string[] = [];
-    lease.onLost(() => told.push('first'));
-    lease.onLost(() => told.push('second'));
+    const errors: string[] = [];
+    lease.onLost(() => errors.push('first'));
+    lease.onLost(() => errors.push('second'));
     lease.lose('it was taken');
     lease.lose('it was taken again');
-    lease.onLost((error) => told.push(error.why));
-    expect(told).toEqual(['first', 'second', 'it was taken']);
+    lease.onLost((error) => errors.push(error.why));
+    expect(errors).toEqual(['first', 'second', 'it was taken']);
   });
 
   it('given back is neither held nor lost: no listener is called, the signal does not abort', () => {
     const lease = new Lease('k', now(), 1_000);
     const { signal } = lease;
-    const told: LockLostError[] = [];
-    lease.onLost((error) => told.push(error));
+    const errors: LockLostError[] = [];
+    lease.onLost((error) => errors.push(error));
     lease.end();
     pass(2_000);
     lease.lose('too late');
     lease.renew(now(), 1_000);
     lease.suspect();
     lease.interrupt(new LockShuttingDownError('k'));
-    lease.onLost((error) => told.push(error));
+    lease.onLost((error) => errors.push(error));
     expect(lease.state).toBe('released');
     expect(lease.remaining()).toBe(0);
     expect(lease.lostError).toBeUndefined();
     expect(signal.aborted).toBe(false);
     expect(lease.signal.aborted).toBe(false);
-    expect(told).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('that ran out before it was given back is lost', () => {

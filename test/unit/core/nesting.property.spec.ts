@@ -10,7 +10,7 @@ interface Section {
   readonly ask: 'withLock' | 'acquire';
   readonly options: { readonly waitTime?: number };
   /** Turns of the event loop before and after its children are begun. */
-  readonly turns: readonly [number, number];
+  readonly eventLoopTurns: readonly [number, number];
   readonly children: readonly Section[];
   /** One after the other, all at once, or begun and never awaited. */
   readonly order: 'sequence' | 'branches' | 'forgotten';
@@ -30,7 +30,7 @@ const section = (
       keys: fc.subarray([...keys], { minLength: 1 }),
       ask: fc.constantFrom('withLock', 'withLock', 'withLock', 'acquire'),
       options: fc.constantFrom(...waitTimes).map((waitTime) => (waitTime === undefined ? {} : { waitTime })),
-      turns: fc.tuple(fc.nat(2), fc.nat(2)),
+      eventLoopTurns: fc.tuple(fc.nat(2), fc.nat(2)),
       children: fc.oneof(
         { depthSize: 'small', withCrossShrink: true },
         fc.constant([]),
@@ -110,7 +110,7 @@ class Run {
   private async body(node: Section, id: string, ancestors: readonly string[]): Promise<void> {
     this.enter(node.keys, id, ancestors);
     try {
-      await turns(node.turns[0]);
+      await eventLoopTurns(node.eventLoopTurns[0]);
       this.losses.pop()?.();
       const begin = (child: Section): Promise<void> => this.begin(child, [...ancestors, id]);
       if (node.order === 'sequence') for (const child of node.children) await begin(child);
@@ -118,7 +118,7 @@ class Run {
         const begun = node.children.map(begin);
         if (node.order === 'branches') await Promise.all(begun);
       }
-      await turns(node.turns[1]);
+      await eventLoopTurns(node.eventLoopTurns[1]);
       if (node.throws) throw ownError;
     } finally {
       this.leave(node.keys, id);
@@ -144,7 +144,7 @@ class Run {
 
 const ownError = new Error('thrown by a section');
 
-async function turns(count: number): Promise<void> {
+async function eventLoopTurns(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 

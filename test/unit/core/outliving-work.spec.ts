@@ -128,15 +128,15 @@ describe('work that outlives its hold', () => {
   });
 
   it('is a stranger, if it is an un-awaited promise, and has no current hold', async () => {
-    const over = deferred();
+    const ended = deferred();
     let detached: Promise<FairLock | undefined> | undefined;
     await b.engine.withLock('k', () => {
-      detached = over.promise.then(async () => {
+      detached = ended.promise.then(async () => {
         expect(b.engine.current()).toBeUndefined();
         return await b.engine.acquire('k');
       });
     });
-    over.resolve();
+    ended.resolve();
     const lock = await detached;
     expect(b.store.acquires).toBe(2);
     await lock?.release();

@@ -193,7 +193,7 @@ describe('the current hold', () => {
   it('is that of `open` inside `run`, each time', async () => {
     const lock = await b.engine.open('k');
     expect(b.engine.current()).toBeUndefined();
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let i = 0; i < 2; i += 1) {
       expect(lock.run(() => b.engine.current('k'))).toBe(lock);
       await lock.run(() => b.engine.withLock('k', () => undefined));
     }

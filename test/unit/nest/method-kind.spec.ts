@@ -12,8 +12,8 @@ function returning(type: unknown): object {
 }
 
 describe('what kind of method is decorated', () => {
-  const kind = (type: unknown, said?: 'observable'): string =>
-    methodKind(returning(type), 'run', () => undefined, said, 'Subject.run');
+  const kind = (type: unknown, declared?: 'observable'): string =>
+    methodKind(returning(type), 'run', () => undefined, declared, 'Subject.run');
 
   test('a return type that was imported as a type only tells nothing: what the decorator says counts', () => {
     expect(kind(Function, 'observable')).toBe('observable');

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
 import type { CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
-import { Retry, untilGivenBack, type Patience } from '../../../lib/stores/redis-client/retry.js';
+import { Retry, untilGivenBack, type RetryRule } from '../../../lib/stores/redis-client/retry.js';
 import { CommandFailure, type Effect, type Remedy } from '../../../lib/stores/redis-client/server-failure.js';
 import { atMost } from '../../../lib/stores/redis-client/time-limit.js';
 
@@ -35,11 +35,11 @@ describe('a command that is repeated', () => {
   });
 
   test('is repeated where a right or memory is missing if it gives something back, and not where a caller waits for it', async () => {
-    const untilServed = (patience?: Patience) => {
+    const untilServed = (rule?: RetryRule) => {
       const answers = [failure('unknown', 'operator'), failure('none', 'operator')];
       const command = () =>
         answers.length > 0 ? Promise.reject(answers.shift()!) : Promise.resolve('served');
-      return retry.after(failure('none', 'operator'), command, performance.now() + 60_000, patience);
+      return retry.after(failure('none', 'operator'), command, performance.now() + 60_000, rule);
     };
     expect(await untilServed(untilGivenBack)).toBe('served');
     await expect(untilServed()).rejects.toMatchObject({ remedy: 'operator' });

@@ -4,7 +4,7 @@ import {
   type Sent,
   type Values,
 } from '../../redis-client/script-commands.js';
-import { untilGivenBack, type Patience } from '../../redis-client/retry.js';
+import { untilGivenBack, type RetryRule } from '../../redis-client/retry.js';
 import type { Script } from '../../redis-client/script.js';
 import type { LineKeys } from '../line-keys.js';
 import { acquire, forceRelease, inspect, leave, release, renew } from '../scripts.generated.js';
@@ -102,10 +102,10 @@ export class LockCommands extends ScriptCommands<RawReply> {
     { keys }: LineKeys,
     values: () => Values,
     read: (reply: RawReply) => T,
-    patience?: Patience,
+    rule?: RetryRule,
   ): Promise<T> {
     const until = performance.now() + Math.max(limit, this.timing.commandTimeout);
-    return this.repeat(script, keys, values, until, read, patience);
+    return this.repeat(script, keys, values, until, read, rule);
   }
 
   /** Deadlines in line are by the clocks of the clients, as in Redisson: all hosts must agree on the time. */

@@ -2,7 +2,7 @@ import type { Fault } from './events.js';
 import type { HighestTokens } from './fencing.js';
 
 /** What the judges must know of the lock besides the history; ms. */
-export interface Terms {
+export interface CheckLimits {
   /** The longest lease in use. */
   readonly lease: number;
   /** How long a waiting client may be silent. */
@@ -34,7 +34,7 @@ export interface Gap {
 export const SLACK = 250;
 
 /** The usual terms: at once without a fault; faults at different times add a window each. */
-export function usualTerms(lease: number, window: number): Terms {
+export function usualLimits(lease: number, window: number): CheckLimits {
   return {
     lease,
     window,
