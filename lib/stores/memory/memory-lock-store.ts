@@ -39,12 +39,12 @@ export class MemoryLockStore implements LockStore {
     );
   }
 
-  async forceRelease(key: string, token?: number): Promise<boolean> {
+  forceRelease(key: string, token?: number): Promise<boolean> {
     const line = this.find(key);
     if (token !== undefined && line?.token !== token)
-      throw new LockHolderChangedError(key, token, line?.token);
+      return Promise.reject(new LockHolderChangedError(key, token, line?.token));
     line?.forceRelease();
-    return await Promise.resolve(line !== undefined);
+    return Promise.resolve(line !== undefined);
   }
 
   close(): Promise<void> {
