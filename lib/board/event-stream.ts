@@ -31,12 +31,13 @@ export class EventStream implements BoardViewer {
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
-    this.response.write('retry: 1000\n\n');
   }
 
   /** Calls `listener` when the client or the server has ended the stream. */
   onEnd(listener: () => void): void {
     this.response.on('close', listener);
+    // The close of a client that left while a guard decided is past: what is written fails.
+    this.response.write('retry: 1000\n\n', (error) => error && listener());
   }
 
   send(event: Uint8Array): void {

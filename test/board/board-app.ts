@@ -1,4 +1,6 @@
 /** Real Nest applications that show a board, on each HTTP platform, on a free port of the loopback. */
+import { type Server } from 'node:http';
+import { type Socket } from 'node:net';
 import { type CanActivate, type ExecutionContext, type INestApplication } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -22,6 +24,8 @@ export interface BoardApp {
   readonly app: INestApplication;
   readonly url: string;
   readonly locks: FakeLocks;
+  /** Those of all clients so far. */
+  readonly connections: readonly Socket[];
 }
 
 interface Setup {
@@ -50,6 +54,8 @@ export async function boardApp({
       ? module.createNestApplication(new ExpressAdapter(), { logger: false })
       : module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
   await configure(app);
+  const connections: Socket[] = [];
+  (app.getHttpServer() as Server).on('connection', (socket) => void connections.push(socket));
   await app.listen(port, '127.0.0.1');
-  return { app, url: await app.getUrl(), locks };
+  return { app, url: await app.getUrl(), locks, connections };
 }

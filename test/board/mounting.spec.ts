@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import {
@@ -13,7 +14,7 @@ import { Test } from '@nestjs/testing';
 import { LockConfigurationError } from 'nestjs-fair-lock';
 import { map, type Observable } from 'rxjs';
 import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
-import { eventually, within, SOON } from '../support/waiting.js';
+import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, PLATFORMS } from './board-app.js';
 import { manyLocks } from './fake-locks.js';
 
@@ -108,6 +109,21 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
     const before = locks.queries;
     await new Promise((resolve) => setTimeout(resolve, 2_500)); // two pauses
     expect(locks.queries - before).toBeLessThanOrEqual(1);
+  });
+
+  test('looks at nothing for a page that was left while a guard decided', async () => {
+    const [asked, left] = [deferred(), deferred()];
+    const slow = { canActivate: () => (asked.resolve(), left.promise.then(() => true)) };
+    board = await boardApp({ platform, options: { guards: [slow] } });
+    const stream = open(`${board.url}/locks/events`);
+    await asked.promise;
+    const [connection] = board.connections;
+    stream.close();
+    await once(connection!, 'close');
+    left.resolve();
+    await eventually(() => board!.locks.queries > 0, SOON, 'the look for the page that is opened');
+    await new Promise((resolve) => setTimeout(resolve, 2_500)); // two pauses
+    expect(board.locks.queries).toBe(1);
   });
 
   test('lets the application close while a page is open', async () => {
