@@ -13,9 +13,10 @@ import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type FairLockService } from '../core/fair-lock-service.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
+import { HandlerRun, promisesAnswer, releasedAfter } from './handler-run.js';
 import { checkMadeKeys, groupOf, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
 import { lockObservable } from './locked-observable.js';
-import { openStream, type StreamHold } from './locked-stream.js';
+import { openStream } from './locked-stream.js';
 
 /** Where the key of a request comes from. */
 export type RequestKey =
@@ -70,16 +71,21 @@ export abstract class FairLockInterceptor implements NestInterceptor {
       @Inject(getFairLockToken(name)) private readonly locks!: FairLockService;
 
       intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        const run = promisesAnswer(context) ? new HandlerRun() : undefined;
         return lockObservable(
           async (leaving) => {
             const place = placeOf(context);
             const options = { group: groupOf(key, place), ...acquireOptions, label: place };
-            if (until === 'handler') return openStream(this.locks, keysOf(context), options, leaving);
-            const response = responseOf(context);
-            options.maxHold ??= Math.min(this.locks.maxHold, MAX_HOLD_OF_RESPONSE);
-            return holdUntilClosed(response, await openStream(this.locks, keysOf(context), options, leaving));
+            const response = until === 'response' ? responseOf(context) : undefined;
+            if (response) options.maxHold ??= Math.min(this.locks.maxHold, MAX_HOLD_OF_RESPONSE);
+            const hold = await openStream(this.locks, keysOf(context), options, leaving);
+            const sent = response && closed(response, hold.lock.signal);
+            return releasedAfter(hold, () => (sent ? Promise.all([sent, run?.ended]) : run?.ended));
           },
-          () => next.handle() as Observable<unknown>,
+          () => {
+            const values = next.handle() as Observable<unknown>;
+            return run ? run.begin(values) : values;
+          },
         );
       }
     }
@@ -119,24 +125,12 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
   );
 }
 
-/**
- * A hold that is given back when the handler has ended and the response is closed. It does not wait for the response
- * once its signal has aborted.
- */
-function holdUntilClosed(response: ServerResponse, { lock, onLost }: StreamHold): StreamHold {
-  const closed = new Promise<void>((resolve) => {
-    if (response.destroyed || response.writableFinished || lock.signal.aborted) return resolve();
+/** When the response is closed. Does not wait for it once the signal of the lock has aborted. */
+function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.destroyed || response.writableFinished || signal.aborted) return resolve();
     response.once('finish', resolve);
     response.once('close', resolve);
-    lock.signal.addEventListener('abort', () => resolve());
+    signal.addEventListener('abort', () => resolve());
   });
-  return {
-    lock: {
-      run: (code) => lock.run(code),
-      signal: lock.signal,
-      assertHeld: () => lock.assertHeld(),
-      release: () => closed.then(() => lock.release()),
-    },
-    onLost,
-  };
 }

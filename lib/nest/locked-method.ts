@@ -30,7 +30,7 @@ type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly
 
 /** A decorated method and how it locks: all that is known when its class is defined, and how it then runs. */
 export class LockedMethod {
-  private readonly kind: MethodKind;
+  readonly kind: MethodKind;
   /** Where Nest puts the service of the registration. A symbol, to stay out of keys, loops and JSON. */
   readonly serviceProperty: symbol;
   /** `OrdersService.pay` */

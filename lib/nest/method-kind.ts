@@ -23,7 +23,7 @@ export function methodKind(
   declared: MethodKind | undefined,
   where: string,
 ): MethodKind {
-  const seen = kindOfFunction(method) ?? kindOfReturnType(target, property);
+  const seen = kindOfMethod(target, property, method);
   if (seen === 'synchronous') {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.` +
@@ -48,6 +48,15 @@ const NAMES: { readonly [Kind in MethodKind]: string } = {
   observable: 'an Observable',
   iterable: 'an async generator',
 };
+
+/** Undefined where neither the kind of the function nor its written return type shows it. */
+export function kindOfMethod(
+  target: object,
+  property: string | symbol,
+  method: unknown,
+): MethodKind | 'synchronous' | undefined {
+  return kindOfFunction(method) ?? kindOfReturnType(target, property);
+}
 
 function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined {
   switch ((method as object).constructor) {

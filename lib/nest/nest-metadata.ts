@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createParamDecorator } from '@nestjs/common';
+import { createParamDecorator, Get, Sse } from '@nestjs/common';
 
 /** A decorator of a class, as Nest exports them. */
 type DecoratorOfClass = (target: new () => unknown) => unknown;
@@ -44,4 +44,18 @@ const PARAMETERS: unknown = (() => {
 /** Whether Nest fills arguments of the method from a request. */
 export function isHandler(target: object, property: string | symbol): boolean {
   return Reflect.hasMetadata(PARAMETERS, target.constructor, property);
+}
+
+/** Where Nest notes that a handler is one of `@Sse()`. */
+const [SSE] = ((of: (decorator: MethodDecorator) => unknown[]) => {
+  const ofRoute = of(Get());
+  return of(Sse()).filter((key) => !ofRoute.includes(key));
+})((decorator) => {
+  const value = (): void => undefined;
+  decorator({}, 'handler', { value });
+  return Reflect.getMetadataKeys(value) as unknown[];
+});
+
+export function isSse(handler: object): boolean {
+  return Reflect.hasMetadata(SSE, handler);
 }

@@ -1,0 +1,195 @@
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type MessageEvent,
+  type NestInterceptor,
+  Sse,
+  UseInterceptors,
+} from '@nestjs/common';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { once } from 'node:events';
+import { FairLocked, FairLockInterceptor } from 'nestjs-fair-lock';
+import { NEVER, type Observable, Subject, takeUntil, throwIfEmpty, retry } from 'rxjs';
+import { WebSocket } from 'ws';
+import { deferred, SOON, within } from '../support/waiting.js';
+import {
+  ask,
+  free,
+  held,
+  leavingClient,
+  noticed,
+  PLATFORMS,
+  waiting,
+  webApp,
+  type WebApp,
+} from './web-app.js';
+
+let gate = deferred();
+let giveUp = new Subject<void>();
+
+/** As `timeout()` of rxjs does: the answer is not waited for any longer. */
+class Impatient implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(takeUntil(giveUp), throwIfEmpty());
+  }
+}
+
+/** Tries once more. */
+class Persistent implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(retry(1));
+  }
+}
+
+const LOCK = FairLockInterceptor.for((context) => context.getHandler().name);
+
+@Controller()
+@UseInterceptors(Impatient)
+class Carts {
+  @Get('async')
+  @UseInterceptors(LOCK)
+  async async(): Promise<void> {
+    await gate.promise;
+  }
+
+  @Get('rejecting')
+  @UseInterceptors(LOCK)
+  async rejecting(): Promise<void> {
+    await gate.promise;
+    throw new Error('too late');
+  }
+
+  @Get('written')
+  @UseInterceptors(LOCK)
+  written(): Promise<void> {
+    return gate.promise;
+  }
+
+  @Get('decorated')
+  @UseInterceptors(LOCK)
+  @FairLocked('order')
+  async decorated() {
+    await gate.promise;
+  }
+
+  @Get('response')
+  @UseInterceptors(FairLockInterceptor.for('response', { until: 'response' }))
+  async response(): Promise<void> {
+    await gate.promise;
+  }
+
+  @Get('stream')
+  @UseInterceptors(LOCK)
+  stream(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Sse('feed')
+  @UseInterceptors(LOCK)
+  async feed(): Promise<Observable<MessageEvent>> {
+    return NEVER;
+  }
+}
+
+@Controller()
+class Retried {
+  @Get('retried')
+  @UseInterceptors(Persistent, Impatient, LOCK)
+  async retried(): Promise<void> {
+    await gate.promise;
+  }
+}
+
+@WebSocketGateway()
+@UseInterceptors(LOCK)
+class CartsGateway {
+  @SubscribeMessage('message')
+  async message(@MessageBody() _id: string): Promise<void> {
+    await gate.promise;
+  }
+}
+
+describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, on %s', (platform) => {
+  let web: WebApp;
+  beforeAll(async () => {
+    web = await webApp(platform, { controllers: [Carts, Retried], providers: [CartsGateway] }, {}, (app) =>
+      app.useWebSocketAdapter(new WsAdapter(app)),
+    );
+  });
+  afterAll(() => web.app.close());
+  beforeEach(() => {
+    gate = deferred();
+    giveUp = new Subject();
+  });
+
+  test.each(['async', 'rejecting', 'written', 'decorated', 'response'])(
+    'keeps the lock of its interceptor until it has ended (%s)',
+    async (path) => {
+      const answer = ask(`${web.url}/${path}`);
+      await held(web.locks, path);
+      giveUp.next();
+      expect((await answer).status).toBe(500);
+      expect(await web.locks.isLocked(path)).toBe(true);
+      gate.resolve();
+      await free(web.locks, path);
+    },
+  );
+
+  test('keeps the lock also of a second try, which waits for the first to end', async () => {
+    const answer = ask(`${web.url}/retried`);
+    await held(web.locks, 'retried');
+    giveUp.next();
+    await waiting(web.locks, 'retried', 1);
+    const first = gate;
+    gate = deferred();
+    first.resolve();
+    await waiting(web.locks, 'retried', 0);
+    giveUp.next();
+    expect((await answer).status).toBe(500);
+    expect(await web.locks.isLocked('retried')).toBe(true);
+    gate.resolve();
+    await free(web.locks, 'retried');
+  });
+
+  test('leaves the line where it has not begun', async () => {
+    await using _lock = await web.locks.acquire('async');
+    const answer = ask(`${web.url}/async`);
+    await waiting(web.locks, 'async', 1);
+    giveUp.next();
+    expect((await answer).status).toBe(500);
+    await waiting(web.locks, 'async', 0);
+  });
+
+  test('that returns a stream gives the lock back at once', async () => {
+    const answer = ask(`${web.url}/stream`);
+    await held(web.locks, 'stream');
+    giveUp.next();
+    expect((await answer).status).toBe(500);
+    await free(web.locks, 'stream');
+  });
+
+  test('of @Sse() that promises a stream gives the lock back when its client has gone', async () => {
+    const gone = noticed(web.app);
+    const client = leavingClient(`${web.url}/feed`);
+    await held(web.locks, 'feed');
+    client.leave();
+    await gone;
+    await free(web.locks, 'feed');
+  });
+
+  test('of a gateway keeps the lock when its client disconnects', async () => {
+    const client = new WebSocket(web.url.replace('http', 'ws'));
+    await once(client, 'open');
+    client.send(JSON.stringify({ event: 'message', data: '1' }));
+    await held(web.locks, 'message');
+    const disconnected = once(client, 'close');
+    client.close();
+    await within(disconnected, SOON, 'the connection to end');
+    expect(await web.locks.isLocked('message')).toBe(true);
+    gate.resolve();
+    await free(web.locks, 'message');
+  });
+});
