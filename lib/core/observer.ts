@@ -3,7 +3,7 @@ import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-
 import { requireKey } from './lock-keys.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
-import { addFromStore, assemble } from './overview.js';
+import { addFromStore, assemble, keysInStore } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
 import { reportedKey } from './reported-key.js';
 import { shown } from './text.js';
@@ -35,15 +35,18 @@ export class Observer {
       cycles = findCycles(collected.reports);
       confirmed = seenTwice(earlier, cycles);
     }
-    const show = async (peers: PeerReports): Promise<LockOverview> => {
-      const overview: LockOverview = { ...assemble(peers), cycles: confirmed };
-      await addFromStore(this.store, overview, { key: request.key, orphans });
+    const { key } = request;
+    const kept = orphans ? await keysInStore(this.store, key) : { keys: [], problems: [] };
+    const problems = [...collected.problems, ...kept.problems];
+    const show = async (reports: readonly ProcessReport[]): Promise<LockOverview> => {
+      const overview = { ...assemble({ ...collected, reports, problems }), cycles: confirmed };
+      await addFromStore(this.store, overview, key, kept.keys);
       return overview;
     };
-    const overview = await show(collected);
+    const overview = await show(collected.reports);
     const unlisted = await this.collectQuietly(request, holdersOfOrphans(overview));
     if (!unlisted || unlisted.reports.length === 0) return overview;
-    return await show({ ...collected, reports: [...collected.reports, ...unlisted.reports] });
+    return await show([...collected.reports, ...unlisted.reports]);
   }
 
   /** What the store shows of `key`, with the labels that the processes of its holder and its waiters know. */

@@ -1,7 +1,7 @@
 import { parseClientName } from './client-name.js';
 import { sentenceOf } from './errors.js';
 import type { LockOverview, LockReport, ProcessReport } from './lock-overview.js';
-import type { LockSnapshot, LockStore } from './lock-store.js';
+import type { KeptKeys, LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
 import { isLong, reportedKey } from './reported-key.js';
 import { quote } from './text.js';
@@ -35,21 +35,24 @@ export function assemble({ reports, silent, problems }: PeerReports): Assembled 
 }
 
 /**
- * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and, if
- * requested, locks that are kept for processes that are gone.
+ * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and who
+ * holds those of `kept`.
+ *
+ * @param key the only one that was asked for; undefined: all
+ * @param kept keys of locks, also of processes that are gone
  */
 export async function addFromStore(
   store: LockStore,
   overview: LockOverview,
-  { key, orphans }: { key: string | undefined; orphans: boolean },
+  key: string | undefined,
+  kept: readonly string[],
 ): Promise<void> {
   const unexplained = overview.locks.filter(({ holder }) => !holder).slice(0, MOST_UNEXPLAINED);
-  const inStore = orphans ? await keysInStore(store, key, overview) : [];
   const named = key === undefined ? undefined : reportedKey(key);
   const known = new Set(overview.locks.filter(({ holder }) => holder).map((lock) => lock.key));
   // The store knows a long key only by the whole of it.
   const wanted = unexplained.map((lock) => (lock.key === named ? key! : lock.key));
-  const looked = [...new Set([...wanted, ...inStore])].filter(
+  const looked = [...new Set([...wanted, ...kept])].filter(
     (each) => !known.has(reportedKey(each)) && (each === key || !isLong(each)),
   );
   await lookUp(store, looked, overview);
@@ -82,21 +85,12 @@ function sortLine({ waiters }: LockReport): void {
   });
 }
 
-async function keysInStore(
-  store: LockStore,
-  key: string | undefined,
-  { problems }: LockOverview,
-): Promise<readonly string[]> {
-  if (key !== undefined) return [key];
-  if (store.keptKeys) {
-    const kept = await store.keptKeys();
-    problems.push(...kept.problems);
-    return kept.keys;
-  }
-  if (store.peers) {
-    problems.push(`Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`);
-  }
-  return [];
+/** The keys that the store keeps anything for. It may look at all there are. */
+export async function keysInStore(store: LockStore, key: string | undefined): Promise<KeptKeys> {
+  if (key !== undefined) return { keys: [key], problems: [] };
+  if (store.keptKeys) return await store.keptKeys();
+  const problem = `Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`;
+  return { keys: [], problems: store.peers ? [problem] : [] };
 }
 
 /** All of them, however many a process has beyond those that it reports: one that is left out might be an orphan. */

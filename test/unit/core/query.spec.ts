@@ -5,7 +5,7 @@ import {
   LockStoreUnavailableError,
 } from '../../../lib/core/errors.js';
 import type { HoldReport, ProcessReport } from '../../../lib/core/lock-overview.js';
-import type { LockSnapshot } from '../../../lib/core/lock-store.js';
+import type { KeptKeys, LockSnapshot } from '../../../lib/core/lock-store.js';
 import { Observer } from '../../../lib/core/observer.js';
 import type { Peers } from '../../../lib/core/peers.js';
 import { bench, RecordingStore, type Bench } from './support.js';
@@ -153,6 +153,8 @@ describe('query', () => {
       truncated: false,
     };
 
+    const keptKeys = jest.fn<() => Promise<KeptKeys>>();
+
     function observer(
       answers: boolean,
       { failing, kept = 1 }: { failing?: Error; kept?: number } = {},
@@ -176,10 +178,8 @@ describe('query', () => {
       const store = new RecordingStore();
       store.inspect = (key) => (failing ? Promise.reject(failing) : Promise.resolve({ key, ...snapshot }));
       const keys = Array.from({ length: kept }, (_, i) => `order:${i + 1}`);
-      return new Observer(
-        Object.assign(store, { peers, keptKeys: () => Promise.resolve({ keys, problems: [] }) }),
-        () => here,
-      );
+      keptKeys.mockReset().mockResolvedValue({ keys, problems: [] });
+      return new Observer(Object.assign(store, { peers, keptKeys }), () => here);
     }
 
     it('says why it could not be looked up, and not that it was not taken', async () => {
@@ -217,6 +217,11 @@ describe('query', () => {
       const { locks, processes } = await observer(true).query({ orphans: true });
       expect(locks).toMatchObject([{ orphan: false, holder: { ...identity, label: 'Orders.pay' } }]);
       expect(processes).toContainEqual(report);
+    });
+
+    it('searches the whole store once, also where a client answers only to its name', async () => {
+      await observer(true).query({ orphans: true });
+      expect(keptKeys).toHaveBeenCalledTimes(1);
     });
   });
 
