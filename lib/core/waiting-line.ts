@@ -29,11 +29,11 @@ export class WaitingLine<T> {
    * @throws LockTimeoutError when the wait time is over, at once for a try
    * @throws LockQueueFullError when `maxQueue` requests wait already
    */
-  join(request: LockRequest, deadline: number): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const ahead = this.waiters.size;
-      if (deadline <= performance.now()) throw this.timeoutError(request, ahead);
-      if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
+  async join(request: LockRequest, deadline: number): Promise<T> {
+    const ahead = this.waiters.size;
+    if (deadline <= performance.now()) throw this.timeoutError(request, ahead);
+    if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
+    return await new Promise((resolve, reject) => {
       const waiter = new Waiter(request, this, resolve, reject);
       this.waiters.add(waiter);
       request.signal?.addEventListener('abort', waiter);
