@@ -4,20 +4,11 @@ import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
 import { LockTimeoutError } from '../../lib/core/errors.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
-import { TestRequest } from './store-under-test.js';
 import { describeLockStore } from './lock-store.contract.js';
+import { capabilities, memoryLine } from './memory.line.js';
+import { TestRequest } from './store-under-test.js';
 
-describeLockStore('memory', () => new MemoryLockStore(), {
-  fencing: true,
-  severalClients: false,
-  lease: Infinity,
-  waiterLabels: true,
-  runs: false,
-  knowsOthers: true,
-  fixedLeasesLearn: true,
-  refusedNames: undefined,
-  sharedLines: undefined,
-});
+describeLockStore('memory', memoryLine, capabilities);
 
 describe('the memory store, beyond the contract', () => {
   afterEach(() => void jest.useRealTimers());

@@ -28,7 +28,8 @@ export class Subscriber {
   private attempt = 0;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
-  private firstAttempt: { promise: Promise<void>; resolve: () => void };
+  private attempted!: () => void;
+  private readonly firstAttempt = new Promise<void>((resolve) => (this.attempted = resolve));
 
   /** Since when all channels have been subscribed without a break (monotonic); undefined while they are not. */
   upSince: number | undefined;
@@ -49,15 +50,12 @@ export class Subscriber {
   onDown: (() => void) | undefined;
 
   constructor(private readonly client: SubscriberClient) {
-    let resolve = (): void => undefined;
-    const promise = new Promise<void>((done) => (resolve = done));
-    this.firstAttempt = { promise, resolve };
     client.on('ready', () => void this.subscribeAll());
     client.on('close', () => {
-      this.firstAttempt.resolve();
+      this.attempted();
       this.down();
     });
-    client.on('end', () => this.firstAttempt.resolve());
+    client.on('end', this.attempted);
     client.on('message', (channel: string, message: string) => this.onMessage?.(channel, message));
   }
 
@@ -69,13 +67,13 @@ export class Subscriber {
   /** Begins to connect unless the client has begun already. */
   connect(): void {
     const { client } = this;
-    if (client.status === 'wait') client.connect().catch(() => this.firstAttempt.resolve());
+    if (client.status === 'wait') client.connect().catch(this.attempted);
     else if (client.status === 'ready' && this.attempt === 0) void this.subscribeAll();
   }
 
   /** Resolves when the first attempt to subscribe has ended, whatever its outcome, or after `limit` ms. */
   async settled(limit: number): Promise<void> {
-    if (!this.up) await atMost(this.firstAttempt.promise, limit);
+    if (!this.up) await atMost(this.firstAttempt, limit);
   }
 
   /** Subscribes to a channel, now and after every reconnect. Resolves when acknowledged or failed (then it is retried). */
@@ -100,7 +98,7 @@ export class Subscriber {
   async close(limit: number): Promise<void> {
     this.closed = true;
     this.down();
-    this.firstAttempt.resolve();
+    this.attempted();
     await closeClient(this.client, limit);
   }
 
@@ -133,7 +131,7 @@ export class Subscriber {
       this.retry = setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY);
       this.retry.unref();
     } finally {
-      this.firstAttempt.resolve();
+      this.attempted();
     }
   }
 }
