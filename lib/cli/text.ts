@@ -48,8 +48,12 @@ function cell(text: string): string {
   return safe.length > LONGEST_CELL ? `${safe.slice(0, LONGEST_CELL - 1)}…` : safe;
 }
 
-/** As much of `text` as a terminal shows at once: of a line its begin, and all of the last paragraph, which sums up. */
+/**
+ * As much of `text` as a terminal shows at once: of a line its begin, and all of the last paragraph, which sums up. A size of 0 is one that
+ * the terminal does not know, as in a container.
+ */
 export function fitted(text: string, { columns, rows }: { columns: number; rows: number }): string {
+  if (columns === 0 || rows === 0) return text;
   const lines = text.split('\n');
   const surplus = lines.length - (rows - 1); // below the last line is the cursor
   const paragraph = lines.lastIndexOf('');

@@ -16,3 +16,7 @@ test('of more locks than the terminal has lines, the first are shown, how many f
   const lines = fitted(TEXT, { columns: 80, rows: 8 }).split('\n');
   expect(lines).toEqual(['10:41:02', '', 'order:4711 web-1', '… 2 more lines', '', '3 held', 'cycles: 1']);
 });
+
+test('for a terminal that does not know its size, as in a container, nothing is left out', () => {
+  expect(fitted(TEXT, { columns: 0, rows: 0 })).toBe(TEXT);
+});
