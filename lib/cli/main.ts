@@ -73,7 +73,9 @@ async function withLocks(args: Arguments, command: Command): Promise<ExitStatus>
     if (args.command !== 'doctor') locks.warnings.forEach(printError);
     return status;
   } catch (error) {
-    throw error instanceof LockStoreUnavailableError ? new Error(unavailable(error, locks, args)) : error;
+    if (!(error instanceof LockStoreUnavailableError)) throw error;
+    if (error.failure !== 'unreachable') locks.warnings.forEach(printError);
+    throw new Error(unavailable(error, locks, args), { cause: error });
   } finally {
     await locks.close();
   }
@@ -81,13 +83,14 @@ async function withLocks(args: Arguments, command: Command): Promise<ExitStatus>
 
 /** What was seen while connecting gives the reason why there is no connection. */
 function unavailable(
-  { reason, failure }: LockStoreUnavailableError,
+  { reason, failure, cause }: LockStoreUnavailableError,
   { warnings }: Locks,
   { cluster }: Arguments,
 ): string {
   const seen = failure === 'unreachable' ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
+  const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
   const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
-  return `${seen ?? reason} Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
+  return `${seen ?? reason}${refusal} Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
 }
 
 /** One sentence, never a stack: what it means is in it. */

@@ -70,6 +70,20 @@ test('a password that Redis refuses is not printed', async () => {
   }
 });
 
+test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the status 4', async (command) => {
+  const server = await startRedisServer();
+  try {
+    await server.cli('acl', 'setuser', 'few', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-zadd', '-pubsub');
+    const { status, out, err } = await runCli(server.url.replace('://', `://few:${PASSWORD}@`), command);
+    expect({ status, out }).toEqual({ status: 4, out: '' });
+    expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks rights that the lock needs: .*\+zadd/m);
+    expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was done\. Check --redis/);
+    expect(err).not.toContain(PASSWORD);
+  } finally {
+    await server.stop();
+  }
+});
+
 test('a node that is in no Cluster is named as a reason, with --cluster', async () => {
   const { status, err } = await runCli(redisUrl(), 'ls', '--cluster');
   expect(status).toBe(4);
