@@ -126,6 +126,9 @@ describe('the short cuts of acquire and release', () => {
         const holder = await redis.hget(caller.keys[0], 'holder');
         if (command.command === 'release' && command.byHolder)
           caller = clients.find(({ id }) => id === holder) ?? caller;
+        const isDenied = async ([hash, queue]: readonly string[]): Promise<boolean> =>
+          /^(held|free)$/.test((await redis.hget(hash!, 'state')) ?? '') && (await redis.zcard(queue!)) > 0;
+        expect(await isDenied(caller.keys)).toBe(false);
         await copy(caller.keys, copied.keys);
         messages.length = 0;
 
@@ -156,6 +159,7 @@ describe('the short cuts of acquire and release', () => {
         expect(one).toEqual(other);
         const [after, expected] = [await stateOf(caller.keys), await stateOf(copied.keys)];
         expect(after.values).toEqual(expected.values);
+        expect(await isDenied(caller.keys)).toBe(false);
         for (const [i, ttl] of expected.lifetimes.entries()) {
           expect(Math.abs(after.lifetimes[i]! - ttl)).toBeLessThan(SLACK);
         }

@@ -352,7 +352,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M7 members without a turn keep their places',
     what: 'they are forgotten with the run',
     mutations: [
-      inLine("      redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)\n", ''),
+      inLine("    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))\n", ''),
       inStore('line/grant.ts', '    else requestAgain(line, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
@@ -399,10 +399,26 @@ export const RULES: readonly Exhibit[] = [
     of: 'the short cuts look whether a request waits',
     what: 'they do not',
     mutations: [
-      inScript('acquire', "\n  and redis.call('ZCARD', queue) == 0 then", ' then'),
+      inScript(
+        'acquire',
+        'if not STRICT and life and',
+        "state = state == 'free+queue' and 'free' or state\nif not STRICT and life and",
+      ),
       inScript('release', 'if not head then', 'if true then'),
     ],
     proof: simulation('force-release'),
+  },
+  {
+    of: 'a lock says that requests may wait for it',
+    what: 'one that is queued does not change what it says',
+    mutations: [inClients("set('state', (state or 'free') .. '+queue', 'last-ticket'", "set('last-ticket'")],
+    proof: simulation(),
+  },
+  {
+    of: 'a lock whose state was lost is asked for its queue',
+    what: 'it is taken for one that nothing waits for',
+    mutations: [inScript('acquire', " and redis.call('ZCARD', queue) == 0)", ')')],
+    proof: simulation('evict'),
   },
   {
     of: 'a handoff to the head of the line asks whether its channel has a listener',
@@ -452,8 +468,8 @@ export const RULES: readonly Exhibit[] = [
     what: 'what is known of the clients keeps the time to live of the emptied line',
     mutations: [
       inClients(
-        '  if wasEmpty then\n',
-        "  if wasEmpty then\n    redis.call('PEXPIRE', queue, WINDOW + RETENTION)\n  elseif false then\n",
+        '  if before == 0 then\n',
+        "  if before == 0 then\n    redis.call('PEXPIRE', queue, WINDOW + RETENTION)\n  elseif false then\n",
       ),
     ],
     proof: test(

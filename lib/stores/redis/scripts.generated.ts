@@ -23,6 +23,12 @@ unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-tok
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
+local plusQueue = ''
+if state == 'held+queue' then
+state, plusQueue = 'held', '+queue'
+elseif state == 'free+queue' then
+state, plusQueue = 'free', '+queue'
+end
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
@@ -81,7 +87,7 @@ local function grant(name, sequences, count, lease, text)
 token = lastToken < micros and stamp or int(lastToken + 1)
 lastToken = token + count - 1
 holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
-set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
+set('state', 'held' .. plusQueue, 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
 'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
 keepHash()
 end
@@ -89,7 +95,7 @@ local function keepFree(spare)
 held = false
 keepHash(spare)
 if state == 'held' then
-set('state', 'free', 'last-token', lastToken, unpack(ended))
+set('state', 'free' .. plusQueue, 'last-token', lastToken, unpack(ended))
 end
 end
 local outbox = {}
@@ -259,13 +265,12 @@ redis.call('ZADD', clients, now + WINDOW, client)
 keepLine()
 end
 end
-local function enqueue(entries, last)
-local wasEmpty = redis.call('ZCARD', queue) == 0
+local function enqueue(entries, last, before)
 local added = redis.call('ZADD', queue, unpack(entries))
-if wasEmpty then
+if before == 0 then
 keepLine()
 end
-set('last-ticket', last, 'last-token', lastToken)
+set('state', (state or 'free') .. '+queue', 'last-ticket', last, 'last-token', lastToken)
 keepHash(WINDOW + RETENTION)
 return added
 end`;
@@ -427,14 +432,19 @@ askAgainAt = now
 end
 local function requeue(list)
 local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
+local entries = {}
 for sequence in string.gmatch(requests, '%d+') do
 local ticket = nextTicket()
 if ticket and contains(list, sequence) then
-redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)
+entries[#entries + 1] = ticket
+entries[#entries + 1] = holder .. ':' .. sequence
+end
+end
+if #entries > 0 then
+enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
 redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
-end
-end
 keepLine()
+end
 end
 local function takeAway(keepsPlaces)
 if keepsPlaces then
@@ -455,12 +465,14 @@ if held then
 return
 end
 if redis.call('ZCARD', queue) > 0 then
+plusQueue = '+queue'
 pass()
 end
 if held then
 return
 end
 if redis.call('ZCARD', queue) == 0 then
+plusQueue = ''
 keepFree(REST)
 elseif state == 'held' then
 keepFree(RETENTION)
@@ -477,10 +489,10 @@ local ms = tonumber(fixed)
 lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
 if not STRICT and life and releasedRequest ~= me
-and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
+and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
+or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
 and #ARGV[2] >= 13 and stampMs <= ARGV[2]
-and #ARGV[6] <= 16 and ARGV[6] < stamp
-and redis.call('ZCARD', queue) == 0 then
+and #ARGV[6] <= 16 and ARGV[6] < stamp then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
 'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
 redis.call('PEXPIRE', hash, life)
@@ -512,6 +524,7 @@ if free and waiting == 0 and not isRun() and mayGrant() then
 if held then
 redis.call('HDEL', hash, 'client:' .. holder)
 end
+plusQueue = ''
 return take()
 end`, clientsPart2, livenessPart2, linePart3, `if free then
 keepHash()
@@ -540,7 +553,7 @@ markAlive()
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
 local last = lastTicket()
 ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-enqueue({ ticket, member }, math.max(last, ticket))
+enqueue({ ticket, member }, math.max(last, ticket), waiting)
 end
 if free then
 settle()
@@ -655,7 +668,7 @@ entries[#entries + 1] = client .. ':' .. int(sequence + i)
 end
 end
 lastToken = math.max(lastToken, seen)
-local added = #entries > 1 and enqueue(entries, ticket + count - 1) or 0
+local added = #entries > 1 and enqueue(entries, ticket + count - 1, waiting) or 0
 if free then
 settle()
 end
@@ -685,9 +698,12 @@ return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`);
 
 export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[5] == 'waiting', ARGV[4] or ''
 local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
-local mine = state == 'held' and holder == client and token == ARGV[2]
+local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
 if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
-local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+local head, behind
+if state ~= 'held' then
+head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+end
 if not head then
 redis.call('PEXPIRE', hash, REST_TEXT)
 redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)

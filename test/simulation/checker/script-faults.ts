@@ -1,6 +1,6 @@
 import type { MiniRedis } from '../mini-redis/mini-redis.js';
 import { RedisError } from '../mini-redis/reply.js';
-import { expiresTooEarly, furthestDeadline } from './present-grant.js';
+import { deniedRequests, expiresTooEarly, furthestDeadline } from './present-grant.js';
 
 /** What a server may answer to a script that is right. */
 const REFUSALS = /^(OOM|NOPERM)/;
@@ -24,5 +24,8 @@ export function faultsOfScript(
   }
   const early = expiresTooEarly(redis, key);
   if (early !== undefined) found.push({ invariant: 'expiry', text: early });
+  const denied = deniedRequests(redis, key);
+  if (denied > 0)
+    found.push({ invariant: 'queue', text: `${key} says that its queue of ${denied} is empty` });
   return found;
 }

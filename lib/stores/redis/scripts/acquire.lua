@@ -28,10 +28,10 @@ if fixed ~= '' then
   lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
 if not STRICT and life and releasedRequest ~= me
-  and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp or not (state or lastToken))
+  and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
+    or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
   and #ARGV[2] >= 13 and stampMs <= ARGV[2]
-  and #ARGV[6] <= 16 and ARGV[6] < stamp
-  and redis.call('ZCARD', queue) == 0 then
+  and #ARGV[6] <= 16 and ARGV[6] < stamp then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
     'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
   redis.call('PEXPIRE', hash, life)
@@ -73,6 +73,7 @@ if free and waiting == 0 and not isRun() and mayGrant() then
     -- Its lease had ended: a new generation (M5).
     redis.call('HDEL', hash, 'client:' .. holder)
   end
+  plusQueue = ''
   return take()
 end
 
@@ -109,7 +110,7 @@ markAlive()
 if not ticket or (ownTicket > 0 and ownTicket < ticket) then
   local last = lastTicket()
   ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-  enqueue({ ticket, member }, math.max(last, ticket))
+  enqueue({ ticket, member }, math.max(last, ticket), waiting)
 end
 if free then
   settle()

@@ -36,7 +36,7 @@ for i = 0, count - 1 do
   end
 end
 lastToken = math.max(lastToken, seen)
-local added = #entries > 1 and enqueue(entries, ticket + count - 1) or 0
+local added = #entries > 1 and enqueue(entries, ticket + count - 1, waiting) or 0
 if free then
   settle()
 end

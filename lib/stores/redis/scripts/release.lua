@@ -14,9 +14,12 @@ local me, waiting, back = client .. ':' .. ARGV[3], ARGV[5] == 'waiting', ARGV[4
 
 -- Two short cuts where the clock is ahead of every token and there is nothing else to do: the same as below.
 local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
-local mine = state == 'held' and holder == client and token == ARGV[2]
+local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
 if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
-  local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+  local head, behind
+  if state ~= 'held' then
+    head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+  end
   if not head then
     -- R3: a first write that is allowed when memory is full.
     redis.call('PEXPIRE', hash, REST_TEXT)

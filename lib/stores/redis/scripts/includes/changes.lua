@@ -40,7 +40,7 @@ local function grant(name, sequences, count, lease, text)
   token = lastToken < micros and stamp or int(lastToken + 1)
   lastToken = token + count - 1
   holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
-  set('state', 'held', 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
+  set('state', 'held' .. plusQueue, 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
     'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
   keepHash()
 end
@@ -50,7 +50,7 @@ local function keepFree(spare)
   held = false
   keepHash(spare)
   if state == 'held' then
-    set('state', 'free', 'last-token', lastToken, unpack(ended))
+    set('state', 'free' .. plusQueue, 'last-token', lastToken, unpack(ended))
   end
 end
 

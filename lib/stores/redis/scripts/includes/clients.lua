@@ -153,15 +153,15 @@ local function markAlive(wholly)
   end
 end
 
--- Puts entries, each a ticket and a member, into the queue, of which `last` is the last ticket. Returns how many were added.
-local function enqueue(entries, last)
-  local wasEmpty = redis.call('ZCARD', queue) == 0
+-- Puts entries, each a ticket and a member, into the queue, which had `before` of them and of which `last` is the last ticket then.
+-- Returns how many were added. Nothing else adds to the queue, so that `state` promises an empty one only where it is.
+local function enqueue(entries, last, before)
   local added = redis.call('ZADD', queue, unpack(entries))
-  if wasEmpty then
+  if before == 0 then
     -- The clients were left to expire with the line before.
     keepLine()
   end
-  set('last-ticket', last, 'last-token', lastToken)
+  set('state', (state or 'free') .. '+queue', 'last-ticket', last, 'last-token', lastToken)
   keepHash(WINDOW + RETENTION)
   return added
 end

@@ -24,6 +24,13 @@ if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
   return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
 
+-- 'held' and 'free' promise that the queue is empty. What is added to them where requests may wait there is kept apart.
+local plusQueue = ''
+if state == 'held+queue' then
+  state, plusQueue = 'held', '+queue'
+elseif state == 'free+queue' then
+  state, plusQueue = 'free', '+queue'
+end
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then

@@ -97,15 +97,20 @@ end
 -- Puts the requests of the present run that the list has back into their places in line (M7).
 local function requeue(list)
   local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
+  local entries = {}
   for sequence in string.gmatch(requests, '%d+') do
     local ticket = nextTicket()
     if ticket and contains(list, sequence) then
-      redis.call('ZADD', queue, ticket, holder .. ':' .. sequence)
-      -- The set of clients may have expired while the queue was empty (the clock was set forward): a new window.
-      redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
+      entries[#entries + 1] = ticket
+      entries[#entries + 1] = holder .. ':' .. sequence
     end
   end
-  keepLine()
+  if #entries > 0 then
+    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
+    -- The set of clients may have expired while the queue was empty (the clock was set forward): a new window.
+    redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
+    keepLine()
+  end
 end
 
 -- The grant ends without a release: a new generation for its client (M5). Which of a run has its turn only its client knows: all
@@ -134,12 +139,14 @@ local function settle()
     return
   end
   if redis.call('ZCARD', queue) > 0 then
+    plusQueue = '+queue'
     pass()
   end
   if held then
     return
   end
   if redis.call('ZCARD', queue) == 0 then
+    plusQueue = ''
     keepFree(REST)
   elseif state == 'held' then
     keepFree(RETENTION)
