@@ -101,18 +101,21 @@ export class LockedMethod {
 
   private async promise(self: unknown, args: unknown[]): Promise<unknown> {
     let begun = false;
+    let returned: unknown;
     const section = (): unknown => {
       begun = true;
-      return Reflect.apply(this.method, self, args);
+      return (returned = Reflect.apply(this.method, self, args));
     };
     try {
       const service = this.service(self);
       const result = await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
       const stream = streamKindOf(result);
-      if (stream)
+      if (stream) {
+        const how = result === returned ? '' : 'return it from a method that is not async, and ';
         this.refuseResult(
-          `declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+          `${how}declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
         );
+      }
       return result;
     } catch (error) {
       // A timeout of some other lock, inside the method, is the method's own.

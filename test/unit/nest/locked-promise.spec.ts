@@ -92,6 +92,11 @@ class Orders {
     return of(1);
   }
 
+  @Locked('stream')
+  async promisedStream(): Promise<unknown> {
+    return of(1);
+  }
+
   @FairLocked('lost', { onLost: 'reject' })
   async lost(): Promise<string> {
     await this.locks.forceRelease('lost');
@@ -240,6 +245,10 @@ describe('a locked method that returns a promise', () => {
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(
       "Orders.streamInDisguise: what the method returned does not fit: declare { returns: 'observable' }",
+    );
+    // To declare it would be refused, as a contradiction to `async`.
+    await expect(orders.promisedStream()).rejects.toThrow(
+      "Orders.promisedStream: what the method returned does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
     );
     expect(await locks.isLocked('stream')).toBe(false);
   });
