@@ -25,6 +25,10 @@ export type RequestKey =
 /** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
 const MAX_HOLD_OF_RESPONSE = 60_000;
 
+const MADE_BY_NEW =
+  'A FairLockInterceptor was made by new, so it has no lock to take. Let Nest make it: give the class to @UseInterceptors(), ' +
+  'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
+
 /** How an intercepted handler locks. Absent options take those of the module. */
 export interface FairLockInterceptorOptions extends Pick<
   AcquireOptions,
@@ -68,17 +72,19 @@ export abstract class FairLockInterceptor implements NestInterceptor {
 
     @Injectable()
     class KeyedFairLockInterceptor extends FairLockInterceptor {
-      @Inject(getFairLockToken(name)) private readonly locks!: FairLockService;
+      @Inject(getFairLockToken(name)) private readonly locks: FairLockService | undefined;
 
       intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        const { locks } = this;
+        if (!locks) throw new LockConfigurationError(MADE_BY_NEW);
         const run = promisesAnswer(context) ? new HandlerRun() : undefined;
         return lockObservable(
           async (leaving) => {
             const place = placeOf(context);
             const options = { group: groupOf(key, place), ...acquireOptions, label: place };
             const response = until === 'response' ? responseOf(context) : undefined;
-            if (response) options.maxHold ??= Math.min(this.locks.maxHold, MAX_HOLD_OF_RESPONSE);
-            const hold = await openStream(this.locks, keysOf(context), options, leaving);
+            if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
+            const hold = await openStream(locks, keysOf(context), options, leaving);
             const sent = response && closed(response, hold.lock.signal);
             return releasedAfter(hold, () => (sent ? Promise.all([sent, run?.ended]) : run?.ended));
           },

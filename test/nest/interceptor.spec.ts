@@ -269,6 +269,21 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
   });
 });
 
+test('an interceptor that was made by new says how Nest makes it', async () => {
+  const Lock = FairLockInterceptor.for('x');
+  const error = jest.fn();
+  const web = await webApp('express', { controllers: [CartsController] }, {}, (app) => {
+    app.useLogger({ log: () => undefined, warn: () => undefined, error });
+    app.useGlobalInterceptors(new Lock());
+  });
+  const answer = await ask(`${web.url}/carts/busy/1`);
+  await web.app.close();
+  expect(answer).toMatchObject({ status: 500, body: { code: 'CONFIGURATION' } });
+  expect(error.mock.calls[0]?.[0]).toMatch(
+    /made by new.* APP_INTERCEPTOR, useClass: FairLockInterceptor\.for/,
+  );
+});
+
 test('a malformed template of an interceptor is refused at once', () => {
   expect(() => FairLockInterceptor.for('cart:<0>')).toThrow(LockKeyError);
 });
