@@ -51,8 +51,9 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     this.warn = defaults.onWarning;
   }
 
-  /** Connects the store; resolves also when its server is away (then it warns). */
+  /** Connects the store; resolves also when its server is away (then it warns). No effect after `close`. */
   async start(): Promise<void> {
+    if (this.closing) return;
     announce(this);
     await detached(() => this.store.start());
   }

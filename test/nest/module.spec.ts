@@ -15,6 +15,7 @@ import {
   LockConfigurationError,
 } from 'nestjs-fair-lock';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { eventually, SOON } from '../support/waiting.js';
 
 const SETTINGS = Symbol('settings');
 
@@ -60,7 +61,10 @@ class Recorder implements LoggerService {
 /** A port that counts who connects to it. */
 async function listener() {
   let connections = 0;
-  const server = createServer(() => void connections++).listen(0, '127.0.0.1');
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.resume();
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
@@ -285,6 +289,21 @@ describe('FairLockModule', () => {
     } finally {
       await module.close(); // or it would try to connect for ever
     }
+  });
+
+  test.each(['before', 'while'])('says nothing where it is closed %s it starts', async (when) => {
+    await using server = await listener();
+    const recorder = new Recorder();
+    const imports = [FairLockModule.forRoot({ redis: `redis://127.0.0.1:${server.port}` })];
+    const module = await Test.createTestingModule({ imports }).setLogger(recorder).compile();
+    const starting = when === 'while' ? module.init() : undefined;
+    if (starting) await eventually(() => server.connections > 0, SOON, 'a connection');
+    // What Nest 11 does where a signal comes during the boot; Nest 12 waits for the boot.
+    module.get(FairLockModule).beforeApplicationShutdown();
+    await module.get(FairLockModule).onApplicationShutdown();
+    await (starting ?? module.init());
+    expect(recorder.lines).toEqual([]);
+    await module.close();
   });
 
   test("with store: 'redisson' keeps its locks as Redisson does, without tokens", async () => {

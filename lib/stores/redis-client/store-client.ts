@@ -85,7 +85,7 @@ export class StoreClient {
       subscriber.settled(commandTimeout),
       settled && atMost(settled(), commandTimeout),
     ]);
-    await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
+    if (!this.closing) await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
   }
 
   /** No lock may be asked for any more. */
