@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { HISTORIC } from './historic.js';
+import { REPLICATION } from './replication.js';
 import { RULES } from './rules.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -8,7 +9,7 @@ const read = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
 
 /** The museum itself takes many minutes; this says at once when the code or a test has moved on. */
 describe('the exhibits of the museum', () => {
-  const exhibits = [...HISTORIC, ...RULES].map((exhibit) => ({
+  const exhibits = [...HISTORIC, ...RULES, ...REPLICATION].map((exhibit) => ({
     ...exhibit,
     title: `${exhibit.of}: ${exhibit.what}`,
   }));

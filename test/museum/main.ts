@@ -6,6 +6,7 @@ import { noticedBySimulation } from './by-simulation.js';
 import type { ByTest, Exhibit } from './exhibit.js';
 import { HISTORIC } from './historic.js';
 import { MutatedCopy } from './mutated-copy.js';
+import { REPLICATION } from './replication.js';
 import { RULES } from './rules.js';
 import type { Verdict } from './verdict.js';
 
@@ -18,7 +19,10 @@ const { values } = parseArgs({
 });
 
 if (values.help) console.log(HELP);
-else await show([...HISTORIC, ...RULES].filter(({ of, what }) => `${of} ${what}`.includes(values.only)));
+else
+  await show(
+    [...HISTORIC, ...RULES, ...REPLICATION].filter(({ of, what }) => `${of} ${what}`.includes(values.only)),
+  );
 
 async function show(exhibits: readonly Exhibit[]): Promise<void> {
   const original = new Subject(fileURLToPath(new URL('../../lib', import.meta.url)));

@@ -6,12 +6,9 @@ import {
 } from '../../lib/core/option-domains.js';
 import { drawPlan } from './scenario/plan.js';
 
-/** Options of what is not simulated: the engine and its warnings, the query, replicas, strict mode, the redisson store. */
+/** Options of what is not simulated: the engine and its warnings, the query, the redisson store. */
 const NOT_SIMULATED: readonly NumberOption[] = [
   'maxHold',
-  'replicas.min',
-  'replicas.timeout',
-  'maxLease',
   'drainTimeout',
   'query.timeout',
   'slowWait',
@@ -36,6 +33,11 @@ function drawn(): Map<NumberOption, Set<number>> {
       add('livenessWindow', times.window);
       add('commandTimeout', times.commandTimeout);
     }
+    for (const { strict, replicas } of plan.clients) {
+      add('maxLease', strict?.maxLease);
+      add('replicas.min', replicas?.min);
+      add('replicas.timeout', replicas?.timeout);
+    }
     for (const { waitTime, leaseTime, maxQueue } of plan.flows.flatMap(({ requests }) => requests)) {
       add('waitTime', waitTime);
       add('leaseTime', leaseTime);
@@ -58,14 +60,36 @@ describe('the plans of the simulation draw', () => {
     const given = [...(values.get(option) ?? [])];
     const whole = given.map((value) => wholeNumber(option, value));
     expect(whole).not.toContain(undefined);
-    // A command takes a millisecond at least, and less than a lease and a window.
-    const isLonger = option === 'watchdogTimeout' || option === 'livenessWindow';
+    // A command takes a millisecond at least, and less than a lease and a window; maxLease is no shorter than a lease.
+    const isLonger = ['watchdogTimeout', 'livenessWindow', 'maxLease'].includes(option);
     expect(Math.min(...(whole as number[]))).toBe(isLonger ? 2 : least);
-    // For the same reason a command takes no longer than the longest lease but one millisecond.
+    // For the same reason a command and a WAIT take no longer than the longest lease but one millisecond.
+    const isShorter = ['commandTimeout', 'replicas.timeout'].includes(option);
     const finite = whole.filter((value) => value !== Infinity) as number[];
-    expect(Math.max(...finite)).toBe(option === 'commandTimeout' ? most - 1 : most);
+    expect(Math.max(...finite)).toBe(isShorter ? most - 1 : most);
     expect(whole.includes(Infinity)).toBe(unbounded);
     if (unit === 'milliseconds') expect(given.some((value) => value % 1 !== 0)).toBe(true);
+  });
+
+  test('replicas, with clients that agree on strict mode and on replicas, and with some that do not', () => {
+    const plans = Array.from({ length: SEEDS }, (_, seed) => drawPlan(seed + 1));
+    const kinds = plans.map(({ lags, clients }) => {
+      const share = (test: (client: (typeof clients)[number]) => unknown): string => {
+        const count = clients.filter(test).length;
+        return count === 0 ? 'none' : count === clients.length ? 'all' : 'some';
+      };
+      return `${lags.length} replicas; strict: ${share(({ strict }) => strict)}; replicas: ${share(({ replicas }) => replicas)}`;
+    });
+    const expected = ['none', 'some', 'all'].flatMap((strict) =>
+      ['none', 'some', 'all']
+        .filter((replicas) => strict !== 'some' || replicas !== 'some')
+        .flatMap((replicas) =>
+          [1, 2].map((count) => `${count} replicas; strict: ${strict}; replicas: ${replicas}`),
+        ),
+    );
+    expect([...new Set(kinds)].sort()).toEqual(
+      ['0 replicas; strict: none; replicas: none', ...expected].sort(),
+    );
   });
 
   test('prefixes and names of any text, and several registrations', () => {

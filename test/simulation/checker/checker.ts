@@ -9,6 +9,7 @@ import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
 import { LockStates } from './lock-states.js';
+import { waitsAsNew } from './present-grant.js';
 import { ServerGrants } from './server-grants.js';
 import { Tokens } from './tokens.js';
 import { Turns } from './turns.js';
@@ -39,7 +40,8 @@ export class Checker implements ClientListener {
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
     this.commands = new CommandBudget(world, plan, this.findings, scripts);
-    this.turns = new Turns(world, clients, excuses, this.findings, locks);
+    const isNew = ({ name }: LockState): boolean => excuses.longestWait > 0 && waitsAsNew(server.redis, name);
+    this.turns = new Turns(world, clients, excuses, this.findings, locks, isNew);
     this.tokens = new Tokens(world, server, excuses, this.findings);
     this.serverGrants = new ServerGrants(
       world,
@@ -147,8 +149,18 @@ export class Checker implements ClientListener {
     this.locks.get(record.lock).waiting.delete(record);
     this.commands.rejected(record);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
-    const tooShort = code === 'CONFIGURATION' && this.excuses.mayBeRefusedAsTooShort(record);
-    if (!KNOWN_ERRORS.has(code) && !tooShort)
+    const { excuses } = this;
+    const isConfigured =
+      code === 'CONFIGURATION' &&
+      (excuses.mayBeRefusedAsTooShort(record) || excuses.mayBeUnprotected(record));
+    const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas;
+    if (isUnconfirmed && this.plan.faults.length === 0 && excuses.mustConfirm(record)) {
+      this.findings.violate(
+        'false-alarm',
+        `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
+      );
+    }
+    if (!KNOWN_ERRORS.has(code) && !isConfigured && !isUnconfirmed)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
     const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
     if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {

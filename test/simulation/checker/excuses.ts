@@ -3,14 +3,24 @@ import { SHORT_LEASES } from '../scenario/option-values.js';
 import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
+import { Protections } from './protections.js';
 
 /** For how long a record is kept of a client that gave no sign of life (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
+
+/** After these the server lacks what it acknowledged before. */
+const LOSSES: ReadonlySet<ServerBreak['kind']> = new Set(['data-lost', 'failed-over', 'split']);
+
+/** Longer than this (ms) no plan waits for a new primary to grant. */
+const PATIENT = 1_000_000;
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
 export class Excuses {
   private readonly breaks: ServerBreak[] = [];
   private disturbedUntil = 0;
+  /** A primary that was cut off serves until now, or has until then. */
+  private splitUntil = Infinity;
+  private readonly protection: Protections;
   private steppedBack = 0;
   /** The longest lease that is renewed. */
   readonly longestRenewed: number;
@@ -26,6 +36,7 @@ export class Excuses {
   readonly isStrained: boolean;
 
   constructor(private readonly plan: Plan) {
+    this.protection = new Protections(plan);
     const times = plan.clients.map((client) => client.times ?? plan);
     this.longestRenewed = Math.max(...times.map(({ lease }) => lease));
     this.longestWindow = Math.max(...times.map(({ window }) => window));
@@ -35,7 +46,9 @@ export class Excuses {
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
-    this.isStrained = times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency);
+    this.isStrained =
+      times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency) ||
+      this.protection.longestWait > PATIENT;
   }
 
   /** A fault that lasts until `until`. */
@@ -45,18 +58,42 @@ export class Excuses {
 
   serverBroke(broke: ServerBreak): void {
     this.breaks.push(broke);
+    if (broke.kind === 'split') this.splitUntil = Infinity;
     if (broke.kind === 'clock-back') this.steppedBack += broke.by;
   }
 
-  /**
-   * Both may believe, or an older one may enter late: the server gave the lock away although the older holder did
-   * nothing wrong. It learns that by its next heartbeat, or, cut off or with a fixed lease, when its lease ends.
-   */
+  /** The old primary is a replica of the new one now. */
+  splitEnded(now: number): void {
+    this.splitUntil = now;
+  }
+
+  /** Both may believe, or an older one may enter late, in spite of what their clients do against the loss of writes. */
   mayOverlap(older: RequestRecord, now: number): boolean {
+    return this.mayBeGivenAway(older, now, (broke) => this.protection.prevents(broke, older));
+  }
+
+  /** The server may not know of a grant whose holder believes in it. A strict server does not either; it only waits. */
+  mayBeUnknown(record: RequestRecord, now: number): boolean {
+    return this.mayBeGivenAway(record, now, (broke) => this.protection.outlives(broke, record));
+  }
+
+  /**
+   * The server gave the lock away although the holder did nothing wrong. It learns that by its next heartbeat, or, cut off or with a
+   * fixed lease, when its lease ends.
+   */
+  private mayBeGivenAway(
+    older: RequestRecord,
+    now: number,
+    isPrevented: (broke: ServerBreak) => boolean,
+  ): boolean {
     const { lastMute } = older.client;
-    return this.breaks.some(({ kind, at, lock }) => {
+    return this.breaks.some((broke) => {
+      const { kind, at, lock } = broke;
       if (kind === 'clock-back' || kind === 'line-lost' || (lock ?? older.lock) !== older.lock) return false;
+      if (isPrevented(broke)) return false;
       const lease = older.planned.leaseTime ?? this.longestRenewed;
+      // Two primaries grant side by side until one ends.
+      if (kind === 'split') return now >= at && now <= Math.max(at, this.splitUntil) + this.longestLease + 1;
       if (at < (older.passedAt ?? now) - this.longestLease || now > at + lease + 1) return false;
       if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
@@ -64,9 +101,7 @@ export class Excuses {
   }
 
   dataLostSince(name: string, since: number): boolean {
-    return this.breaks.some(
-      ({ kind, at, lock = name }) => kind === 'data-lost' && lock === name && at >= since,
-    );
+    return this.breaks.some(({ kind, at, lock = name }) => LOSSES.has(kind) && lock === name && at >= since);
   }
 
   /** The holder could not renew, or was robbed. */
@@ -74,12 +109,28 @@ export class Excuses {
     const { commandTimeout } = this;
     const lease = this.longestRenewed;
     const { lastMute, lastWallStep } = record.client;
+    if (!this.mustConfirm(record)) return true;
     if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
       return true;
     return this.breaks.some(
       ({ kind, at, lock = record.lock }) =>
         kind !== 'clock-back' && kind !== 'line-lost' && lock === record.lock && at >= now - 2 * lease,
     );
+  }
+
+  /** Where nothing fails, replicas have its grant in time. */
+  mustConfirm({ client }: RequestRecord): boolean {
+    return this.protection.confirmsInTime(client.index);
+  }
+
+  /** Its client, as it is set up, may refuse it for want of replicas, or of the right to see them or the server. */
+  mayBeUnprotected(record: RequestRecord): boolean {
+    return this.protection.mayRefuse(record);
+  }
+
+  /** For how long a server that is new as primary grants nothing, ms. */
+  get longestWait(): number {
+    return this.protection.longestWait;
   }
 
   /** Its fixed lease may be over before its client can learn of the grant, also in good weather. */
@@ -131,10 +182,16 @@ export class Excuses {
       ({ kind, at }) => kind === 'clock-forward' && at <= passedAt && passedAt <= at + recovery,
     );
     if (endedUnknown && messagesMayBeLost && served.clientBefore === waiting.client) return true;
+    // Two primaries keep two lines until one ends, and what is in its line joins the other.
+    if (
+      this.breaks.some(({ kind, at }) => kind === 'split' && at <= passedAt) &&
+      passedAt <= this.splitUntil + recovery
+    )
+      return true;
     return this.breaks.some(
       ({ kind, at, lock, by }) =>
         // A step by more than that for which they are kept expires the keys of a line.
-        (kind === 'data-lost' ||
+        (LOSSES.has(kind) ||
           kind === 'line-lost' ||
           kind === 'taken-away' ||
           (kind === 'clock-forward' && by > RETENTION)) &&
@@ -202,13 +259,14 @@ export class Excuses {
   /** Nothing fails but processes, which end in a way that the server learns at once. */
   onlyNoticedDeaths(): boolean {
     const { faults, denied } = this.plan;
-    return denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
+    const isStrict = this.longestWait > 0;
+    return !isStrict && denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
   }
 
   /** For how long a lock may stay free in quiet times while a request waits. */
   longestGap(): number {
     const { latency, denied } = this.plan;
-    const scheduling = 30 + 5 * latency;
+    const scheduling = 30 + 5 * latency + this.protection.confirmation;
     // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
     const margin = Math.max(100, this.longestLease / 10) + 100;
     if (this.kinds.size > 0 && this.onlyNoticedDeaths()) {

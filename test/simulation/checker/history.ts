@@ -35,12 +35,17 @@ export function nameOf({ id, client }: RequestRecord): string {
   return `${client.process.name}/r${id}`;
 }
 
-/** The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set. */
+/**
+ * The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set; or a replica took its place, while
+ * the old primary was gone (failed-over) or went on serving (split).
+ */
 export interface ServerBreak {
-  readonly kind: 'data-lost' | 'line-lost' | 'taken-away' | 'clock-forward' | 'clock-back';
+  readonly kind:
+    'data-lost' | 'line-lost' | 'taken-away' | 'clock-forward' | 'clock-back' | 'failed-over' | 'split';
   readonly at: number;
   /** Of which lock; none: of all. */
   readonly lock: string | undefined;
+  /** Of a clock, by how much it was set; of a replica, by how much it lagged behind: ms. */
   readonly by: number;
 }
 

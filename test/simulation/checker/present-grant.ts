@@ -29,6 +29,25 @@ export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'fre
   };
 }
 
+/** The key of the marker of strict mode, by that of a lock. */
+function markerOf(key: string): string {
+  return `${key.slice(0, key.indexOf(':{'))}:primary`;
+}
+
+/** Whether this key is kept for more than one lock. */
+export function isMarker(key: string): boolean {
+  return !key.includes('{') && key.endsWith(':primary');
+}
+
+/** Whether the server may not grant to strict clients yet. */
+export function waitsAsNew(redis: MiniRedis, key: string): boolean {
+  const found = redis.execute('HMGET', [markerOf(key), 'id', 'since', 'lease']) as string[];
+  const [id, since, lease] = found;
+  return (
+    id !== redis.runId || serverMs(redis.execute('TIME', []) as string[]) < Number(since) + Number(lease)
+  );
+}
+
 /** The grant of which a message tells, and the lock; undefined: of none. */
 export function announcedGrant(
   message: string,

@@ -1,3 +1,4 @@
+import type { MiniRedis } from '../mini-redis/mini-redis.js';
 import type { Plan } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
@@ -12,6 +13,9 @@ import { generationOf, presentGrant, recordedClients, silenceLeft } from './pres
 
 /** What the server has of each lock, beside what callers believe: its grants, its records. */
 export class ServerGrants {
+  /** The last grant of each lock that a primary made which was cut off. */
+  private readonly elsewhere = new Map<string, number>();
+
   constructor(
     private readonly world: World,
     private readonly server: SimServer,
@@ -62,7 +66,7 @@ export class ServerGrants {
       const { lease, token = 0 } = record;
       if (!lease || lease.remaining() <= 0) continue;
       const itIsOurs = grant !== 'free' && grant.first <= token && token <= grant.last && grant.left > 0;
-      if (!itIsOurs && !this.excuses.mayOverlap(record, now)) {
+      if (!itIsOurs && !this.excuses.mayBeUnknown(record, now)) {
         this.findings.violate(
           'self-fence',
           `${nameOf(record)} believes to hold ${lock.name}, the server does not`,
@@ -86,7 +90,7 @@ export class ServerGrants {
     const { now } = this.world;
     const before = lock.recorded;
     lock.recorded = recordedClients(this.server.redis, lock.name);
-    this.noteGenerations(lock);
+    this.noteGenerations(lock, this.server.redis, lock.recorded);
     if (this.plan.smallLimits || lock.recorded.every((id) => before.includes(id))) return;
     const grant = presentGrant(this.server.redis, lock.name);
     for (const id of lock.recorded) {
@@ -104,10 +108,21 @@ export class ServerGrants {
     }
   }
 
-  private noteGenerations(lock: LockState): void {
-    for (const id of lock.recorded) {
+  /** A primary that was cut off carried out a script: what it tells its clients is a reason to send commands, too. */
+  seenElsewhere(redis: MiniRedis, name: string): void {
+    const lock = this.locks.find(name);
+    if (!lock) return;
+    this.noteGenerations(lock, redis, recordedClients(redis, name));
+    const grant = presentGrant(redis, name);
+    if (grant === undefined || grant === 'free' || grant.first === this.elsewhere.get(name)) return;
+    this.elsewhere.set(name, grant.first);
+    this.commands.serverGranted(this.clientOf(grant.owner), name);
+  }
+
+  private noteGenerations(lock: LockState, redis: MiniRedis, recorded: readonly string[]): void {
+    for (const id of recorded) {
       const client = this.clientOf(id);
-      if (client) this.commands.generation(client, lock.name, generationOf(this.server.redis, lock.name, id));
+      if (client) this.commands.generation(client, lock.name, generationOf(redis, lock.name, id));
     }
   }
 

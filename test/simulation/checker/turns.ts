@@ -13,6 +13,8 @@ export class Turns {
     private readonly excuses: Excuses,
     private readonly findings: Findings,
     private readonly locks: LockStates,
+    /** Whether the server may not grant that lock yet, for the sake of strict clients. */
+    private readonly waitsAsNew: (lock: LockState) => boolean,
   ) {}
 
   /** No request that was in line before it, and whose client was reachable, was passed over. */
@@ -34,6 +36,7 @@ export class Turns {
       needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
     needed &&= lock.heldByDeadUntil <= this.world.now;
+    needed &&= !this.waitsAsNew(lock);
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
   }

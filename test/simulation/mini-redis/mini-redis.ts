@@ -55,6 +55,9 @@ export class MiniRedis {
   /** Called after each script with its digest, the first of its keys, and its arguments. */
   onScript: ((sha: string, key: string, args: readonly string[], reply: Reply) => void) | undefined;
 
+  /** How many commands that write it has run: replicas have to run them, too. */
+  writes = 0;
+
   /** Called after each command from outside. */
   onExecuted: ((executed: Executed) => void) | undefined;
 
@@ -110,6 +113,7 @@ export class MiniRedis {
       default:
         if (this.denied.includes(name.toUpperCase())) return noRight(name);
         if (this.memoryFull && COMMANDS[name.toUpperCase()]?.grows) return OUT_OF_MEMORY;
+        if (COMMANDS[name.toUpperCase()]?.writes) this.writes += 1;
         return runCommand(this.context, name, args);
     }
   }
@@ -140,6 +144,17 @@ export class MiniRedis {
     else this.keys.flush();
   }
 
+  /** Another server as this one is now, but for what listens to it. */
+  twin(): MiniRedis {
+    const twin = new MiniRedis({ ...this.options, runId: this.runId });
+    twin.keys.restore(this.keys.snapshot());
+    twin.denied = this.denied;
+    twin.memoryFull = this.memoryFull;
+    twin.writes = this.writes;
+    for (const [sha, source] of this.scripts) twin.scripts.set(sha, source);
+    return twin;
+  }
+
   /** Keys that will never expire by themselves. */
   keysWithoutExpiry(): string[] {
     this.micros = this.options.clock();
@@ -161,7 +176,10 @@ export class MiniRedis {
       if (command && args.length < command.fewest) return WRONG_NUMBER;
       // Redis refuses what needs memory only until the script has written.
       if (this.memoryFull && command?.grows && !wrote) return OUT_OF_MEMORY;
-      if (command?.writes) wrote = true;
+      if (command?.writes) {
+        wrote = true;
+        this.writes += 1;
+      }
       return runCommand(this.context, name, args);
     });
     this.onScript?.(sha, keys[0] ?? '', scriptArgs, reply);

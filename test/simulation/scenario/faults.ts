@@ -27,6 +27,9 @@ export const FAULT_KINDS = [
   'force-release',
 ] as const;
 
+/** Of a primary with replicas: it dies, or is cut off and goes on serving, and a replica takes its place; a replica gets no writes. */
+export const REPLICA_FAULT_KINDS = ['failover', 'split', 'replica-stall'] as const;
+
 /** What a server answers instead of running a script. */
 export const ERRORS = [
   'LOADING Redis is loading the dataset in memory',
@@ -37,7 +40,7 @@ export const ERRORS = [
   'ERR something that the client does not know',
 ] as const;
 
-export type FaultKind = (typeof FAULT_KINDS)[number];
+export type FaultKind = (typeof FAULT_KINDS | typeof REPLICA_FAULT_KINDS)[number];
 
 /** Something bad at a time. Which fields count depends on the kind. */
 export interface Fault {
@@ -49,9 +52,12 @@ export interface Fault {
   readonly lock: number;
   readonly role: 'commands' | 'subscriber' | 'both';
   readonly direction: 'up' | 'down' | 'both';
-  /** cut: commands under way arrive late; kill: the machine is off, so that the server receives nothing. */
+  /**
+   * cut: commands under way arrive late; kill: the machine is off, so that the server receives nothing; failover: the old primary starts
+   * anew, and what is under way to its replica is lost; split: one of two replicas goes on with the old primary.
+   */
   readonly flag: boolean;
-  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which. */
+  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; failover, split, replica-stall: which replica. */
   readonly amount: number;
 }
 
@@ -80,7 +86,7 @@ export function drawFaults(random: Random, kinds: readonly FaultKind[], room: Fa
 }
 
 /** Kinds that leave little behind to go on with. */
-const ONCE = new Set<FaultKind>(['kill', 'shutdown', 'server-step']);
+const ONCE = new Set<FaultKind>(['kill', 'shutdown', 'server-step', 'failover', 'split']);
 
 function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fault {
   return {
@@ -105,6 +111,10 @@ function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): numb
       return random.pick([0.1, 0.5, 1]);
     case 'evict':
       return random.int(0, 2);
+    case 'failover':
+    case 'split':
+    case 'replica-stall':
+      return random.int(0, 1);
     case 'errors':
       return random.int(0, ERRORS.length - 1);
     case 'rollback':

@@ -3,6 +3,7 @@ import type { Random } from '../world/random.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import { ERRORS, type Fault } from './faults.js';
+import { injectReplicaFault } from './replica-faults.js';
 import type { SimClient } from './sim-client.js';
 
 /** What a fault can touch. */
@@ -35,6 +36,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     case 'cut':
       if (fault.role !== 'subscriber') client?.redis.get('commands')?.connection?.cut(fault.flag);
       if (fault.role !== 'commands') client?.redis.get('subscriber')?.connection?.cut(fault.flag);
+      if (fault.role === 'both') client?.redis.get('replication')?.connection?.cut(fault.flag);
       return undefined;
     case 'cut-subscribers':
       for (const { redis } of targets.clients()) redis.get('subscriber')?.connection?.cut(false);
@@ -60,7 +62,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       server.duplicates += fault.amount;
       return () => (server.duplicates -= fault.amount);
     case 'refuse': {
-      const weathers = client ? [client.weather.commands, client.weather.subscriber] : [];
+      const weathers = client ? Object.values(client.weather) : [];
       for (const weather of weathers) weather.refused = fault.direction === 'both' ? 'after accepting' : true;
       if (fault.flag) client?.redis.get('commands')?.connection?.cut(false);
       return () => weathers.forEach((weather) => (weather.refused = false));
@@ -106,6 +108,10 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       const { thaw } = server.failOver(targets.commandTimeout);
       return thaw;
     }
+    case 'failover':
+    case 'split':
+    case 'replica-stall':
+      return injectReplicaFault(fault, targets);
     case 'flush':
       if (server.down) return undefined;
       server.redis.execute('FLUSHALL', []);

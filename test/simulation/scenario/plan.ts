@@ -1,6 +1,7 @@
 import { Random } from '../world/random.js';
 import { OPTION_DOMAINS } from '../../../lib/core/option-domains.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
+import { drawReplicated, type Protection } from './protection.js';
 import {
   drawLeaseTime,
   drawLongLeaseTime,
@@ -36,7 +37,7 @@ export interface PlannedFlow {
   readonly requests: readonly PlannedRequest[];
 }
 
-export interface PlannedClient {
+export interface PlannedClient extends Protection {
   /** Comes to life at this time. */
   readonly boot: number;
   readonly monotonicStart: number;
@@ -63,6 +64,8 @@ export interface Plan extends PlannedTimes {
   readonly smallLimits: boolean;
   /** Commands that the server does not permit to the lock. */
   readonly denied: readonly string[];
+  /** The lag of each of the server's replicas, ms. */
+  readonly lags: readonly number[];
   /** Slowest delivery of a packet in good weather, ms. */
   readonly latency: number;
   /** How long faults happen; then everything is healed. */
@@ -79,6 +82,9 @@ export interface PlanLimits {
 
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
 const QUIET = 0.1;
+
+/** The stream of what replicas and their clients are. */
+const REPLICAS = 7;
 
 /** By how much everything else is longer in half of the plans with long holds, so that requests come throughout. */
 const LONG = 10;
@@ -105,7 +111,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     lease: times.lease,
     scale,
   };
-  return {
+  const plan = {
     seed,
     weatherSeed: seed,
     ...times,
@@ -118,6 +124,31 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     clients: Array.from({ length: clients }, () => drawClient(random, safety, scale, prefixes.length)),
     flows: drawFlows(random, room),
     faults: drawFaults(random, kinds, { clients, locks: names.length, safety, ...times }),
+    lags: [],
+  };
+  return withReplicas(plan, scale, kinds.length === 0 && !limits.only ? [] : limits.only, limits.without);
+}
+
+/** By chance of its own, so that a seed without replicas means the same as before there were any. */
+function withReplicas(
+  plan: Plan,
+  scale: TimeScale,
+  only: readonly FaultKind[] | undefined,
+  without: readonly FaultKind[] = [],
+): Plan {
+  const random = new Random(plan.seed, REPLICAS);
+  const times = plan.clients.map((client) => client.times ?? plan);
+  const drawn = drawReplicated(random, scale, times, only);
+  if (!drawn) return plan;
+  const { lags, protections } = drawn;
+  const kinds = drawn.kinds.filter((kind) => !without.includes(kind));
+  const { clients, names, safety, lease, window, commandTimeout } = plan;
+  const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
+  return {
+    ...plan,
+    lags,
+    clients: clients.map((client, index) => ({ ...client, ...protections[index] })),
+    faults: [...plan.faults, ...drawFaults(random, kinds, room)].sort((one, other) => one.at - other.at),
   };
 }
 
@@ -125,14 +156,16 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
 function drawKinds(random: Random, { only, without = [] }: PlanLimits): FaultKind[] {
   const quiet = random.chance(QUIET);
   const share = random.pick([0.08, 0.15, 0.3, 0.5]);
-  const drawn = FAULT_KINDS.filter(() => random.chance(share));
-  const one = random.pick(only ?? FAULT_KINDS);
+  const drawn: FaultKind[] = FAULT_KINDS.filter(() => random.chance(share));
+  const one = random.pick<FaultKind>(only ?? FAULT_KINDS);
   if (quiet && !only) return [];
   if (drawn.length === 0) drawn.push(one);
   const wanted = only
     ? only.filter((kind) => kind === one || drawn.includes(kind) || random.chance(0.5))
     : drawn;
-  return wanted.filter((kind) => !without.includes(kind));
+  return wanted.filter(
+    (kind) => (FAULT_KINDS as readonly string[]).includes(kind) && !without.includes(kind),
+  );
 }
 
 function drawClient(random: Random, safety: number, scale: TimeScale, prefixes: number): PlannedClient {

@@ -1,3 +1,4 @@
+import type { FairLockModuleOptions, ResolvedFairLockOptions } from '../../../lib/nest/fair-lock.options.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { Weather } from '../world/link.js';
 import type { LoadedClient } from '../world/load-client.js';
@@ -6,9 +7,10 @@ import { SimProcess } from '../world/sim-process.js';
 import { SimRedis, type SimRedisOptions } from '../world/sim-redis.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
+import type { PlannedTimes } from './option-values.js';
 import type { Plan, PlannedClient } from './plan.js';
 
-export type Role = 'commands' | 'subscriber';
+export type Role = 'commands' | 'subscriber' | 'replication';
 
 /** Deliveries slower than this (ms) count as a fault. */
 const SLOW = 100;
@@ -37,6 +39,7 @@ export interface ClientListener {
 export class SimClient {
   readonly process: SimProcess;
   readonly store: RedisLockStore;
+  readonly options: ResolvedFairLockOptions;
   readonly weather: Record<Role, RoleWeather>;
   readonly redis = new Map<Role, SimRedis>();
   readonly warnings: string[] = [];
@@ -71,6 +74,7 @@ export class SimClient {
     this.weather = {
       commands: { up: good(), down: good(), refused: false },
       subscriber: { up: good(), down: good(), refused: false },
+      replication: { up: good(), down: good(), refused: false },
     };
     loaded.runIn(this.process, (bytes) => {
       const id = random.hex(bytes);
@@ -78,17 +82,15 @@ export class SimClient {
       return id;
     });
     const clientOptions = terms.defaultOptions ? defaultOptions() : ownOptions(random);
-    const { lease, window, commandTimeout } = terms.times ?? plan;
-    const options = loaded.resolveOptions({
+    const options = (this.options = loaded.resolveOptions({
+      ...optionsOf(terms, terms.times ?? plan),
       keyPrefix: plan.prefixes[terms.prefix],
-      watchdogTimeout: lease,
-      livenessWindow: window,
-      commandTimeout,
-    });
-    loaded.nameScripts(options.watchdogTimeout, options.livenessWindow, options.commandTimeout);
+    }));
+    const maxLease = options.strict ? options.maxLease : undefined;
+    const { watchdogTimeout, livenessWindow, commandTimeout, replicas } = options;
+    loaded.nameScripts(maxLease, watchdogTimeout, livenessWindow, commandTimeout);
     this.store = new loaded.RedisLockStore({
       redis: (role) => {
-        if (role === 'replication') throw new Error('not simulated');
         const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
         this.redis.set(role, client);
         const { listener } = this;
@@ -99,9 +101,11 @@ export class SimClient {
         return client as never;
       },
       keyPrefix: options.keyPrefix,
-      lease: options.watchdogTimeout,
-      livenessWindow: options.livenessWindow,
-      commandTimeout: options.commandTimeout,
+      lease: watchdogTimeout,
+      livenessWindow,
+      commandTimeout,
+      replicas: replicas ? { min: replicas.min, timeout: replicas.timeout ?? commandTimeout } : undefined,
+      maxLease,
       onWarning: (message) => this.warnings.push(message),
     });
   }
@@ -148,8 +152,22 @@ export class SimClient {
     if (!this.process.alive || this.process.paused || this.server.away || this.server.error) return true;
     const link = this.redis.get('commands')?.connection;
     return (
-      !link?.openAtClient || !link.openAtServer || !this.server.serves(link) || this.inBadWeather('commands')
+      !link?.openAtClient ||
+      !link.openAtServer ||
+      !this.server.serves(link) ||
+      this.inBadWeather('commands') ||
+      !this.canConfirm()
     );
+  }
+
+  /** Whether enough replicas get what it writes, as far as it needs any. */
+  private canConfirm(): boolean {
+    const { replicas } = this.options;
+    if (!replicas) return true;
+    const link = this.redis.get('replication')?.connection;
+    const isServed = link?.openAtClient && link.openAtServer && this.server.serves(link);
+    if (!isServed || this.inBadWeather('replication')) return false;
+    return (this.server.replicas?.keepingUp() ?? 0) >= replicas.min;
   }
 
   /** Whether its subscriber connection is up on both sides, and subscribed. */
@@ -173,10 +191,24 @@ export class SimClient {
   }
 
   lanes(role: Role | 'both' = 'both', direction: 'up' | 'down' | 'both' = 'both'): Weather[] {
-    const roles: Role[] = role === 'both' ? ['commands', 'subscriber'] : [role];
+    const roles: Role[] = role === 'both' ? ['commands', 'subscriber', 'replication'] : [role];
     const directions = direction === 'both' ? (['up', 'down'] as const) : [direction];
     return roles.flatMap((one) => directions.map((way) => this.weather[one][way]));
   }
+}
+
+/** What its application gives. */
+function optionsOf(
+  { strict, replicas }: PlannedClient,
+  { lease, window, commandTimeout }: PlannedTimes,
+): FairLockModuleOptions {
+  return {
+    watchdogTimeout: lease,
+    livenessWindow: window,
+    commandTimeout,
+    ...(strict && { strict: true, ...strict }),
+    ...(replicas && { replicas }),
+  };
 }
 
 /** As the lock makes its own connections (redis-source.ts). */

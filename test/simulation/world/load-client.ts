@@ -23,8 +23,8 @@ export interface LoadedClient {
   readonly resolveOptions: typeof resolveOptions;
   /** The names of the scripts by SHA-1: of all clients whose times were told, since those stand in their scripts. */
   readonly scripts: ReadonlyMap<string, string>;
-  /** Tells the times of a client. */
-  nameScripts(...times: Parameters<typeof timing>): void;
+  /** Tells the times of a client, and its maxLease if it is strict. */
+  nameScripts(maxLease: number | undefined, ...times: Parameters<typeof timing>): void;
   /** Which process the code runs in from now on. */
   runIn(process: SimProcess, randomHex: (bytes: number) => string): void;
 }
@@ -116,8 +116,8 @@ export class ClientLoader {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,
       scripts: this.scripts,
-      nameScripts: (...given) => {
-        const scripts = clientScripts.scriptsOfClient(times.timing(...given), undefined);
+      nameScripts: (maxLease, ...given) => {
+        const scripts = clientScripts.scriptsOfClient(times.timing(...given), maxLease);
         for (const { name, sha1 } of Object.values(scripts)) this.scripts.set(sha1, name);
       },
       runIn: (other, random) => {

@@ -143,8 +143,9 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return this.send('time', []);
   }
 
-  /** HELLO, which ioredis sends before a connection is ready, too. Any answer will do for those that ask. */
-  call(): Promise<unknown> {
+  /** WAIT, or HELLO, which ioredis sends before a connection is ready, too: any answer will do for those that ask. */
+  call(name: string, ...args: (string | number)[]): Promise<unknown> {
+    if (name === 'WAIT') return this.send('wait', args);
     return new Promise((resolve) => this.link?.command('time', [], resolve));
   }
 

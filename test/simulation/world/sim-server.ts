@@ -1,17 +1,13 @@
 import { MiniRedis } from '../mini-redis/mini-redis.js';
 import type { Value } from '../mini-redis/keyspace.js';
 import { RedisError } from '../mini-redis/reply.js';
+import { describe, show } from './describe.js';
 import type { Link, ServerEnd } from './link.js';
+import { Primary, type Arrived } from './primary.js';
 import type { Random } from './random.js';
+import { ReplicaSet, type ReplicaProcess } from './replica-set.js';
 import { EPOCH } from './sim-process.js';
 import type { World } from './world.js';
-
-interface Arrived {
-  readonly link: Link;
-  readonly name: string;
-  readonly args: string[];
-  readonly answer: (reply: unknown) => void;
-}
 
 interface FrozenPrimary {
   readonly redis: MiniRedis;
@@ -39,16 +35,28 @@ export class SimServer implements ServerEnd {
   private waiting: Arrived[] = [];
   /** Connections to a former primary that stands still, and what arrived there. */
   private readonly frozen = new Map<Link, FrozenPrimary>();
-  private readonly subscribed = new Map<Link, { deliver(channel: string, message: string): void }>();
+  /** The one that clients are meant to reach. */
+  private primary: Primary;
+  /** One whose place another has taken, and that goes on serving the connections that lead to it. */
+  private cutOff: { readonly primary: Primary; readonly leads: (link: Link) => boolean } | undefined;
   private clockStep = 0;
   private readonly rate: number;
 
   constructor(
     readonly world: World,
     private readonly random: Random,
+    /** Of its replicas, each with its lag, and chance for all that they do. */
+    lags: readonly number[] = [],
+    private readonly replicaRandom = random,
   ) {
     this.rate = 1 + random.between(-5e-5, 5e-5);
     this.redis = new MiniRedis({ clock: () => this.micros(), runId: random.hex(20) });
+    this.primary = this.newPrimary(lags.length > 0);
+    for (const lag of lags) this.replicas?.join({ runId: replicaRandom.hex(20), lag }, true);
+  }
+
+  get replicas(): ReplicaSet | undefined {
+    return this.primary.replicas;
   }
 
   /** The server's wall clock, µs. */
@@ -66,12 +74,12 @@ export class SimServer implements ServerEnd {
   }
 
   isSubscribed(link: Link): boolean {
-    return this.subscribed.has(link);
+    return this.primary.isSubscribed(link);
   }
 
   /** Whether what is sent on this connection reaches the server that serves now. */
   serves(link: Link): boolean {
-    return !this.away && !this.frozen.has(link);
+    return !this.away && !this.frozen.has(link) && !this.cutOff?.leads(link);
   }
 
   connected(link: Link): void {
@@ -81,9 +89,8 @@ export class SimServer implements ServerEnd {
   hungUp(link: Link): void {
     this.links.delete(link);
     this.frozen.delete(link);
-    const listener = this.subscribed.get(link);
-    if (listener) this.redis.unsubscribeAll(listener);
-    this.subscribed.delete(link);
+    this.primary.hungUp(link);
+    this.cutOff?.primary.hungUp(link);
   }
 
   command(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
@@ -92,9 +99,7 @@ export class SimServer implements ServerEnd {
       frozen.arrived.push({ at: this.world.now, link, name, args, answer });
       return;
     }
-    if (this.down) return;
-    if (this.stalled) this.waiting.push({ link, name, args, answer });
-    else this.run(link, name, args, answer);
+    this.take({ link, name, args, answer });
   }
 
   /** Takes commands but does not run them (a stopped process, CLIENT PAUSE). */
@@ -104,23 +109,26 @@ export class SimServer implements ServerEnd {
 
   goOn(): void {
     this.stalled = false;
-    for (const { link, name, args, answer } of this.waiting.splice(0)) {
-      if (link.openAtServer) this.run(link, name, args, answer);
+    for (const arrived of this.waiting.splice(0)) {
+      if (arrived.link.openAtServer) this.run(arrived, this.primary);
     }
   }
 
   die(): void {
     this.down = true;
     this.waiting = [];
-    for (const link of [...this.links]) link.serverDied();
-    this.links.clear();
-    this.subscribed.clear();
+    for (const link of this.ownLinks()) {
+      link.serverDied();
+      this.links.delete(link);
+    }
+    this.primary.dropAll();
   }
 
   /** Comes back with `data`; without, empty. */
   revive(data: Map<string, Value> | undefined): void {
     this.down = false;
     this.redis.restart(this.random.hex(20), data);
+    this.replicas?.reload();
   }
 
   /**
@@ -135,10 +143,13 @@ export class SimServer implements ServerEnd {
       arrived: [],
     };
     old.redis.restart(redis.runId, redis.keys.snapshot());
-    for (const link of this.links) this.frozen.set(link, old);
-    this.links.clear();
-    this.subscribed.clear();
+    for (const link of this.ownLinks()) {
+      this.frozen.set(link, old);
+      this.links.delete(link);
+    }
+    this.primary.dropAll();
     redis.restart(this.random.hex(20), redis.keys.snapshot());
+    this.replicas?.reload();
     return {
       thaw: () => {
         for (const { at, link, name, args, answer } of old.arrived) {
@@ -156,8 +167,77 @@ export class SimServer implements ServerEnd {
     };
   }
 
-  private run(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
+  /** A failover that loses what the replica has not got. What was the primary joins as a replica when the result is called. */
+  promote(replica: ReplicaProcess, old: ReplicaProcess): () => void {
+    const before = this.replicas;
+    this.down = false;
+    this.redis.restart(replica.runId, before?.dataOf(replica));
+    this.primary = this.newPrimary(true);
+    const { replicas } = this;
+    for (const process of before?.processes ?? []) if (process !== replica) replicas?.join(process);
+    return () => this.replicas?.join(old);
+  }
+
+  /**
+   * The same, but the old primary does not know it: it serves the connections that lead to it, and no other does, until what is
+   * returned is called. Of its replicas only `staying` goes on with it.
+   */
+  split(
+    replica: ReplicaProcess,
+    old: ReplicaProcess,
+    leads: (link: Link) => boolean,
+    staying: ReplicaProcess | undefined,
+    onScript: (redis: MiniRedis, key: string) => void,
+  ): () => void {
+    const { primary } = this;
+    const twin = this.redis.twin();
+    twin.onScript = (_sha, key) => onScript(twin, key);
+    primary.moveTo(twin, leads);
+    const joinOld = this.promote(replica, old);
+    for (const process of primary.replicas?.processes ?? []) {
+      if (process === staying) this.replicas?.leave(process);
+      else primary.replicas?.leave(process);
+    }
+    this.cutOff = { primary, leads };
+    for (const link of this.ownLinks()) link.serverDied();
+    return () => {
+      for (const link of this.links) if (leads(link)) link.closeAtServer();
+      this.cutOff = undefined;
+      joinOld();
+      if (staying) this.replicas?.join(staying);
+    };
+  }
+
+  get isSplit(): boolean {
+    return this.cutOff !== undefined;
+  }
+
+  private newPrimary(hasReplicas: boolean): Primary {
+    const replicas = hasReplicas ? new ReplicaSet(this.redis, this.world, this.replicaRandom) : undefined;
+    return new Primary(
+      this.redis,
+      replicas,
+      (link, channel, message) => this.deliver(link, channel, message),
+      (arrived) => this.take(arrived),
+    );
+  }
+
+  /** Connections that lead where they should. */
+  private ownLinks(): Link[] {
+    return [...this.links].filter((link) => !this.cutOff?.leads(link));
+  }
+
+  private take(arrived: Arrived): void {
+    if (this.cutOff?.leads(arrived.link)) this.run(arrived, this.cutOff.primary);
+    else if (this.down) return;
+    else if (this.stalled) this.waiting.push(arrived);
+    else this.run(arrived, this.primary);
+  }
+
+  private run(arrived: Arrived, primary: Primary): void {
+    if (primary.holdsBack(arrived)) return;
     const { world } = this;
+    const { link, name, args, answer } = arrived;
     if (name === 'subscribe') {
       if (this.refusedSubscriptions > 0) {
         this.refusedSubscriptions -= 1;
@@ -168,11 +248,7 @@ export class SimServer implements ServerEnd {
         );
         return;
       }
-      const listener = this.subscribed.get(link) ?? {
-        deliver: (channel: string, message: string) => this.deliver(link, channel, message),
-      };
-      this.subscribed.set(link, listener);
-      for (const channel of args) this.redis.subscribe(channel, listener);
+      primary.subscribe(link, args);
       answer(args.length);
       return;
     }
@@ -182,9 +258,11 @@ export class SimServer implements ServerEnd {
       return;
     }
     this.executed += 1;
+    if (name === 'wait') return primary.wait(arrived);
     if (this.error !== undefined && name.startsWith('eval')) return answer(new RedisError(this.error));
-    const reply = this.redis.execute(name, args);
-    world.trace(() => `        server: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
+    const reply = primary.execute(name, args, link);
+    const where = primary === this.primary ? 'server' : 'OLD PRIMARY';
+    world.trace(() => `        ${where}: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
     answer(reply);
     if (this.duplicates > 0 && name.startsWith('eval') && this.random.chance(this.duplicates)) {
       const delay = this.random.pick([1, 20, 100, 600, 2_000, this.lease, 1.5 * this.lease]);
@@ -194,7 +272,7 @@ export class SimServer implements ServerEnd {
 
   private runLateCopy(link: Link, name: string, args: string[]): void {
     if (this.down || this.stalled || this.error !== undefined) return;
-    const reply = this.redis.execute(name, args);
+    const reply = this.primary.execute(name, args);
     this.world.trace(
       () => `        server: DUPLICATE ${link.name} ${describe(name, args)} -> ${show(reply)}`,
     );
@@ -205,29 +283,4 @@ export class SimServer implements ServerEnd {
     this.world.trace(() => `        message to ${link.process.name}${lost ? ' (LOST)' : ''}: ${message}`);
     if (!lost) link.deliverMessage(channel, message);
   }
-}
-
-let scriptNames: ReadonlyMap<string, string> = new Map();
-
-/** So that a trace can name a script by its digest. */
-export function nameScripts(names: ReadonlyMap<string, string>): void {
-  scriptNames = names;
-}
-
-function describe(name: string, args: string[]): string {
-  if (!name.startsWith('eval')) return `${name} ${args.join(' ')}`;
-  const [script = '', , key = ''] = args;
-  const [client = '', ...rest] = args.slice(5);
-  const known = scriptNames.get(script) ?? (name === 'eval' ? 'eval' : '?');
-  return `${known} ${key} ${client.slice(0, 4)} | ${rest.map(shorten).join(' ')}`;
-}
-
-function shorten(text: string): string {
-  return text === '' ? "''" : text.replace(/[0-9a-f]{32,40}/g, (id) => id.slice(0, 4)).replace(/ /g, '_');
-}
-
-function show(reply: unknown): string {
-  if (reply instanceof RedisError) return `ERROR ${reply.text}`;
-  if (Array.isArray(reply)) return `[${reply.map((item) => show(item)).join(' ')}]`;
-  return reply === '' ? "''" : shorten(String(reply));
 }

@@ -1,0 +1,55 @@
+import { inInclude, inStore, simulation, type Exhibit } from './exhibit.js';
+
+/** What docs/replication.md says, each left out once. */
+export const REPLICATION: readonly Exhibit[] = [
+  {
+    of: 'replicas: a grant counts when they have it',
+    what: 'the answer of WAIT is not looked at',
+    mutations: [inStore('replication.ts', 'replicas >= this.options.min && !refusal', 'true')],
+    proof: simulation('failover', 'split', 'replica-stall'),
+  },
+  {
+    of: 'replicas: a renewal counts when they have it',
+    what: 'it counts when it is written',
+    mutations: [
+      inStore(
+        'line/heartbeat.ts',
+        "applyHeartbeat(line, command, reply, reply.status === 'gone')",
+        'applyHeartbeat(line, command, reply, true)',
+      ),
+    ],
+    proof: simulation('failover', 'split', 'replica-stall'),
+  },
+  {
+    of: 'replicas: WAIT is about the writes of its own connection',
+    what: 'it counts on the next connection, too',
+    mutations: [
+      inStore(
+        'replication.ts',
+        "if (epoch !== this.epoch || replicas === undefined || replicas === 'failed')",
+        "if (replicas === undefined || replicas === 'failed')",
+      ),
+    ],
+    proof: simulation('failover', 'split'),
+  },
+  {
+    of: 'strict: a new primary waits',
+    what: 'it grants at once',
+    mutations: [inInclude('primary', 'grantableAt = since + lease\n', 'grantableAt = 0\n')],
+    proof: simulation('failover'),
+  },
+  {
+    of: 'strict: a promoted replica is a new primary',
+    what: 'the marker of its predecessor counts',
+    mutations: [inInclude('primary', 'known ~= id or not tonumber(since)', 'not tonumber(since)')],
+    proof: simulation('failover'),
+  },
+  {
+    of: 'strict: a new primary does not begin to wait again with each command',
+    what: 'it does',
+    mutations: [
+      inInclude('primary', 'local isNew = known ~= id or not tonumber(since)', 'local isNew = true'),
+    ],
+    proof: simulation('failover'),
+  },
+];
