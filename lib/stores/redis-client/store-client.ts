@@ -141,32 +141,40 @@ export class StoreClient {
   }
 }
 
-/** The lines that a client has something to do with, by the name of the lock. */
-export class Lines<L> {
-  private readonly lines = new Map<string, L>();
+/**
+ * The lines that a client has something to do with, by the name of the lock.
+ *
+ * Each stands in a slot that is emptied when the line is forgotten. A table that V8 has outgrown keeps what it held until a full
+ * garbage collection (as `LinkedList` says), and lines come and go with every lock: what is kept are empty slots.
+ */
+export class Lines<L extends object> {
+  private readonly slots = new Map<string, { line?: L | undefined }>();
 
   /** @param make the line of a name that has none; it is kept until it calls `forget` */
   constructor(private readonly make: (name: string, forget: () => void) => L) {}
 
   find(name: string): L | undefined {
-    return this.lines.get(name);
+    return this.slots.get(name)?.line;
   }
 
   get(name: string): L {
-    const found = this.lines.get(name);
+    const found = this.find(name);
     if (found) return found;
+    const slot: { line?: L | undefined } = {};
     const made = this.make(name, () => {
-      if (this.lines.get(name) === made) this.lines.delete(name);
+      slot.line = undefined;
+      if (this.slots.get(name) === slot) this.slots.delete(name);
     });
-    this.lines.set(name, made);
+    slot.line = made;
+    this.slots.set(name, slot);
     return made;
   }
 
   all(): L[] {
-    return [...this.lines.values()];
+    return [...this.slots.values()].flatMap(({ line }) => line ?? []);
   }
 
   clear(): void {
-    this.lines.clear();
+    this.slots.clear();
   }
 }
