@@ -82,7 +82,8 @@ export class FairLockService {
     let result: T;
     try {
       lock.assertHeld();
-      result = await lock.run(() => section(lock));
+      // Of a query that begins only when it is awaited, the beginning, too, is inside the hold.
+      result = await lock.run(() => Promise.resolve(section(lock)));
     } finally {
       await lock.release();
     }

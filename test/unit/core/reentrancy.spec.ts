@@ -19,6 +19,14 @@ describe('a nested request of the same flow', () => {
     expect(await b.engine.withLock('k', inner)).toBe('inside');
   });
 
+  it('does not wait for itself in what begins only when it is awaited, as queries of Prisma and Knex do', async () => {
+    const lazy = {
+      then: (resolve: (result: unknown) => void, reject: (error: unknown) => void): void =>
+        void b.engine.withLock('k', () => 'inside', { waitTime: 0 }).then(resolve, reject),
+    };
+    expect(await b.engine.withLock('k', () => lazy as unknown as Promise<unknown>)).toBe('inside');
+  });
+
   it('costs the store no call, however deep', async () => {
     await b.engine.withLock('k', () =>
       b.engine.withLock('k', () => b.engine.withLock('k', () => b.engine.withLock('k', () => undefined))),
