@@ -80,7 +80,7 @@ export interface StoreHealth {
 export interface AbortSource {
   readonly aborted: boolean;
   readonly reason: unknown;
-  addEventListener(type: 'abort', listener: AbortListener, options?: { readonly once: boolean }): void;
+  addEventListener(type: 'abort', listener: AbortListener): void;
   removeEventListener(type: 'abort', listener: AbortListener): void;
 }
 

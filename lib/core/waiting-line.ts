@@ -1,7 +1,7 @@
 import { abortError, LockQueueFullError, LockTimeoutError } from './errors.js';
-import { LinkedList, type Linked } from './linked-list.js';
-import type { AbortListener, LockRequest } from './lock-store.js';
-import type { Watchdog, Watched, WatchEntry } from './watchdog.js';
+import { LinkedList } from './linked-list.js';
+import type { LockRequest } from './lock-store.js';
+import { Waiter, type WaitTimers } from './waiter.js';
 
 /** Up to how many ahead the error of an ended wait counts, so that it costs no more than that. */
 const MOST_COUNTED = 1_000;
@@ -17,8 +17,7 @@ export class WaitingLine<T> {
   readonly waiters = new LinkedList<Waiter<T>>();
 
   constructor(
-    /** Calls a waiter when its wait time is over. */
-    private readonly timers: Pick<Watchdog, 'schedule' | 'cancel'>,
+    private readonly timers: WaitTimers,
     private readonly blocker: () => Blocker,
   ) {}
 
@@ -33,26 +32,24 @@ export class WaitingLine<T> {
     const ahead = this.waiters.size;
     if (deadline <= performance.now()) throw this.timeoutError(request, ahead);
     if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
-    return await new Promise((resolve, reject) => {
-      const waiter = new Waiter(request, this, resolve, reject);
-      this.waiters.add(waiter);
-      request.signal?.addEventListener('abort', waiter);
-      if (deadline < Infinity) this.timers.schedule(waiter, deadline);
-      try {
-        // Last, because it may do anything: abort this very wait, or throw.
-        request.onQueued?.(ahead);
-      } catch (error) {
-        this.refuse(waiter, error);
-      }
-    });
+    const waiter = new Waiter<T>(request, undefined, this, this.timers);
+    this.waiters.add(waiter);
+    waiter.watch(deadline);
+    try {
+      // Last, because it may do anything: abort this very wait, or throw.
+      request.onQueued?.(ahead);
+    } catch (error) {
+      this.refuse(waiter, error);
+    }
+    return await waiter.promise;
   }
 
   /** Serves the first waiter with what `make` gives it; false if none waits. */
   serve(make: (waiter: Waiter<T>) => T): boolean {
     const { first } = this.waiters;
     if (!first) return false;
-    this.remove(first);
-    first.resolve(make(first));
+    this.waiters.delete(first);
+    first.serve(make(first));
     return true;
   }
 
@@ -61,53 +58,22 @@ export class WaitingLine<T> {
     for (const waiter of this.waiters.all()) this.refuse(waiter, error);
   }
 
-  refuse(waiter: Waiter<T>, error: unknown): void {
-    this.remove(waiter);
-    waiter.reject(error);
-  }
-
-  /** The wait time of the waiter is over. */
   overdue(waiter: Waiter<T>): void {
     this.refuse(waiter, this.timeoutError(waiter.request, countAhead(waiter)));
   }
 
-  private remove(waiter: Waiter<T>): void {
+  aborted(waiter: Waiter<T>): void {
+    const { key, signal } = waiter.request;
+    this.refuse(waiter, abortError(key, signal?.reason));
+  }
+
+  private refuse(waiter: Waiter<T>, error: unknown): void {
     this.waiters.delete(waiter);
-    this.timers.cancel(waiter);
-    waiter.request.signal?.removeEventListener('abort', waiter);
+    waiter.refuse(error);
   }
 
   private timeoutError({ key, waitTime }: LockRequest, ahead: number | undefined): LockTimeoutError {
     return new LockTimeoutError(key, waitTime, { ...this.blocker(), ...(ahead !== undefined && { ahead }) });
-  }
-}
-
-/** A request in line. */
-class Waiter<T> implements Watched, AbortListener, Linked<Waiter<T>> {
-  previous: Waiter<T> | undefined;
-  next: Waiter<T> | undefined;
-  watchEntry: WatchEntry | undefined;
-  private readonly joined = performance.now();
-
-  constructor(
-    readonly request: LockRequest,
-    private readonly line: WaitingLine<T>,
-    readonly resolve: (outcome: T) => void,
-    readonly reject: (error: unknown) => void,
-  ) {}
-
-  /** Milliseconds in line. */
-  get waited(): number {
-    return performance.now() - this.joined;
-  }
-
-  onDue(): void {
-    this.line.overdue(this);
-  }
-
-  /** The wait was ended from outside. */
-  handleEvent(): void {
-    this.line.refuse(this, abortError(this.request.key, this.request.signal?.reason));
   }
 }
 

@@ -2,7 +2,7 @@ import { type LockRequest, type Grant, type LockSnapshot } from '../../core/lock
 import { WaitingLine } from '../../core/waiting-line.js';
 import { type LeaseEnds } from './lease-ends.js';
 import { MemoryGrant, who } from './memory-grant.js';
-import { type WaitTimers } from './wait-timers.js';
+import { type NodeTimers } from './node-timers.js';
 
 /** How many waiters `inspect` shows. */
 const MAX_SHOWN = 1_000;
@@ -15,7 +15,7 @@ export class MemoryLine {
   constructor(
     private readonly key: string,
     private readonly leaseEnds: LeaseEnds,
-    timers: WaitTimers,
+    timers: NodeTimers,
     /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {

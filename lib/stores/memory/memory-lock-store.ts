@@ -2,7 +2,7 @@ import { abortError, LockHolderChangedError, LockShuttingDownError } from '../..
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
 import { LeaseEnds } from './lease-ends.js';
 import { MemoryLine } from './memory-line.js';
-import { WaitTimers } from './wait-timers.js';
+import { NodeTimers } from './node-timers.js';
 
 /**
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
@@ -16,7 +16,7 @@ export class MemoryLockStore implements LockStore {
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
   private readonly leaseEnds = new LeaseEnds();
-  private readonly waitTimers = new WaitTimers();
+  private readonly waitTimers = new NodeTimers();
   private closed = false;
 
   start(): Promise<void> {

@@ -1,10 +1,11 @@
-import { LockTimeoutError, abortError } from '../../core/errors.js';
+import { abortError } from '../../core/errors.js';
 import { Lease, now } from '../../core/lease.js';
 import type { Grant, LockRequest } from '../../core/lock-store.js';
+import { Waiter } from '../../core/waiter.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 import type { CommonEffect, CommonRefusal, EffectOf, EventOf, LineTypes, Moment } from './line-machine.js';
 import type { LineState } from './line-state.js';
-import { PendingRequest, refusalError } from './pending-request.js';
+import { refusalError } from './refusal-error.js';
 import { toCommandFailure } from './server-failure.js';
 
 /** How much of a label is kept in Redis. */
@@ -18,6 +19,9 @@ export interface LineContext {
   /** host/pid */
   readonly where: string;
 }
+
+/** One call of `acquire`, until it is granted or given up. */
+type Call<T extends LineTypes> = Waiter<Grant, T['request']>;
 
 /** The state of a grant for its holder, until it is released. */
 interface Held {
@@ -34,7 +38,7 @@ interface Held {
  */
 export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements Watched {
   watchEntry: WatchEntry | undefined;
-  private readonly calls = new Map<T['request'], PendingRequest<T['request']>>();
+  private readonly calls = new Map<T['request'], Call<T>>();
   private readonly held = new Map<T['grant'], Held>();
   /** Events that happened while another was handled. */
   private readonly later: EventOf<T>[] = [];
@@ -56,19 +60,22 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   protected abstract execute(effect: EffectOf<T>): void;
 
   acquire(request: LockRequest, name: T['request']): Promise<Grant> {
-    const { key, signal } = request;
+    const { key, signal, waitTime } = request;
     if (signal?.aborted) return Promise.reject(abortError(key, signal.reason));
-    const call = new PendingRequest(request, name, this.shared.watchdog, this);
+    const call: Call<T> = new Waiter(request, name, this, this.shared.watchdog);
     this.calls.set(name, call);
+    // A try is over when its reply says so.
+    call.watch(waitTime === 0 ? Infinity : performance.now() + waitTime);
     this.happens({ type: 'requested', request: this.newRequest(request, name) });
     return call.promise;
   }
 
-  /** The wait time of a call is over, its caller aborts, or the callback of its caller fails. */
-  giveUp(call: PendingRequest<T['request']>, error: unknown): void {
-    call.cancellation = error;
-    const why = error instanceof LockTimeoutError ? 'wait time' : 'abort';
-    this.happens({ type: 'cancelled', request: call.name, why });
+  overdue({ name }: Call<T>): void {
+    this.happens({ type: 'cancelled', request: name, why: 'wait time' });
+  }
+
+  aborted({ name }: Call<T>): void {
+    this.happens({ type: 'cancelled', request: name, why: 'abort' });
   }
 
   /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
@@ -148,8 +155,8 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   }
 
   /** What a caller is rejected with. A protocol with refusals of its own extends it. */
-  protected errorOf(refusal: T['refusal'] | CommonRefusal, call: PendingRequest<T['request']>): unknown {
-    return refusalError(refusal as CommonRefusal, call);
+  protected errorOf(refusal: T['refusal'] | CommonRefusal, request: LockRequest): unknown {
+    return refusalError(refusal as CommonRefusal, request);
   }
 
   /** How Redis names the request. */
@@ -163,7 +170,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   }
 
   /** The call of a request that still waits. */
-  protected callOf(request: T['request']): PendingRequest<T['request']> | undefined {
+  protected callOf(request: T['request']): Call<T> | undefined {
     return this.calls.get(request);
   }
 
@@ -184,14 +191,14 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     lease.onRenewingStopped(() => this.happens({ type: 'renewing stopped', grant }));
     this.held.set(grant, { lease });
     const token = typeof grant === 'number' ? grant : undefined;
-    call.grant(new LineGrant(key, token, lease, call.waited, () => this.release(grant)));
+    call.serve(new LineGrant(key, token, lease, call.waited, () => this.release(grant)));
   }
 
   private refuse(request: T['request'], refusal: CommonRefusal | T['refusal']): void {
     const call = this.calls.get(request);
     if (!call) return;
     this.calls.delete(request);
-    call.fail(this.errorOf(refusal, call));
+    call.refuse(this.errorOf(refusal, call.request));
   }
 
   private reportPlace(request: T['request'], ahead: number): void {
@@ -200,7 +207,9 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
       call?.request.onQueued?.(ahead, this.memberOf(request));
     } catch (error) {
       // Nothing may throw into the line; a caller whose callback fails leaves it.
-      if (call) this.giveUp(call, error);
+      call?.refuse(error);
+      this.calls.delete(request);
+      this.happens({ type: 'cancelled', request, why: 'abort' });
     }
   }
 }

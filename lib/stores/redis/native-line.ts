@@ -1,7 +1,6 @@
 import type { LockRequest } from '../../core/lock-store.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
 import type { CommonRefusal } from '../redis-client/line-machine.js';
-import type { PendingRequest } from '../redis-client/pending-request.js';
 import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
@@ -55,12 +54,9 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
     };
   }
 
-  protected override errorOf(
-    refusal: CommonRefusal | NativeTypes['refusal'],
-    call: PendingRequest<number>,
-  ): unknown {
-    if (refusal.why !== 'not replicated') return super.errorOf(refusal, call);
-    return this.replication.failureOf(call.request.key, refusal.replicated);
+  protected override errorOf(refusal: CommonRefusal | NativeTypes['refusal'], request: LockRequest): unknown {
+    if (refusal.why !== 'not replicated') return super.errorOf(refusal, request);
+    return this.replication.failureOf(request.key, refusal.replicated);
   }
 
   protected override memberOf(sequence: number): string {

@@ -1,10 +1,11 @@
+import { type WaitTimers } from '../../core/waiter.js';
 import { type Watched } from '../../core/watchdog.js';
 
 /** Node's largest timer delay; a longer wait is reached in several steps. */
 const MAX_DELAY = 2 ** 31 - 1;
 
 /** A timer for each wait. It keeps the process alive, as no connection does here: each wait comes to its end. */
-export class WaitTimers {
+export class NodeTimers implements WaitTimers {
   private readonly timers = new Map<Watched, NodeJS.Timeout>();
 
   schedule(task: Watched, due: number): void {
