@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
@@ -39,6 +41,19 @@ describe('at start an operator is told', () => {
     } finally {
       await admin.config('SET', 'maxmemory', '0');
       await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    }
+  });
+
+  test('that a server which does not answer accepts connections', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    try {
+      expect(await warnings(`redis://127.0.0.1:${port}`)).toMatch(
+        /^Redis did not answer within \d+ ms at start \(it accepts connections: it loads its data, or stands still\)\./,
+      );
+    } finally {
+      silent.close();
     }
   });
 

@@ -38,8 +38,9 @@ export async function reportOnServer(
   onWarning: (message: string) => void,
 ): Promise<void> {
   if (!connection.ready) {
-    const { connectError } = connection;
-    const trouble = networkTrouble(connectError);
+    const { connectError, client } = connection;
+    const waiting = 'it accepts connections: it loads its data, or stands still';
+    const trouble = client.status === 'connect' ? waiting : networkTrouble(connectError);
     const [what, advice] = refusedCredentials(connectError)
       ? ['Redis refuses the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
       : [`Redis did not answer within ${limit} ms`, 'Check the address and the network'];
