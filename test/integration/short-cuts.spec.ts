@@ -46,10 +46,11 @@ const last = fc.record({
   /** The clock of the server, set by so much, ms. */
   clock: fc.constantFrom(0, 0, 0, 0, 10 * HOUR, -10 * HOUR),
   sequence: fc.nat(4),
+  isUsual: fc.boolean(),
   fixed: fc.constantFrom('', '', 500, HOUR),
   ahead: fc.constantFrom(0, 0, 0, 2 * HOUR),
   isLate: fc.constantFrom(false, false, false, true),
-  more: fc.constantFrom([], [], [], [-1, 0, 'try'], [1, 0, 'wait'], [-1, 5, 'wait']),
+  more: fc.constantFrom([-1, 0, 'wait'], [-1, 0, 'wait'], [-1, 0, 'try'], [1, 0, 'wait'], [-1, 5, 'wait']),
   moreOfRelease: fc.constantFrom([], [], [], ['', 'waiting'], ['1,2', 'idle']),
 });
 
@@ -136,10 +137,13 @@ describe('the short cuts of acquire and release', () => {
         const token = (await redis.hget(caller.keys[0], 'token')) ?? '1';
         const deadline = command.isLate ? clock - 1 : clock + 1_000;
         const seen = command.ahead === 0 ? 0 : (clock + command.ahead) * 1_000;
+        const moreOfAcquire: readonly (string | number)[] = command.isUsual
+          ? []
+          : [command.fixed, ...command.more];
         const moreOfRelease: readonly (string | number)[] = command.moreOfRelease;
         const own =
           command.command === 'acquire'
-            ? [deadline, command.sequence, command.fixed, 'label', seen, ...command.more]
+            ? [deadline, command.sequence, 'label', seen, ...moreOfAcquire]
             : [token, command.sequence, ...moreOfRelease];
         const marksAlive = command.command === 'acquire' || moreOfRelease.includes('waiting');
         const args = [caller.id, ...own, ...(marksAlive ? [...caller.subscribed, 'host/1'] : [])];

@@ -64,7 +64,7 @@ export class ScriptClient {
     const sequence = options.sequence ?? (this.sequence += 1);
     const { deadline = NEVER, fixed = '', ticket = 0, tries, maxQueue = -1, highest = 0 } = options;
     const mode = tries ? 'try' : 'wait';
-    const values = [deadline, sequence, fixed, 'by hand', highest, maxQueue, ticket, mode];
+    const values = [deadline, sequence, 'by hand', highest, fixed, maxQueue, ticket, mode];
     return { ...(await this.send('acquire', [...values, ...this.listener])), sequence };
   }
 

@@ -480,7 +480,11 @@ end
 end`;
 
 export const acquire = script('acquire', 3, lockPart1, `local CENTURY = 3155760000000
-local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
+local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
+local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
+if #ARGV > 8 then
+fixed, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
+end
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
@@ -492,7 +496,7 @@ if not STRICT and life and releasedRequest ~= me
 and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
 or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
 and #ARGV[2] >= 13 and stampMs <= ARGV[2]
-and #ARGV[6] <= 16 and ARGV[6] < stamp then
+and #seen <= 16 and seen < stamp then
 redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
 'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
 redis.call('PEXPIRE', hash, life)
@@ -507,10 +511,7 @@ if releasedRequest == me then
 return reply('DONE')
 end
 lease = fixed == '' and LEASE or whole(fixed)
-local seen, maxQueue, ownTicket, mode = whole(ARGV[6]), -1, 0, 'wait'
-if #ARGV > 9 then
-maxQueue, ownTicket, mode = tonumber(ARGV[7]), whole(ARGV[8]), ARGV[9]
-end
+seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
 return protocolError('arguments of the command')
 end

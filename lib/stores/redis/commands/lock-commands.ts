@@ -63,11 +63,12 @@ export class LockCommands extends ScriptCommands<RawReply> {
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
     const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
     const values = (limit: number): Values => {
-      const usual = [this.clientId, limit, sequence, fixed(leaseTime), label, this.highestToken];
+      const usual = [this.clientId, limit, sequence, label, this.highestToken];
       // What is sent costs the server time, also when it says nothing new.
-      if (maxQueue === Infinity && ticket === 0 && !tries) return [...usual, ...this.listener()];
+      const isUsual = leaseTime === undefined && maxQueue === Infinity && ticket === 0 && !tries;
+      if (isUsual) return [...usual, ...this.listener()];
       const most = maxQueue === Infinity ? -1 : maxQueue;
-      return [...usual, most, ticket, tries ? 'try' : 'wait', ...this.listener()];
+      return [...usual, fixed(leaseTime), most, ticket, tries ? 'try' : 'wait', ...this.listener()];
     };
     return this.repeatUntil(this.scripts.acquire, keys, values, deadline, readAcquire);
   }

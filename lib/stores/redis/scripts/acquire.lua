@@ -2,9 +2,9 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
---       [4] its fixed lease in ms, '' if its lease is renewed  [5] label of a holder  [6] highest token the client has seen
---       and where it is not so: [7] most waiters allowed, -1: any number  [8] ticket to take back, 0: none  [9] 'try': never queue,
---       or 'wait'
+--       [4] label of a holder  [5] highest token the client has seen
+--       and where it is not so: [6] its fixed lease in ms, '': its lease is renewed  [7] most waiters allowed, -1: any number
+--       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
 --       the last three: the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
@@ -17,7 +17,11 @@
 --- include: lock
 -- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
 local CENTURY = 3155760000000
-local sequence, fixed, text = ARGV[3], ARGV[4], ARGV[5]
+local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
+local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
+if #ARGV > 8 then
+  fixed, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
+end
 local me = client .. ':' .. sequence
 
 -- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
@@ -31,7 +35,7 @@ if not STRICT and life and releasedRequest ~= me
   and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
     or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
   and #ARGV[2] >= 13 and stampMs <= ARGV[2]
-  and #ARGV[6] <= 16 and ARGV[6] < stamp then
+  and #seen <= 16 and seen < stamp then
   redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
     'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
   redis.call('PEXPIRE', hash, life)
@@ -50,10 +54,7 @@ if releasedRequest == me then
 end
 
 lease = fixed == '' and LEASE or whole(fixed)
-local seen, maxQueue, ownTicket, mode = whole(ARGV[6]), -1, 0, 'wait'
-if #ARGV > 9 then
-  maxQueue, ownTicket, mode = tonumber(ARGV[7]), whole(ARGV[8]), ARGV[9]
-end
+seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
   return protocolError('arguments of the command')
 end
