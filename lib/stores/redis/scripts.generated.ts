@@ -150,7 +150,8 @@ end
 grantableAt = since + lease
 return now >= grantableAt
 end`;
-const clientsPart2 = `local function recordOf(name)
+const clientsPart2 = `redis.call('ZCARD', clients)
+local function recordOf(name)
 if name == client and record ~= nil then
 return record
 end
@@ -355,8 +356,7 @@ end
 drop(dead)
 return #dead
 end`;
-const linePart3 = `redis.call('ZCARD', clients)
-local SWEEP = 1000
+const linePart3 = `local SWEEP = 1000
 local STEP = 100
 local MAX_RUN = 64
 local function give(name, rank, head, behind, text)
@@ -527,20 +527,35 @@ redis.call('HDEL', hash, 'client:' .. holder)
 end
 plusQueue = ''
 return take()
-end`, clientsPart2, livenessPart2, linePart3, `if free then
+end
+if mode == 'try' and not free then
+return reply('BUSY', label, now - since)
+end`, clientsPart2, `local member = memberOf(sequence, fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local function enter()
+markAlive()
+if not ticket or (ownTicket > 0 and ownTicket < ticket) then
+local last = lastTicket()
+ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+enqueue({ ticket, member }, math.max(last, ticket), waiting)
+end
+end
+local function queued()
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
+end
+if not free and maxQueue < 0 then
+enter()
+return queued()
+end`, livenessPart2, linePart3, `if free then
 keepHash()
 end
 if mode == 'try' then
-if free then
 settle()
 if not held and not askAgainAt and mayGrant() then
 return take()
 end
-end
 return reply('BUSY', held and label or '', held and now - since or 0)
 end
-local member = memberOf(sequence, fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
 local inRun = free and 0 or unserved()
 if waiting + inRun >= maxQueue then
@@ -550,19 +565,14 @@ return reply('FULL', waiting + inRun)
 end
 end
 end
-markAlive()
-if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-local last = lastTicket()
-ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-enqueue({ ticket, member }, math.max(last, ticket), waiting)
-end
+enter()
 if free then
 settle()
 if holds(sequence) then
 return reply('GRANTED')
 end
 end
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`);
+return queued()`);
 
 export const forceRelease = script('forceRelease', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then

@@ -78,24 +78,48 @@ if free and waiting == 0 and not isRun() and mayGrant() then
   return take()
 end
 
+-- A lock that is held needs nothing of what passes a free one on.
+if mode == 'try' and not free then
+  return reply('BUSY', label, now - since)
+end
+
+--- include: clients
+local member = memberOf(sequence, fixed)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+
+local function enter()
+  markAlive()
+  -- A late copy of the first acquire may have given a lost place a younger ticket: the one that the client knows counts.
+  if not ticket or (ownTicket > 0 and ownTicket < ticket) then
+    local last = lastTicket()
+    ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+    enqueue({ ticket, member }, math.max(last, ticket), waiting)
+  end
+end
+
+local function queued()
+  return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
+end
+
+if not free and maxQueue < 0 then
+  enter()
+  return queued()
+end
+
 --- include: line
 if free then
   -- There is a request to pass the lock to (R3).
   keepHash()
 end
 if mode == 'try' then
-  if free then
-    settle()
-    if not held and not askAgainAt and mayGrant() then
-      -- Only dead waiters were left.
-      return take()
-    end
+  settle()
+  if not held and not askAgainAt and mayGrant() then
+    -- Only dead waiters were left.
+    return take()
   end
   return reply('BUSY', held and label or '', held and now - since or 0)
 end
 
-local member = memberOf(sequence, fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
   local inRun = free and 0 or unserved()
   if waiting + inRun >= maxQueue then
@@ -105,18 +129,11 @@ if not ticket and ownTicket == 0 and maxQueue >= 0 then
     end
   end
 end
-
-markAlive()
--- A late copy of the first acquire may have given a lost place a younger ticket: the one that the client knows counts.
-if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-  local last = lastTicket()
-  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-  enqueue({ ticket, member }, math.max(last, ticket), waiting)
-end
+enter()
 if free then
   settle()
   if holds(sequence) then
     return reply('GRANTED')
   end
 end
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
+return queued()

@@ -1,6 +1,9 @@
 -- The waiting clients: what is kept of each, and how the caller is marked alive (R5, R7).
 --- include: changes
 
+-- A value of another type at this key is an error here, before any write.
+redis.call('ZCARD', clients)
+
 -- A client's record is one field, since its removal is what makes a new generation (M5). It reads
 --   generation=<µs> server=<run id> subscribed=<ms> suspect=<µs> window=<ms> reads=<format> where=<host/pid>
 -- server: where its subscription is, '-' if unknown; subscribed: since when; suspect: since when nothing listens to its channel,

@@ -2,9 +2,6 @@
 --- include: liveness
 --- include: primary
 
--- A value of another type at this key is an error here, before any write.
-redis.call('ZCARD', clients)
-
 -- R8: a call ends when it has looked at more than so many entries, in steps. So a live waiter behind this many is still found.
 local SWEEP = 1000
 local STEP = 100
