@@ -491,4 +491,13 @@ export const RULES: readonly Exhibit[] = [
       'a client that was silent for so long that its entry was swept does not get another window',
     ),
   },
+  {
+    of: 'records do not pile up on a lock that is never at rest',
+    what: 'none of a client that ended is removed',
+    mutations: [inClients('    generation = stamp\n    sweep()\n', '    generation = stamp\n')],
+    proof: test(
+      'simulation/records.spec.ts',
+      'keeps no record of a client that waited for it and ended long ago when another comes',
+    ),
+  },
 ];
