@@ -59,9 +59,11 @@ export class Protections {
 
   /** The client, as it is set up, may refuse that request. */
   mayRefuse({ client, planned }: RequestRecord): boolean {
-    const { denied, clients } = this.plan;
+    const { denied, clients, faults } = this.plan;
     const own = waitOf(this.plan, client.terms);
-    if (own !== undefined && ((planned.leaseTime ?? 0) > own || denied.includes('INFO'))) return true;
+    // What the server answers instead of looking at the marker may last, for all that the client can tell.
+    const isUnknown = denied.includes('INFO') || faults.some(({ kind }) => kind === 'errors');
+    if (own !== undefined && ((planned.leaseTime ?? 0) > own || isUnknown)) return true;
     // Clients that are strict and clients that are not do not share a prefix.
     return (
       own === undefined &&
