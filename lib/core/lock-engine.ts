@@ -22,6 +22,8 @@ import { Watchdog } from './watchdog.js';
  * in it and costs the store nothing. `Hold` describes what that means when flows fork.
  */
 export class LockEngine extends FairLockService implements ObservableEngine {
+  /** For callers, who are not to end the engine. */
+  readonly service: FairLockService;
   private readonly watchdog: Watchdog;
   private readonly grants: ActiveGrants;
   private readonly waits: Waits;
@@ -43,7 +45,9 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     const reporter = new Reporter(self, waits, grants, owners);
     const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, watchdog, waits, grants, observer);
-    super({ store, defaults, grants, acquirer, observer });
+    const parts = { store, defaults, grants, acquirer, observer };
+    super(parts);
+    this.service = new FairLockService(parts);
     this.watchdog = watchdog;
     this.grants = grants;
     this.waits = waits;

@@ -41,7 +41,7 @@ export class FairLockRegistration {
       slowHold: options.slowHold || Infinity,
       onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
     });
-    return this.engine;
+    return this.engine.service;
   }
 
   async start(): Promise<void> {

@@ -89,6 +89,14 @@ describe('FairLockModule', () => {
     await module.close();
   });
 
+  test('gives callers nothing by which they could end the locks of the application', async () => {
+    const imports = [FairLockModule.forRoot({ store: 'memory' })];
+    const module = await Test.createTestingModule({ imports }).compile();
+    const locks = module.get(FairLockService);
+    expect(['start', 'beginShutdown', 'drain', 'close'].filter((name) => name in locks)).toEqual([]);
+    await module.close();
+  });
+
   test.each([
     [
       'useFactory',
