@@ -44,7 +44,6 @@ export class RedissonLockStore implements LockStore {
   /** The line of each request, by its name in Redis, which is all that a message contains. */
   private readonly lineOf = new Map<string, RedissonLine>();
   private readonly client: StoreClient;
-  private readonly commands: LockCommands;
   private readonly context: ClientContext;
   /** The uuid by which Redisson knows this client. */
   private readonly uuid = randomUUID();
@@ -78,9 +77,8 @@ export class RedissonLockStore implements LockStore {
     connection.onConnected = subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     const times = timing(lockWatchdogTimeout, fairLockWaitTimeout, commandTimeout);
-    this.commands = new LockCommands(client, times, publish);
     this.context = {
-      commands: this.commands,
+      commands: new LockCommands(client, times, publish),
       wakeUps: new WakeUps(subscriber, subscriptions.client, (channel, text) =>
         this.onMessage(channel, text),
       ),
@@ -104,7 +102,6 @@ export class RedissonLockStore implements LockStore {
     const { key, signal } = request;
     if (this.client.closing) throw new LockShuttingDownError(key);
     this.client.connect();
-    this.keysOf(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
     // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
     const id = `${this.uuid}:${(this.threads += 1)}`;
@@ -119,15 +116,15 @@ export class RedissonLockStore implements LockStore {
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
-    const shown = await this.client.answer(() => this.commands.inspect(keys, MOST_WAITERS_SHOWN));
+    const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_WAITERS_SHOWN));
     return toSnapshot(key, shown, (id) => this.lines.find(key)?.describe(id));
   }
 
   async forceRelease(key: string): Promise<boolean> {
     const keys = this.keysOf(key);
     // The grant is named, so that a repeated command does not end the next one too.
-    const { holder } = await this.client.answer(() => this.commands.inspect(keys, 0));
-    const { woken } = await this.client.answer(() => this.commands.forceRelease(keys, holder));
+    const { holder } = await this.client.answer(() => this.context.commands.inspect(keys, 0));
+    const { woken } = await this.client.answer(() => this.context.commands.forceRelease(keys, holder));
     const line = this.lines.find(key);
     // The wire has no message to a holder: another client's learns it by its next renewal.
     if (holder !== undefined) line?.happens({ type: 'forced', id: holder });
