@@ -124,43 +124,48 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
   };
 }
 
+/** Notes in a reply what only its command tells. Not in a copy: on Node 20 that took longer than the rest of the reading. */
+function complete<const Told extends object>(reply: RawReply, told: Told): RawReply & Told {
+  return Object.assign(reply, told);
+}
+
 /** @param repeated whether a copy of the command may still run */
 export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
   const [a, b] = reply.details;
   switch (reply.status) {
     case 'QUEUED':
-      return { ...reply, repeated, status: 'queued', ticket: Number(a), ahead: Number(b) };
+      return complete(reply, { repeated, status: 'queued', ticket: Number(a), ahead: Number(b) });
     case 'BUSY':
-      return { ...reply, repeated, status: 'busy', blocker: blocker(a, b) };
+      return complete(reply, { repeated, status: 'busy', blocker: blocker(a, b) });
     case 'FULL':
-      return { ...reply, repeated, status: 'full' };
+      return complete(reply, { repeated, status: 'full' });
     default:
-      return { ...reply, repeated, status: reply.status === 'DONE' ? 'done' : 'granted' };
+      return complete(reply, { repeated, status: reply.status === 'DONE' ? 'done' : 'granted' });
   }
 }
 
 /** @param repeated as for `readAcquire` */
 export function readJoin(reply: RawReply, repeated: boolean): JoinReply {
   const [ticket, ahead] = reply.details.map(Number) as [number, number];
-  return { ...reply, repeated, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead };
+  return complete(reply, { repeated, status: reply.status === 'QUEUED' ? 'queued' : 'known', ticket, ahead });
 }
 
 export function readRelease(reply: RawReply): ReleaseReply {
-  return { ...reply, status: reply.status === 'RELEASED' ? 'released' : 'lost' };
+  return complete(reply, { status: reply.status === 'RELEASED' ? 'released' : 'lost' });
 }
 
 export function readHeartbeat(reply: RawReply): HeartbeatReply {
   const status = reply.status === 'RENEWED' ? 'renewed' : reply.status === 'EXPIRED' ? 'expired' : 'gone';
-  return { ...reply, status, listeners: Number(reply.details[0] ?? -1) };
+  return complete(reply, { status, listeners: Number(reply.details[0] ?? -1) });
 }
 
 export function readLeave(reply: RawReply): LeaveReply {
   const [holder, heldFor, ahead] = reply.details;
-  return { ...reply, status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) };
+  return complete(reply, { status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) });
 }
 
 export function readForceRelease(reply: RawReply): ForceReleaseReply {
-  return { ...reply, status: reply.status === 'FORCED' ? 'forced' : 'free' };
+  return complete(reply, { status: reply.status === 'FORCED' ? 'forced' : 'free' });
 }
 
 /** Who was in the way, as Redis tells it. */
