@@ -64,7 +64,9 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
     what: 'no client looks after a lease that ended',
-    mutations: [inScript('heartbeat', 'else\n  settle()\nend\nif ARGV[10]', 'end\nif ARGV[10]')],
+    mutations: [
+      inScript('heartbeat', 'else\n--- include: line\n  settle()\nend\nif ARGV[10]', 'end\nif ARGV[10]'),
+    ],
     proof: simulation('kill'),
   },
   {

@@ -597,7 +597,7 @@ end
 local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `keepHash(WINDOW + RETENTION)
+end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
 local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
 grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
@@ -614,8 +614,7 @@ status = 'RENEWED'
 leaseEnd = math.max(leaseEnd, math.min((ARGV[4] == '' and now or since) + lease, LONGEST))
 set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
 keepHash(WINDOW + RETENTION)
-else
-settle()
+else`, livenessPart2, linePart3, `settle()
 end
 if ARGV[10] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }

@@ -20,7 +20,8 @@ if not lease then
   return protocolError('arguments of the command')
 end
 
---- include: line
+--- include: clients
+--- include: primary
 keepHash(WINDOW + RETENTION)
 local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
@@ -43,6 +44,7 @@ if held and holder == client and token == ARGV[3] and leaseEnd > now then
   set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
   keepHash(WINDOW + RETENTION)
 else
+--- include: line
   settle()
 end
 if ARGV[10] == 'ping' then
