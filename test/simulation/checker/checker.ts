@@ -7,9 +7,8 @@ import type { World } from '../world/world.js';
 import { CommandBudget } from './command-budget.js';
 import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
-import { nameOf, type LockState, type RequestRecord } from './history.js';
+import { codeOf, nameOf, type LockState, type RequestRecord } from './history.js';
 import { LockStates } from './lock-states.js';
-import { waitsAsNew } from './present-grant.js';
 import { ServerGrants } from './server-grants.js';
 import { Tokens } from './tokens.js';
 import { Turns } from './turns.js';
@@ -40,8 +39,7 @@ export class Checker implements ClientListener {
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
     this.commands = new CommandBudget(world, plan, this.findings, scripts);
-    const isNew = ({ name }: LockState): boolean => excuses.longestWait > 0 && waitsAsNew(server.redis, name);
-    this.turns = new Turns(world, clients, excuses, this.findings, locks, isNew);
+    this.turns = new Turns(world, server, clients, excuses, this.findings, locks);
     this.tokens = new Tokens(world, server, excuses, this.findings);
     this.serverGrants = new ServerGrants(
       world,
@@ -149,18 +147,9 @@ export class Checker implements ClientListener {
     this.locks.get(record.lock).waiting.delete(record);
     this.commands.rejected(record);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
-    const { excuses } = this;
-    const isConfigured =
-      code === 'CONFIGURATION' &&
-      (excuses.mayBeRefusedAsTooShort(record) || excuses.mayBeUnprotected(record));
-    const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas;
-    if (isUnconfirmed && this.plan.faults.length === 0 && excuses.mustConfirm(record)) {
-      this.findings.violate(
-        'false-alarm',
-        `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
-      );
-    }
-    if (!KNOWN_ERRORS.has(code) && !isConfigured && !isUnconfirmed)
+    const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas !== undefined;
+    const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
+    if (!KNOWN_ERRORS.has(code) && !isMisfit && !isUnconfirmed)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
     const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
     if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {
@@ -169,7 +158,10 @@ export class Checker implements ClientListener {
         `${nameOf(record)} found ${record.lock} busy, which no living process uses`,
       );
     }
-    if (code === 'STORE_UNAVAILABLE' && this.plan.faults.length === 0) {
+    const isUnanswered =
+      code === 'STORE_UNAVAILABLE' ||
+      (isUnconfirmed && this.excuses.protections.confirmsInTime(record.client.index));
+    if (isUnanswered && this.plan.faults.length === 0) {
       this.findings.violate(
         'false-alarm',
         `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
@@ -223,11 +215,10 @@ export class Checker implements ClientListener {
     const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1]; // ARGV[2]
     // Only the grant that was named may be taken away.
     if (lock && takenAway && Number(takenAway) === lock.serverGrant.firstToken) {
-      excuses.serverBroke({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
+      excuses.breaks.add({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
     }
-    for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline())) {
+    for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline()))
       this.findings.violate(invariant, text);
-    }
     if (!lock) return;
     if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
     this.serverGrants.checkGrant(lock);
@@ -256,8 +247,4 @@ export class Checker implements ClientListener {
     // Said once.
     this.locks.endHold(older, this.world.now);
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

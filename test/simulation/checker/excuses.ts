@@ -2,26 +2,22 @@ import type { FaultKind } from '../scenario/faults.js';
 import { SHORT_LEASES } from '../scenario/option-values.js';
 import type { Plan } from '../scenario/plan.js';
 import { GRACE, type SimClient } from '../scenario/sim-client.js';
+import { Breaks, LOSSES } from './breaks.js';
 import type { RequestRecord, ServerBreak } from './history.js';
 import { Protections } from './protections.js';
 
 /** For how long a record is kept of a client that gave no sign of life (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
 
-/** After these the server lacks what it acknowledged before. */
-const LOSSES: ReadonlySet<ServerBreak['kind']> = new Set(['data-lost', 'failed-over', 'split']);
-
 /** Longer than this (ms) no plan waits for a new primary to grant. */
 const PATIENT = 1_000_000;
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
 export class Excuses {
-  private readonly breaks: ServerBreak[] = [];
+  /** When the server did not keep its side. */
+  readonly breaks = new Breaks();
   private disturbedUntil = 0;
-  /** A primary that was cut off serves until now, or has until then. */
-  private splitUntil = Infinity;
-  private readonly protection: Protections;
-  private steppedBack = 0;
+  readonly protections: Protections;
   /** The longest lease that is renewed. */
   readonly longestRenewed: number;
   readonly longestWindow: number;
@@ -36,7 +32,7 @@ export class Excuses {
   readonly isStrained: boolean;
 
   constructor(private readonly plan: Plan) {
-    this.protection = new Protections(plan);
+    this.protections = new Protections(plan);
     const times = plan.clients.map((client) => client.times ?? plan);
     this.longestRenewed = Math.max(...times.map(({ lease }) => lease));
     this.longestWindow = Math.max(...times.map(({ window }) => window));
@@ -48,7 +44,7 @@ export class Excuses {
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
     this.isStrained =
       times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency) ||
-      this.protection.longestWait > PATIENT;
+      this.protections.longestWait > PATIENT;
   }
 
   /** A fault that lasts until `until`. */
@@ -56,25 +52,14 @@ export class Excuses {
     this.disturbedUntil = Math.max(this.disturbedUntil, until);
   }
 
-  serverBroke(broke: ServerBreak): void {
-    this.breaks.push(broke);
-    if (broke.kind === 'split') this.splitUntil = Infinity;
-    if (broke.kind === 'clock-back') this.steppedBack += broke.by;
-  }
-
-  /** The old primary is a replica of the new one now. */
-  splitEnded(now: number): void {
-    this.splitUntil = now;
-  }
-
   /** Both may believe, or an older one may enter late, in spite of what their clients do against the loss of writes. */
   mayOverlap(older: RequestRecord, now: number): boolean {
-    return this.mayBeGivenAway(older, now, (broke) => this.protection.prevents(broke, older));
+    return this.mayBeGivenAway(older, now, (broke) => this.protections.prevents(broke, older));
   }
 
   /** The server may not know of a grant whose holder believes in it. A strict server does not either; it only waits. */
   mayBeUnknown(record: RequestRecord, now: number): boolean {
-    return this.mayBeGivenAway(record, now, (broke) => this.protection.outlives(broke, record));
+    return this.mayBeGivenAway(record, now, (broke) => this.protections.outlives(broke, record));
   }
 
   /**
@@ -93,7 +78,8 @@ export class Excuses {
       if (isPrevented(broke)) return false;
       const lease = older.planned.leaseTime ?? this.longestRenewed;
       // Two primaries grant side by side until one ends.
-      if (kind === 'split') return now >= at && now <= Math.max(at, this.splitUntil) + this.longestLease + 1;
+      if (kind === 'split')
+        return now >= at && now <= Math.max(at, this.breaks.splitUntil) + this.longestLease + 1;
       if (at < (older.passedAt ?? now) - this.longestLease || now > at + lease + 1) return false;
       if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
@@ -109,7 +95,7 @@ export class Excuses {
     const { commandTimeout } = this;
     const lease = this.longestRenewed;
     const { lastMute, lastWallStep } = record.client;
-    if (!this.mustConfirm(record)) return true;
+    if (!this.protections.confirmsInTime(record.client.index)) return true;
     if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
       return true;
     return this.breaks.some(
@@ -118,19 +104,9 @@ export class Excuses {
     );
   }
 
-  /** Where nothing fails, replicas have its grant in time. */
-  mustConfirm({ client }: RequestRecord): boolean {
-    return this.protection.confirmsInTime(client.index);
-  }
-
-  /** Its client, as it is set up, may refuse it for want of replicas, or of the right to see them or the server. */
-  mayBeUnprotected(record: RequestRecord): boolean {
-    return this.protection.mayRefuse(record);
-  }
-
-  /** For how long a server that is new as primary grants nothing, ms. */
-  get longestWait(): number {
-    return this.protection.longestWait;
+  /** It may be refused for its options: its lease, or what its client makes of strict mode. */
+  mayBeMisfit(record: RequestRecord): boolean {
+    return this.mayBeRefusedAsTooShort(record) || this.protections.mayRefuse(record);
   }
 
   /** Its fixed lease may be over before its client can learn of the grant, also in good weather. */
@@ -139,7 +115,7 @@ export class Excuses {
   }
 
   /** Its fixed lease may be over three times in a row before its client learns of the grant; it is then refused. */
-  mayBeRefusedAsTooShort({ planned }: RequestRecord): boolean {
+  private mayBeRefusedAsTooShort({ planned }: RequestRecord): boolean {
     // Without messages the client learns of a grant by its next heartbeat.
     const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
     const messagesMayBeLost = this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
@@ -182,12 +158,7 @@ export class Excuses {
       ({ kind, at }) => kind === 'clock-forward' && at <= passedAt && passedAt <= at + recovery,
     );
     if (endedUnknown && messagesMayBeLost && served.clientBefore === waiting.client) return true;
-    // Two primaries keep two lines until one ends, and what is in its line joins the other.
-    if (
-      this.breaks.some(({ kind, at }) => kind === 'split' && at <= passedAt) &&
-      passedAt <= this.splitUntil + recovery
-    )
-      return true;
+    if (this.breaks.isSplit(passedAt, recovery)) return true;
     return this.breaks.some(
       ({ kind, at, lock, by }) =>
         // A step by more than that for which they are kept expires the keys of a line.
@@ -200,26 +171,14 @@ export class Excuses {
         // Tickets are seeded by the clock: set back, and the last one forgotten, newcomers get lower ones. A copy of an old
         // command may hide that the rest of a client's places are gone.
         (passedAt <= at + recovery ||
-          this.clockAt(served.sentAt) <= this.highestClock(waiting.ackedAt ?? 0) ||
+          this.breaks.clockAt(served.sentAt) <= this.breaks.highestClock(waiting.ackedAt ?? 0) ||
           (kind === 'line-lost' && this.kinds.has('duplicate'))),
     );
   }
 
-  /** The server's clock at a time, but for a constant and its rate, ms. */
-  private clockAt(time: number): number {
-    const steps = this.breaks.filter(({ kind, at }) => kind.startsWith('clock-') && at <= time);
-    return steps.reduce((clock, { kind, by }) => clock + (kind === 'clock-forward' ? by : -by), time);
-  }
-
-  /** The highest that the server's clock had been until then. */
-  private highestClock(until: number): number {
-    const stepsBack = this.breaks.filter(({ kind, at }) => kind === 'clock-back' && at <= until);
-    return Math.max(this.clockAt(until), ...stepsBack.map(({ at, by }) => this.clockAt(at) + by));
-  }
-
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */
   longestDeadline(): number {
-    return this.longestWindow + 1 + this.steppedBack;
+    return this.longestWindow + 1 + this.breaks.steppedBack;
   }
 
   /** A command that gets no answer, and another that does. */
@@ -238,7 +197,7 @@ export class Excuses {
 
   /** For how long a record of a client that ended may be kept while others use the lock, ms. */
   longestRecord(): number {
-    return RETENTION + 2 * this.longestWindow + this.heartbeat + 1_000 + this.steppedBack;
+    return RETENTION + 2 * this.longestWindow + this.heartbeat + 1_000 + this.breaks.steppedBack;
   }
 
   /** How long a command may be under way in good weather, ms. */
@@ -259,14 +218,14 @@ export class Excuses {
   /** Nothing fails but processes, which end in a way that the server learns at once. */
   onlyNoticedDeaths(): boolean {
     const { faults, denied } = this.plan;
-    const isStrict = this.longestWait > 0;
+    const isStrict = this.protections.longestWait > 0;
     return !isStrict && denied.length === 0 && faults.every(({ kind, flag }) => kind === 'kill' && !flag);
   }
 
   /** For how long a lock may stay free in quiet times while a request waits. */
   longestGap(): number {
     const { latency, denied } = this.plan;
-    const scheduling = 30 + 5 * latency + this.protection.confirmation;
+    const scheduling = 30 + 5 * latency + this.protections.confirmation;
     // A fixed lease that is over: the holder knows it earlier than the server, by the margin.
     const margin = Math.max(100, this.longestLease / 10) + 100;
     if (this.kinds.size > 0 && this.onlyNoticedDeaths()) {
@@ -282,7 +241,7 @@ export class Excuses {
       this.commandTimeout +
       scheduling +
       500 +
-      this.steppedBack
+      this.breaks.steppedBack
     );
   }
 }

@@ -35,6 +35,11 @@ export function nameOf({ id, client }: RequestRecord): string {
   return `${client.process.name}/r${id}`;
 }
 
+/** What kind of error a caller got. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
 /**
  * The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set; or a replica took its place, while
  * the old primary was gone (failed-over) or went on serving (split).

@@ -1,20 +1,21 @@
 import type { SimClient } from '../scenario/sim-client.js';
+import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
 import type { LockStates } from './lock-states.js';
+import { waitsAsNew } from './present-grant.js';
 
 /** Whether those that wait are served: in order, and without a pause. */
 export class Turns {
   constructor(
     private readonly world: World,
+    private readonly server: SimServer,
     private readonly clients: readonly SimClient[],
     private readonly excuses: Excuses,
     private readonly findings: Findings,
     private readonly locks: LockStates,
-    /** Whether the server may not grant that lock yet, for the sake of strict clients. */
-    private readonly waitsAsNew: (lock: LockState) => boolean,
   ) {}
 
   /** No request that was in line before it, and whose client was reachable, was passed over. */
@@ -36,7 +37,7 @@ export class Turns {
       needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
     needed &&= lock.heldByDeadUntil <= this.world.now;
-    needed &&= !this.waitsAsNew(lock);
+    needed &&= this.excuses.protections.longestWait === 0 || !waitsAsNew(this.server.redis, lock.name);
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
   }

@@ -14,6 +14,9 @@ export const WRONG_TYPE = new RedisError('WRONGTYPE Operation against a key hold
 export const NOT_AN_INTEGER = new RedisError('ERR value is not an integer or out of range');
 export const NOT_A_FLOAT = new RedisError('ERR value is not a valid float');
 export const SYNTAX_ERROR = new RedisError('ERR syntax error');
+export const NO_CHANNELS = new RedisError(
+  'NOPERM this user has no permissions to access one of the channels used as arguments',
+);
 
 /** A number as Redis writes it. */
 export function formatNumber(value: number): string {

@@ -29,8 +29,8 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
   const { excuses } = checker;
   const client = targets.client(fault.client);
   const name = targets.nameOf(fault.lock);
-  const broke = (kind: Parameters<typeof excuses.serverBroke>[0]['kind'], of?: string, by = 0): void =>
-    excuses.serverBroke({ kind, at: world.now, lock: of, by });
+  const broke = (kind: Parameters<typeof excuses.breaks.add>[0]['kind'], of?: string, by = 0): void =>
+    excuses.breaks.add({ kind, at: world.now, lock: of, by });
 
   switch (fault.kind) {
     case 'cut':
@@ -105,8 +105,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     }
     case 'frozen-primary': {
       if (server.away) return undefined;
-      const { thaw } = server.failOver(targets.commandTimeout);
-      return thaw;
+      return server.failOver(targets.commandTimeout);
     }
     case 'failover':
     case 'split':

@@ -21,7 +21,7 @@ export function injectReplicaFault(fault: Fault, targets: FaultTargets): (() => 
   let isOver = false;
   const strike = (): void => {
     // Another fault may have been quicker.
-    if (isOver || server.away || server.isSplit || server.replicas !== replicas) return;
+    if (isOver || server.away || server.replicas !== replicas) return;
     if (!replicas.candidates.includes(chosen)) return;
     end = fault.kind === 'split' ? cutOff(chosen, fault, targets) : failOver(chosen, fault, targets);
   };
@@ -71,7 +71,7 @@ function failOver(chosen: ReplicaProcess, fault: Fault, targets: FaultTargets): 
 }
 
 /** `chosen` takes the place of a primary that goes on serving. */
-function cutOff(chosen: ReplicaProcess, fault: Fault, targets: FaultTargets): () => void {
+function cutOff(chosen: ReplicaProcess, fault: Fault, targets: FaultTargets): (() => void) | undefined {
   const { server, checker, world } = targets;
   const others = server.replicas?.processes.filter((process) => process !== chosen) ?? [];
   const lag = server.replicas?.behind(chosen) ?? 0;
@@ -82,10 +82,11 @@ function cutOff(chosen: ReplicaProcess, fault: Fault, targets: FaultTargets): ()
     fault.flag ? others[0] : undefined,
     (redis, key) => checker.serverGrants.seenElsewhere(redis, key),
   );
+  if (!end) return undefined;
   tookOver(chosen, 'split', lag, targets);
   return () => {
     end();
-    checker.excuses.splitEnded(world.now);
+    checker.excuses.breaks.splitUntil = world.now;
   };
 }
 
@@ -95,7 +96,7 @@ function tookOver(
   lag: number,
   { checker, world }: FaultTargets,
 ): void {
-  checker.excuses.serverBroke({ kind, at: world.now, lock: undefined, by: lag });
+  checker.excuses.breaks.add({ kind, at: world.now, lock: undefined, by: lag });
   checker.serverGrants.dataRestored();
   world.trace(() => `==== ${runId.slice(0, 4)} is the primary now; it lagged by ${lag.toFixed(0)} ms`);
 }

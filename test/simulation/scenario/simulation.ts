@@ -9,13 +9,12 @@ import { World } from '../world/world.js';
 import { runFlow } from './flow.js';
 import { FaultSchedule } from './fault-schedule.js';
 import type { FaultTargets } from './inject.js';
+import { patience } from './patience.js';
 import type { Plan } from './plan.js';
 import { SimClient } from './sim-client.js';
 
 /** What the store keeps longest: an unreleased grant (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
-/** All requests must have been served this long after everything was healed, ms, whatever the line. */
-const PATIENCE = 240_000;
 
 export interface Outcome {
   readonly violations: readonly Violation[];
@@ -92,7 +91,7 @@ export class Simulation {
     this.faults.heal();
     this.busy = false;
     this.askOnceMore();
-    await world.run(plan.safety + this.patience(), () => this.unfinished === 0);
+    await world.run(plan.safety + patience(plan, checker.excuses), () => this.unfinished === 0);
     checker.turns.checkGaps();
     checker.checkJoins();
     for (const { id, client } of checker.turns.unserved()) {
@@ -110,7 +109,7 @@ export class Simulation {
     const { world, checker, server } = this;
     await this.checkKeys();
     // Clients look at the marker of strict mode at their own times.
-    const isStrict = checker.excuses.longestWait > 0;
+    const isStrict = checker.excuses.protections.longestWait > 0;
     const commands = server.executed;
     await world.run(world.now + 10_000);
     if (server.executed > commands && !isStrict) {
@@ -163,25 +162,6 @@ export class Simulation {
     for (const flow of plan.flows) {
       if (flow.client === index) this.track(client, runFlow(this, client, flow.requests));
     }
-  }
-
-  /** PATIENCE, and all that may hold the locks by itself: leases and windows of minutes, fixed leases that are never given back. */
-  private patience(): number {
-    const { longestWindow, longestRenewed, longestWait, isStrained } = this.checker.excuses;
-    if (isStrained) return 5_000;
-    const requests = this.plan.flows.flatMap((flow) => flow.requests);
-    const holds = requests.map(
-      ({ leaseTime, hold, lapses, burst = 1 }) =>
-        burst * Math.max(hold, leaseTime ?? (lapses ? longestRenewed : 0)),
-    );
-    const deaths = this.plan.faults.length + this.plan.clients.length;
-    const waits = (1 + this.plan.faults.length) * longestWait;
-    return (
-      PATIENCE +
-      holds.reduce((sum, ms) => sum + ms, 0) +
-      deaths * (longestRenewed + 2 * longestWindow) +
-      waits
-    );
   }
 
   /** A last request of each client for each lock. */

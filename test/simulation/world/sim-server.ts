@@ -1,18 +1,14 @@
 import { MiniRedis } from '../mini-redis/mini-redis.js';
 import type { Value } from '../mini-redis/keyspace.js';
-import { RedisError } from '../mini-redis/reply.js';
+import { NO_CHANNELS, RedisError } from '../mini-redis/reply.js';
 import { describe, show } from './describe.js';
+import { FrozenPrimaries } from './frozen-primaries.js';
 import type { Link, ServerEnd } from './link.js';
 import { Primary, type Arrived } from './primary.js';
 import type { Random } from './random.js';
 import { ReplicaSet, type ReplicaProcess } from './replica-set.js';
 import { EPOCH } from './sim-process.js';
 import type { World } from './world.js';
-
-interface FrozenPrimary {
-  readonly redis: MiniRedis;
-  readonly arrived: (Arrived & { readonly at: number })[];
-}
 
 /** A Redis server process: mini-redis with a clock, connections, and the ways in which a server fails. */
 export class SimServer implements ServerEnd {
@@ -33,8 +29,8 @@ export class SimServer implements ServerEnd {
 
   private stalled = false;
   private waiting: Arrived[] = [];
-  /** Connections to a former primary that stands still, and what arrived there. */
-  private readonly frozen = new Map<Link, FrozenPrimary>();
+  /** Former primaries that stand still. */
+  private readonly frozen: FrozenPrimaries;
   /** The one that clients are meant to reach. */
   private primary: Primary;
   /** One whose place another has taken, and that goes on serving the connections that lead to it. */
@@ -49,6 +45,7 @@ export class SimServer implements ServerEnd {
     lags: readonly number[] = [],
     private readonly replicaRandom = random,
   ) {
+    this.frozen = new FrozenPrimaries(world);
     this.rate = 1 + random.between(-5e-5, 5e-5);
     this.redis = new MiniRedis({ clock: () => this.micros(), runId: random.hex(20) });
     this.primary = this.newPrimary(lags.length > 0);
@@ -94,12 +91,8 @@ export class SimServer implements ServerEnd {
   }
 
   command(link: Link, name: string, args: string[], answer: (reply: unknown) => void): void {
-    const frozen = this.frozen.get(link);
-    if (frozen) {
-      frozen.arrived.push({ at: this.world.now, link, name, args, answer });
-      return;
-    }
-    this.take({ link, name, args, answer });
+    const arrived = { link, name, args, answer };
+    if (!this.frozen.take(arrived)) this.take(arrived);
   }
 
   /** Takes commands but does not run them (a stopped process, CLIENT PAUSE). */
@@ -133,38 +126,18 @@ export class SimServer implements ServerEnd {
 
   /**
    * A failover that loses nothing: the primary stands still and a replica takes over, while connections stay with the
-   * old one. When that `thaws` it runs what has waited there, on its old data, and is then made a replica: its
+   * old one. When the result is called that runs what has waited there, on its old data, and is then made a replica: its
    * connections end. What was sent to it within the last `recent` ms is lost, so that only late commands are run.
    */
-  failOver(recent: number): { thaw(): void } {
-    const { world, redis } = this;
-    const old: FrozenPrimary = {
-      redis: new MiniRedis({ clock: () => this.micros(), runId: redis.runId }),
-      arrived: [],
-    };
-    old.redis.restart(redis.runId, redis.keys.snapshot());
-    for (const link of this.ownLinks()) {
-      this.frozen.set(link, old);
-      this.links.delete(link);
-    }
+  failOver(recent: number): () => void {
+    const { redis } = this;
+    const links = this.ownLinks();
+    const thaw = this.frozen.freeze(redis.twin(), links, recent);
+    for (const link of links) this.links.delete(link);
     this.primary.dropAll();
     redis.restart(this.random.hex(20), redis.keys.snapshot());
     this.replicas?.reload();
-    return {
-      thaw: () => {
-        for (const { at, link, name, args, answer } of old.arrived) {
-          if (at > world.now - recent || !name.startsWith('eval')) continue;
-          const reply = old.redis.execute(name, args);
-          world.trace(() => `        OLD PRIMARY: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
-          answer(reply);
-        }
-        for (const [link, primary] of this.frozen) {
-          if (primary !== old) continue;
-          this.frozen.delete(link);
-          link.closeAtServer();
-        }
-      },
-    };
+    return thaw;
   }
 
   /** A failover that loses what the replica has not got. What was the primary joins as a replica when the result is called. */
@@ -188,8 +161,9 @@ export class SimServer implements ServerEnd {
     leads: (link: Link) => boolean,
     staying: ReplicaProcess | undefined,
     onScript: (redis: MiniRedis, key: string) => void,
-  ): () => void {
+  ): (() => void) | undefined {
     const { primary } = this;
+    if (this.cutOff) return undefined;
     const twin = this.redis.twin();
     twin.onScript = (_sha, key) => onScript(twin, key);
     primary.moveTo(twin, leads);
@@ -206,10 +180,6 @@ export class SimServer implements ServerEnd {
       joinOld();
       if (staying) this.replicas?.join(staying);
     };
-  }
-
-  get isSplit(): boolean {
-    return this.cutOff !== undefined;
   }
 
   private newPrimary(hasReplicas: boolean): Primary {
@@ -241,12 +211,7 @@ export class SimServer implements ServerEnd {
     if (name === 'subscribe') {
       if (this.refusedSubscriptions > 0) {
         this.refusedSubscriptions -= 1;
-        answer(
-          new RedisError(
-            'NOPERM this user has no permissions to access one of the channels used as arguments',
-          ),
-        );
-        return;
+        return answer(NO_CHANNELS);
       }
       primary.subscribe(link, args);
       answer(args.length);
@@ -273,9 +238,8 @@ export class SimServer implements ServerEnd {
   private runLateCopy(link: Link, name: string, args: string[]): void {
     if (this.down || this.stalled || this.error !== undefined) return;
     const reply = this.primary.execute(name, args);
-    this.world.trace(
-      () => `        server: DUPLICATE ${link.name} ${describe(name, args)} -> ${show(reply)}`,
-    );
+    const what = (): string => `${link.name} ${describe(name, args)} -> ${show(reply)}`;
+    this.world.trace(() => `        server: DUPLICATE ${what()}`);
   }
 
   private deliver(link: Link, channel: string, message: string): void {
