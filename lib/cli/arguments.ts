@@ -107,7 +107,7 @@ function checkForceRelease(store: Arguments['store'], token: string | undefined)
 function checkRedis(redis = ''): void {
   if (redis === '' || isRedisAddress(redis)) return;
   throw new UsageError(
-    '--redis (or REDIS_URL) must be a redis:// or rediss:// URL, as in redis://localhost:6379, or the path of a Unix socket.',
+    '--redis (or REDIS_URL) must be a redis:// or rediss:// URL, as in redis://localhost:6379/0, or the path of a Unix socket.',
   );
 }
 

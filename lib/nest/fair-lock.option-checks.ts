@@ -37,7 +37,7 @@ export function checkReplicas(value: unknown): string | undefined {
 /** Only the form: nothing is connected here, and nothing is repeated, since a URL may hold a password. */
 export function checkRedis(value: unknown): string | undefined {
   const expected =
-    'a redis:// or rediss:// URL (with %25 for a % in user name or password), the path of a Unix socket, ioredis options, ' +
+    'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database), the path of a Unix socket, ioredis options, ' +
     'a Redis or Cluster of ioredis, or a function of the role';
   if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
   const usable =
@@ -47,7 +47,14 @@ export function checkRedis(value: unknown): string | undefined {
 
 /** A URL of Redis, or the path of a Unix socket. */
 export function isRedisAddress(text: string): boolean {
-  return text.startsWith('/') || (/^rediss?:\/\//.test(text) && URL.canParse(text) && canDecode(text));
+  if (text.startsWith('/')) return true;
+  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
+  return canDecode(text) && namesDatabase(new URL(text));
+}
+
+/** Where the path is no number, ioredis selects the database NaN and leaves the refusal unhandled. */
+function namesDatabase({ pathname }: URL): boolean {
+  return pathname.length <= 1 || /^\/\d/.test(pathname);
 }
 
 /** ioredis decodes user name and password. */

@@ -57,6 +57,13 @@ describe('at start an operator is told', () => {
     }
   });
 
+  test('that the server has no database of the number that is given', async () => {
+    expect(await warnings(`${server.url}/15`)).toBe('');
+    expect(await warnings(`${server.url}/99`)).toMatch(
+      /^Redis has no database 99, so the locks are in database 0\./,
+    );
+  });
+
   test('that the server is a read-only replica', async () => {
     await admin.replicaof('127.0.0.1', '1');
     try {

@@ -130,12 +130,13 @@ async function lookAtNode(
   required: RequiredCommands,
   note: (error: unknown) => void,
 ): Promise<string[]> {
-  const [info, difference] = await Promise.all([
+  const [info, difference, database] = await Promise.all([
     node.info().catch((error: unknown) => {
       note(error);
       return '';
     }),
     clockDifference(node).catch(() => 0),
+    aboutDatabase(node),
   ]);
   const field = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
   return [
@@ -143,6 +144,7 @@ async function lookAtNode(
     aboutMemory(field('maxmemory'), field('maxmemory_policy')),
     aboutRole(field('role')),
     aboutClock(difference, required),
+    database,
   ].filter((warning) => warning !== undefined);
 }
 
@@ -166,6 +168,15 @@ function aboutRole(role: string): string | undefined {
     'This Redis is a read-only replica: every request for a lock will fail (READONLY). Connect to the primary, or give the ' +
     'addresses of the Sentinels or of the Cluster.'
   );
+}
+
+/** ioredis goes on in database 0 where its own SELECT is refused. */
+async function aboutDatabase(node: Redis): Promise<string | undefined> {
+  const { db = 0 } = node.options;
+  if (db === 0) return undefined;
+  const error: unknown = await node.select(db).catch((reason: unknown) => reason);
+  if (!(error instanceof Error) || !/out of range/.test(error.message)) return undefined;
+  return `Redis has no database ${db}, so the locks are in database 0. Give the number of one that it has, or set its \`databases\` higher.`;
 }
 
 function aboutClock(difference: number, { wrongClock }: RequiredCommands): string | undefined {

@@ -23,6 +23,7 @@ test.each([
   [[`redis://:${PASSWORD}@web-1`], /no command "redis:\/\/…@web-1"/],
   [[`--redis://:${PASSWORD}@web-1`], /Unknown option '--redis:\/\/…@web-1'/],
   [['watch', '--count', `redis://:${PASSWORD}@web-1`], /--count must be a whole number/],
+  [['ls', '--redis', `redis://:${PASSWORD}@localhost/locks`], /must be a redis:\/\/ or/],
   [['ls', '--prefix', 'a{b'], /keyPrefix.*braces/],
   [['ls', '--prefix', ''], /keyPrefix must be a text that is not empty/],
   [['ls', '--cluster', '--redis', '/run/redis.sock'], /--cluster needs the redis:\/\/ or rediss:\/\/ URL/],

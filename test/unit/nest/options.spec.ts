@@ -71,12 +71,19 @@ describe('the options', () => {
     }
   });
 
-  test.each(['http://h', 'localhost:6379', 'redis://h:port', 'redis://:100%@h', '', 5, null, ['redis://h']])(
-    'Redis may not be %p',
-    (redis) => {
-      expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
-    },
-  );
+  test.each([
+    'http://h',
+    'localhost:6379',
+    'redis://h:port',
+    'redis://:100%@h',
+    'redis://h/locks',
+    '',
+    5,
+    null,
+    ['redis://h'],
+  ])('Redis may not be %p', (redis) => {
+    expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
+  });
 
   test('a password in an address that is refused is not repeated', () => {
     expect(refusal({ redis: 'http://user:s3cret@cache:6379' })).not.toContain('s3cret');
