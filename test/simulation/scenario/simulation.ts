@@ -137,9 +137,10 @@ export class Simulation {
     await this.checkKeys();
   }
 
-  /** As long as anything may be kept, and a little more; then no key is left. */
+  /** As long as anything may be kept after the last late copy of a command, and a little more; then no key is left. */
   private async checkKeys(): Promise<void> {
     const { world, plan, checker, server } = this;
+    await world.run(Infinity, () => server.lateCopies === 0);
     const { longestLease, longestWindow, commandTimeout } = checker.excuses;
     const steps = plan.faults.filter(({ kind }) => kind === 'server-step');
     const stepped = steps.reduce((sum, { amount }) => sum + Math.abs(amount), 0);

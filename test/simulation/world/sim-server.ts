@@ -19,6 +19,8 @@ export class SimServer implements ServerEnd {
   executed = 0;
   /** Probability that a command is run once more later, by a connection whose replies are not read. */
   duplicates = 0;
+  /** How many of those are still to be run. */
+  lateCopies = 0;
   /** Probability that a message is lost on its way. */
   messageLoss: (process: string) => number = () => 0;
   /** What it answers instead of running a script. */
@@ -231,11 +233,13 @@ export class SimServer implements ServerEnd {
     answer(reply);
     if (this.duplicates > 0 && name.startsWith('eval') && this.random.chance(this.duplicates)) {
       const delay = this.random.pick([1, 20, 100, 600, 2_000, this.lease, 1.5 * this.lease]);
+      this.lateCopies += 1;
       world.schedule(delay, () => this.runLateCopy(link, name, args));
     }
   }
 
   private runLateCopy(link: Link, name: string, args: string[]): void {
+    this.lateCopies -= 1;
     if (this.down || this.stalled || this.error !== undefined) return;
     const reply = this.primary.execute(name, args);
     const what = (): string => `${link.name} ${describe(name, args)} -> ${show(reply)}`;
