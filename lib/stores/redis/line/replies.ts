@@ -19,7 +19,7 @@ import type { Line } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
-/** Pause before a request that is in line asks again for a place that is not confirmed, ms. */
+/** Pause before a request asks again for a place that it may still have, ms. */
 const RETRY_PAUSE = 100;
 
 /** Applies the part that every reply has, whatever the command was. */
@@ -56,9 +56,9 @@ export function applyPlaceReply(
     if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
     // To a join that was repeated: each asks for itself.
     else if (reply.status === 'known') requestPlace(line, request);
-    // A newer grant came first: the server has lost this one with its data.
-    else if (reply.status === 'granted' && !isPresent(line, request)) requestAgain(line, request);
+    else if (reply.status === 'granted') lookForGrant(line, request);
   }
+  if (reply.status === 'granted') return;
   for (const request of requests) if (mustRequest(line, request)) requestPlace(line, request);
 }
 
@@ -76,6 +76,15 @@ function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ah
   // It is in line although it has left before this command ran.
   if (request.state === 'refused' && order > request.leftAfter) line.leave(request);
   else reportPlace(line, request, ahead);
+}
+
+/** The request is in the grant that the server has; that need not be the one that this client has. */
+function lookForGrant(line: Line, request: PlaceRequest): void {
+  if (isPresent(line, request)) return;
+  // Until the release of that grant has run, the server would give the same answer each round trip.
+  if (line.releasing > 0) requestAfterPause(line, request);
+  // A newer grant came first: the server has lost this one with its data.
+  else requestAgain(line, request);
 }
 
 function busy(
@@ -99,11 +108,14 @@ export function placeRequestFailed(
   if (request.state !== 'waiting') return;
   if (request.ticket > 0 && retriable) {
     // In line already: it survives the outage until its wait time ends.
-    line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
-    return;
+    return requestAfterPause(line, request);
   }
   line.refuse(request, { why: 'error', error });
   if (effect === 'unknown') line.leave(request);
+}
+
+function requestAfterPause(line: Line, request: PlaceRequest): void {
+  line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
 }
 
 /** Who was in the way of a request that left. */

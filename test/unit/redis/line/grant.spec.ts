@@ -199,6 +199,19 @@ describe('a run', () => {
     expect(line.of('acquire')).toEqual(again);
   });
 
+  test('M7: while its release is repeated, members without a turn do not ask each round trip', () => {
+    line.happens({ type: 'revoked', first: 500 });
+    for (const sent of line.of('acquire')) line.reply(sent, { status: 'granted', grant: [500, 1, 2, 3] });
+    expect(line.of('acquire')).toHaveLength(2);
+    line.passes(100);
+    expect(line.of('acquire')).toHaveLength(4);
+    line.reply(line.last('release'), { status: 'released' });
+    for (const sent of line.of('acquire').slice(2))
+      line.reply(sent, { status: 'queued', ticket: 11, ahead: 0 });
+    line.passes(100);
+    expect(line.of('acquire')).toHaveLength(4);
+  });
+
   test('a lease that is not renewed any more is not handed on', () => {
     line.happens({ type: 'renewing stopped', grant: 500 });
     line.release(500);
