@@ -11,7 +11,7 @@ import { codeOf, nameOf, type LockState, type RequestRecord } from './history.js
 import { LockStates } from './lock-states.js';
 import { ServerGrants } from './server-grants.js';
 import { Tokens } from './tokens.js';
-import { Turns } from './turns.js';
+import { GrantOrder } from './grant-order.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
@@ -20,7 +20,7 @@ const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'S
 export class Checker implements ClientListener {
   readonly excuses: Excuses;
   readonly findings: Findings;
-  readonly turns: Turns;
+  readonly grantOrder: GrantOrder;
   readonly serverGrants: ServerGrants;
   readonly tokens: Tokens;
   readonly commands: CommandBudget;
@@ -39,7 +39,7 @@ export class Checker implements ClientListener {
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
     this.commands = new CommandBudget(world, plan, this.findings, scripts);
-    this.turns = new Turns(world, server, clients, excuses, this.findings, locks);
+    this.grantOrder = new GrantOrder(world, server, clients, excuses, this.findings, locks);
     this.tokens = new Tokens(world, server, excuses, this.findings);
     this.serverGrants = new ServerGrants(
       world,
@@ -98,8 +98,8 @@ export class Checker implements ClientListener {
     if (isSeen) record.markedAlive = markedAlive;
     if (isSeen) record.clientBefore = before;
     this.tokens.entered(record);
-    this.turns.checkOrder(lock, record);
-    this.turns.checkGap(lock);
+    this.grantOrder.checkOrder(lock, record);
+    this.grantOrder.checkGap(lock);
     lock.holds.add(record);
     grant.lease.onLost(() => this.lost(record));
   }
@@ -179,7 +179,7 @@ export class Checker implements ClientListener {
   }
 
   message(client: SimClient, text: string): void {
-    const lock = this.tokens.told(client, text);
+    const lock = this.tokens.received(client, text);
     if (lock !== undefined) this.commands.toldOfGrant(client, lock);
   }
 
@@ -199,7 +199,7 @@ export class Checker implements ClientListener {
     for (const client of this.clients) client.observe(now);
     for (const lock of this.locks.all()) {
       if (lock.holds.size > 1) this.checkExclusion(lock);
-      this.turns.noteNeed(lock);
+      this.grantOrder.noteNeed(lock);
       const inUse = [...lock.waiting].some(({ planned }) => planned.waitTime > 0);
       if (inUse || lock.holds.size > 0 || lock.heldByDeadUntil > now) lock.lastUse = now;
     }

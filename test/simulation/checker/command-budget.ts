@@ -245,7 +245,7 @@ export class CommandBudget {
   }
 
   private timesOf(client: SimClient): PlannedTimes {
-    return client.terms.times ?? this.plan;
+    return client.planned.times ?? this.plan;
   }
 
   /** @param script its text or its digest */

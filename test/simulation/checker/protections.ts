@@ -36,7 +36,7 @@ export class Protections {
   /** No second caller is let in by this. */
   prevents(broke: ServerBreak, older: RequestRecord): boolean {
     if (broke.lock !== undefined) return false;
-    const wait = this.strict[older.client.terms.prefix];
+    const wait = this.strict[older.client.planned.prefix];
     // A replica that lagged for longer may find a marker of its own from before.
     const waits = wait !== undefined && broke.by <= wait;
     const isLoss = broke.kind === 'data-lost' || broke.kind === 'failed-over';
@@ -45,7 +45,7 @@ export class Protections {
 
   /** A grant is still known after this. */
   outlives({ kind }: ServerBreak, { client }: RequestRecord): boolean {
-    return (kind === 'failed-over' || kind === 'split') && this.replicated[client.terms.prefix] === true;
+    return (kind === 'failed-over' || kind === 'split') && this.replicated[client.planned.prefix] === true;
   }
 
   /** Where nothing fails, replicas acknowledge a grant of this client in time. */
@@ -60,14 +60,14 @@ export class Protections {
   /** The client, as it is set up, may refuse that request. */
   mayRefuse({ client, planned }: RequestRecord): boolean {
     const { denied, clients, faults } = this.plan;
-    const own = waitOf(this.plan, client.terms);
+    const own = waitOf(this.plan, client.planned);
     // What the server answers instead of looking at the marker may last, for all that the client can tell.
     const isUnknown = denied.includes('INFO') || faults.some(({ kind }) => kind === 'errors');
     if (own !== undefined && ((planned.leaseTime ?? 0) > own || isUnknown)) return true;
     // Clients that are strict and clients that are not do not share a prefix.
     return (
       own === undefined &&
-      clients.some((other) => other.strict !== undefined && other.prefix === client.terms.prefix)
+      clients.some((other) => other.strict !== undefined && other.prefix === client.planned.prefix)
     );
   }
 }

@@ -80,7 +80,7 @@ export class ServerGrants {
     const found = new Map<SimClient, number>();
     for (const [id, left] of silenceLeft(this.server.redis, name)) {
       const client = this.clientOf(id);
-      if (client) found.set(client, this.world.now + left - (client.terms.times ?? this.plan).window);
+      if (client) found.set(client, this.world.now + left - (client.planned.times ?? this.plan).window);
     }
     return found;
   }

@@ -17,7 +17,7 @@ interface LockTokens {
   /** The highest of a caller, among those that the server gave since it last lost its data. */
   highest: number;
   /** What each client knows: the grant that it was told of last, and the highest token that one of its callers had. */
-  readonly knownTo: Map<SimClient, { told: number; highest: number }>;
+  readonly knownTo: Map<SimClient, { received: number; highest: number }>;
 }
 
 /**
@@ -69,11 +69,11 @@ export class Tokens {
   }
 
   /** A message has reached its client. Returns the lock of which it announces a grant, if it does. */
-  told(client: SimClient, message: string): string | undefined {
+  received(client: SimClient, message: string): string | undefined {
     const grant = announcedGrant(message);
     if (!grant) return undefined;
     const known = this.knownTo(client, grant.lock);
-    known.told = Math.max(known.told, grant.first);
+    known.received = Math.max(known.received, grant.first);
     return grant.lock;
   }
 
@@ -82,8 +82,8 @@ export class Tokens {
     const { client, token = 0 } = record;
     const lock = this.of(record.lock);
     const known = this.knownTo(client, record.lock);
-    if (token <= known.highest || token < known.told) {
-      const before = Math.max(known.highest, known.told);
+    if (token <= known.highest || token < known.received) {
+      const before = Math.max(known.highest, known.received);
       this.findings.violate(
         'fencing',
         `${nameOf(record)} has token ${token}, its client was told of ${before} before`,
@@ -104,10 +104,10 @@ export class Tokens {
     return this.excuses.dataLostSince(name, given.at) && this.server.micros() <= given.highest;
   }
 
-  private knownTo(client: SimClient, name: string): { told: number; highest: number } {
+  private knownTo(client: SimClient, name: string): { received: number; highest: number } {
     const { knownTo } = this.of(name);
     let known = knownTo.get(client);
-    if (!known) knownTo.set(client, (known = { told: 0, highest: 0 }));
+    if (!known) knownTo.set(client, (known = { received: 0, highest: 0 }));
     return known;
   }
 

@@ -64,12 +64,12 @@ export class SimClient {
     random: Random,
     loaded: LoadedClient,
     private readonly plan: Plan,
-    readonly terms: PlannedClient,
+    readonly planned: PlannedClient,
     private readonly listener: ClientListener,
   ) {
     this.unreachableSince = world.now;
     this.lastUnsubscribed = world.now;
-    this.process = new SimProcess(world, `c${index}`, terms);
+    this.process = new SimProcess(world, `c${index}`, planned);
     const good = (): Weather => new Weather(plan.latency / 5, plan.latency);
     this.weather = {
       commands: { up: good(), down: good(), refused: false },
@@ -81,10 +81,10 @@ export class SimClient {
       this.ids.add(id);
       return id;
     });
-    const clientOptions = terms.defaultOptions ? defaultOptions() : ownOptions(random);
+    const clientOptions = planned.defaultOptions ? defaultOptions() : ownOptions(random);
     const options = (this.options = loaded.resolveOptions({
-      ...optionsOf(terms, terms.times ?? plan),
-      keyPrefix: plan.prefixes[terms.prefix],
+      ...optionsOf(planned, planned.times ?? plan),
+      keyPrefix: plan.prefixes[planned.prefix],
     }));
     const maxLease = options.strict ? options.maxLease : undefined;
     const { watchdogTimeout, livenessWindow, commandTimeout, replicas } = options;
@@ -187,7 +187,7 @@ export class SimClient {
   }
 
   private get prefix(): string {
-    return this.plan.prefixes[this.terms.prefix] ?? '';
+    return this.plan.prefixes[this.planned.prefix] ?? '';
   }
 
   lanes(role: Role | 'both' = 'both', direction: 'up' | 'down' | 'both' = 'both'): Weather[] {

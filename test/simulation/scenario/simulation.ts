@@ -9,7 +9,7 @@ import { World } from '../world/world.js';
 import { runFlow } from './flow.js';
 import { FaultSchedule } from './fault-schedule.js';
 import type { FaultTargets } from './inject.js';
-import { patience } from './patience.js';
+import { timeLimit } from './time-limit.js';
 import type { Plan } from './plan.js';
 import { SimClient } from './sim-client.js';
 
@@ -83,7 +83,7 @@ export class Simulation {
 
   private async play(): Promise<void> {
     const { world, plan, checker } = this;
-    this.plan.clients.forEach((terms, index) => world.schedule(terms.boot, () => this.boot(index)));
+    this.plan.clients.forEach((planned, index) => world.schedule(planned.boot, () => this.boot(index)));
     this.faults.begin();
     // Safety: faults happen.
     await world.run(plan.safety);
@@ -91,10 +91,10 @@ export class Simulation {
     this.faults.heal();
     this.busy = false;
     this.askOnceMore();
-    await world.run(plan.safety + patience(plan, checker.excuses), () => this.unfinished === 0);
-    checker.turns.checkGaps();
+    await world.run(plan.safety + timeLimit(plan, checker.excuses), () => this.unfinished === 0);
+    checker.grantOrder.checkGaps();
     checker.checkJoins();
-    for (const { id, client } of checker.turns.unserved()) {
+    for (const { id, client } of checker.grantOrder.unserved()) {
       checker.findings.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
     }
     if (this.unfinished > 0)
@@ -155,9 +155,9 @@ export class Simulation {
 
   private boot(index: number): void {
     const { plan, world, slots } = this;
-    const [terms, loaded] = [plan.clients[index], slots[index]];
-    if (!terms || !loaded) throw new Error('more clients than slots');
-    const client = new SimClient(index, world, this.server, this.random, loaded, plan, terms, this.checker);
+    const [planned, loaded] = [plan.clients[index], slots[index]];
+    if (!planned || !loaded) throw new Error('more clients than slots');
+    const client = new SimClient(index, world, this.server, this.random, loaded, plan, planned, this.checker);
     this.living.push(client);
     void client.store.start();
     for (const flow of plan.flows) {
@@ -179,10 +179,10 @@ export class Simulation {
 
   private track(client: SimClient, work: Promise<void>): void {
     this.unfinished += 1;
-    let over = false;
+    let ended = false;
     const end = (): void => {
-      if (!over) this.unfinished -= 1;
-      over = true;
+      if (!ended) this.unfinished -= 1;
+      ended = true;
     };
     client.onDeath.push(end);
     void work.then(end);

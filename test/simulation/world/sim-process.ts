@@ -50,7 +50,7 @@ export class SimProcess {
   constructor(
     readonly world: World,
     readonly name: string,
-    private readonly terms: {
+    private readonly clocks: {
       /** The monotonic clock at world time 0, ms. */
       readonly monotonicStart: number;
       /** The wall clock's error at world time 0, ms. */
@@ -63,7 +63,7 @@ export class SimProcess {
   /** Goes on a little with each look, so that code that waits for time to pass within one turn does not wait for ever. */
   readonly performance = {
     now: (): number => {
-      const time = Math.max(this.terms.monotonicStart + this.world.now * this.terms.rate, this.lastLook);
+      const time = Math.max(this.clocks.monotonicStart + this.world.now * this.clocks.rate, this.lastLook);
       this.lastLook = time + LOOK;
       return time;
     },
@@ -77,7 +77,8 @@ export class SimProcess {
     setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, true),
     performance: this.performance,
     Date: {
-      now: () => Math.floor(EPOCH + this.terms.wallError + this.wallStep + this.world.now * this.terms.rate),
+      now: () =>
+        Math.floor(EPOCH + this.clocks.wallError + this.wallStep + this.world.now * this.clocks.rate),
     },
     process: { pid: 1, nextTick: (task, ...args) => queueMicrotask(() => task(...args)) },
   };
@@ -131,7 +132,7 @@ export class SimProcess {
   private setTimer(task: () => void, delay: number): SimTimer {
     const whole = delay >= 1 && delay <= LONGEST_TIMER ? Math.trunc(delay) : 1;
     const local = this.performance.now();
-    const wait = (Math.floor(local) + whole - local) / this.terms.rate;
+    const wait = (Math.floor(local) + whole - local) / this.clocks.rate;
     return new SimTimer(this.world.schedule(wait, task, this, true));
   }
 }

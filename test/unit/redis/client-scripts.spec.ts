@@ -26,7 +26,7 @@ describe('the scripts of a client', () => {
           const { watchdogTimeout: lease, livenessWindow: window, commandTimeout: limit } = options;
           const longest = maxLease && Math.ceil(maxLease);
           for (const { lua } of Object.values(scriptsOfClient(timing(lease, window, limit), longest))) {
-            const turn = Math.min(lease, window);
+            const firstLease = Math.min(lease, window);
             expect(constantsOf(lua)).toEqual({
               WINDOW: `${window}`,
               LEASE: `${lease}`,
@@ -36,8 +36,8 @@ describe('the scripts of a client', () => {
               LEASE_TEXT: `'${lease}'`,
               REST_TEXT: `'${2 * limit}'`,
               LEASE_LIFE: `'${lease + 60_000}'`,
-              TURN_TEXT: `'${turn}'`,
-              TURN_LIFE: `'${turn + 60_000}'`,
+              FIRST_LEASE_TEXT: `'${firstLease}'`,
+              FIRST_LEASE_LIFE: `'${firstLease + 60_000}'`,
             });
             for (const value of [window, lease, limit]) expect(Number.isSafeInteger(value)).toBe(true);
           }

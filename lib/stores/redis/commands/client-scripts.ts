@@ -19,7 +19,7 @@ export function scriptsOfClient(times: Timing, maxLease: number | undefined): Cl
   const lease = Math.round(times.lease);
   const rest = Math.round(times.rest);
   // A waiter that died just now blocks for a window at most.
-  const turn = Math.min(window, lease);
+  const firstLease = Math.min(window, lease);
   const constants = {
     WINDOW: window,
     LEASE: lease,
@@ -29,8 +29,8 @@ export function scriptsOfClient(times: Timing, maxLease: number | undefined): Cl
     LEASE_TEXT: `'${lease}'`,
     REST_TEXT: `'${rest}'`,
     LEASE_LIFE: `'${lease + RETENTION}'`,
-    TURN_TEXT: `'${turn}'`,
-    TURN_LIFE: `'${turn + RETENTION}'`,
+    FIRST_LEASE_TEXT: `'${firstLease}'`,
+    FIRST_LEASE_LIFE: `'${firstLease + RETENTION}'`,
   };
   const head = `local ${Object.keys(constants).join(', ')} = ${Object.values(constants).join(', ')}`;
   const own = Object.entries(shared).map(([key, { name, numberOfKeys, lua }]) => [

@@ -125,8 +125,8 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
 }
 
 /** Notes in a reply what only its command tells. Not in a copy: on Node 20 that took longer than the rest of the reading. */
-function complete<const Told extends object>(reply: RawReply, told: Told): RawReply & Told {
-  return Object.assign(reply, told);
+function complete<const Details extends object>(reply: RawReply, details: Details): RawReply & Details {
+  return Object.assign(reply, details);
 }
 
 /** @param repeated whether a copy of the command may still run */

@@ -39,14 +39,14 @@ if mine and back == '' and not waiting and lastToken and #lastToken == 16 and la
       -- R3: as above.
       redis.call('ZREMRANGEBYRANK', queue, '0', '0')
       redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
-        'since', stampMs, 'lease', TURN_TEXT, 'label', where,
+        'since', stampMs, 'lease', FIRST_LEASE_TEXT, 'label', where,
         'released-token', token, 'released-request', me)
-      redis.call('PEXPIRE', hash, TURN_LIFE)
+      redis.call('PEXPIRE', hash, FIRST_LEASE_LIFE)
       if not behind then
         redis.call('PEXPIRE', clients, REST_TEXT)
       end
-      redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. TURN_TEXT .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
-      return 'RELEASED ' .. stamp .. ' ' .. TURN_TEXT
+      redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. FIRST_LEASE_TEXT .. ' ' .. stamp .. ' ' .. sequence .. ' ' .. hash)
+      return 'RELEASED ' .. stamp .. ' ' .. FIRST_LEASE_TEXT
     end
   end
 end

@@ -17,8 +17,8 @@
 --   STRICT     the longest lease of strict clients, ms; nil if the caller is not strict (docs/replication.md)
 -- and, for the short cuts, as text:
 --   LEASE_TEXT, REST_TEXT
---   LEASE_LIFE                the time to live of the hash of a grant for LEASE
---   TURN_TEXT, TURN_LIFE      the same of the first lease that a waiter gets
+--   LEASE_LIFE                          the time to live of the hash of a grant for LEASE
+--   FIRST_LEASE_TEXT, FIRST_LEASE_LIFE  the same of the first lease that a waiter gets
 local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 

@@ -8,7 +8,7 @@ import type { LockStates } from './lock-states.js';
 import { waitsAsNew } from './present-grant.js';
 
 /** Whether those that wait are served: in order, and without a pause. */
-export class Turns {
+export class GrantOrder {
   constructor(
     private readonly world: World,
     private readonly server: SimServer,
