@@ -1,7 +1,7 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { HoldDescription, LockEvent, WaitDescription } from '../core/diagnostics.js';
 
-/** What an exporter receives. None of these functions may throw. */
+/** What an exporter receives. */
 export interface Listeners {
   readonly waitBegins?: (wait: WaitDescription) => void;
   readonly waitEnds?: (wait: WaitDescription) => void;
@@ -10,8 +10,12 @@ export interface Listeners {
   readonly onEvent?: (event: LockEvent) => void;
 }
 
-/** Subscribes to what the locks of this process publish; the result ends it. */
-export function subscribe(listeners: Listeners): () => void {
+/**
+ * Subscribes to what the locks of this process publish; the result ends it.
+ *
+ * @param onError gets what a listener throws; without it no listener may throw, since a channel ends the process by that
+ */
+export function subscribe(listeners: Listeners, onError?: (error: unknown) => void): () => void {
   const pairs = [
     ['tracing:fairlock:wait:start', listeners.waitBegins],
     ['tracing:fairlock:wait:asyncEnd', listeners.waitEnds],
@@ -21,7 +25,14 @@ export function subscribe(listeners: Listeners): () => void {
   ] as const;
   const ends = pairs.flatMap(([name, listener]) => {
     if (!listener) return [];
-    const receive = (message: unknown): void => (listener as (message: unknown) => void)(message);
+    const receive = (message: unknown): void => {
+      try {
+        (listener as (message: unknown) => void)(message);
+      } catch (error) {
+        if (!onError) throw error;
+        onError(error);
+      }
+    };
     const source = sourceOf(name);
     source.subscribe(receive);
     return [() => void source.unsubscribe(receive)];

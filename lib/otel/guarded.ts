@@ -6,15 +6,7 @@ import { subscribe, type Listeners } from '../observe/subscriptions.js';
  * would end the process by it.
  */
 export function subscribeGuarded(listeners: Listeners): () => void {
-  const guarded = Object.entries(listeners).map(([name, listener]) => [
-    name,
-    (message: never): void => {
-      try {
-        (listener as (message: never) => void)(message);
-      } catch (error) {
-        diag.error('nestjs-fair-lock: a lock could not be reported.', error);
-      }
-    },
-  ]);
-  return subscribe(Object.fromEntries(guarded) as Listeners);
+  return subscribe(listeners, (error) => {
+    diag.error('nestjs-fair-lock: a lock could not be reported.', error);
+  });
 }
