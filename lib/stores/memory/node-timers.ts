@@ -1,8 +1,6 @@
+import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import { type WaitTimers } from '../../core/waiter.js';
 import { type Watched } from '../../core/watchdog.js';
-
-/** Node's largest timer delay; a longer wait is reached in several steps. */
-const MAX_DELAY = 2 ** 31 - 1;
 
 /** A timer for each wait. It keeps the process alive, as no connection does here: each wait comes to its end. */
 export class NodeTimers implements WaitTimers {
@@ -12,7 +10,8 @@ export class NodeTimers implements WaitTimers {
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
     if (left <= 0) return task.onDue();
-    const timer = setTimeout(() => this.schedule(task, due), Math.min(Math.ceil(left), MAX_DELAY));
+    // A wait beyond Node's longest timer is reached in several steps.
+    const timer = setTimeout(() => this.schedule(task, due), Math.min(Math.ceil(left), LARGEST_NUMBER));
     this.timers.set(task, timer);
   }
 
