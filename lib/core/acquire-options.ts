@@ -86,6 +86,9 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   };
 }
 
+/** The name under which metrics count what has none of its own. */
+const OTHER = 'other';
+
 /** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
 export class CheckedOptions {
   readonly waitTime: number;
@@ -97,7 +100,8 @@ export class CheckedOptions {
   readonly requestScope: boolean;
   readonly owner: string | undefined;
   readonly label: string;
-  readonly group: string | undefined;
+  /** The name under which metrics count the lock. */
+  readonly lock: string;
   readonly signal: AbortSignal | undefined;
   /** Never throws. */
   readonly onQueued: ((position: number) => void) | undefined;
@@ -125,7 +129,7 @@ export class CheckedOptions {
     if (typeof label !== 'string') refuse('label', 'a string', label);
     this.label = printable(label);
     if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
-    this.group = group;
+    this.lock = group ?? OTHER;
     if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
     this.signal = signal;
     if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);

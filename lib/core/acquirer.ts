@@ -1,6 +1,6 @@
 import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from './active-grants.js';
 import { detached } from './async-context.js';
-import { eventChannel, happened, lockNameOf } from './diagnostics.js';
+import { eventChannel, happened } from './diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from './errors.js';
 import { nearestHold } from './lock-handle.js';
 import { lockOrder } from './lock-keys.js';
@@ -106,7 +106,7 @@ export class Acquirer {
       throw tooLate;
     }
     if (eventChannel.hasSubscribers) {
-      happened({ type: 'granted', key, lock: lockNameOf(call.options), token: grant.token });
+      happened({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
     return new Hold(this.grants.add(grant, encoded, call), call.options.label);
   }

@@ -4,7 +4,6 @@ import {
   endHold,
   happened,
   holdChannel,
-  lockNameOf,
   newHold,
   type HoldDescription,
   type HoldOutcome,
@@ -189,7 +188,7 @@ export class ActiveGrants {
     this.all.add(held);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
-      happened({ type: 'lost', key: grant.key, lock: lockNameOf(call.options), why: error.why });
+      happened({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of held.lines ?? []) line.fail(error);
       this.warnOf(held, error.details);
     });

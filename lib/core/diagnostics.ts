@@ -81,21 +81,13 @@ export type LockEvent =
   | { readonly type: 'store-failure'; readonly failure: string }
   | { readonly type: 'store-recovery' };
 
-/** The name under which metrics count what has none of its own. */
-const OTHER = 'other';
-
-export function lockNameOf({ group }: CheckedOptions): string {
-  return group ?? OTHER;
-}
-
 export function happened(event: LockEvent): void {
   if (eventChannel.hasSubscribers) eventChannel.publish(event);
 }
 
 /** A request begins to wait. */
-export function beginWait(key: string, options: CheckedOptions): WaitDescription {
-  const { label } = options;
-  const wait: WaitDescription = { key, lock: lockNameOf(options), label, startedAt: performance.now() };
+export function beginWait(key: string, { lock, label }: CheckedOptions): WaitDescription {
+  const wait: WaitDescription = { key, lock, label, startedAt: performance.now() };
   waitChannel.start.publish(wait);
   return wait;
 }
@@ -114,10 +106,9 @@ export function endWait(wait: WaitDescription, error?: unknown): void {
 /** A lock was granted; its section has not begun. */
 export function newHold(
   { key, token, waited }: Pick<HoldDescription, 'key' | 'token' | 'waited'>,
-  options: CheckedOptions,
+  { lock, label }: CheckedOptions,
 ): HoldDescription {
-  const { label } = options;
-  return { key, lock: lockNameOf(options), label, startedAt: performance.now(), token, waited };
+  return { key, lock, label, startedAt: performance.now(), token, waited };
 }
 
 /** Publishes the beginning of a hold whose code runs elsewhere. */

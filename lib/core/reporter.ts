@@ -1,4 +1,3 @@
-import { lockNameOf } from './diagnostics.js';
 import type { LockLoad } from './engines.js';
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
@@ -46,9 +45,9 @@ export class Reporter {
   load(): Map<string, LockLoad> {
     const loads = new Map<string, LockLoad>();
     const loadOf = ({ options }: ActiveGrant['call']): LockLoad => {
-      const name = lockNameOf(options);
-      let load = loads.get(name);
-      if (!load) loads.set(name, (load = { waiting: 0, held: 0, oldestWait: 0 }));
+      const { lock } = options;
+      let load = loads.get(lock);
+      if (!load) loads.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
     for (const { call } of this.grants.present()) loadOf(call).held += 1;

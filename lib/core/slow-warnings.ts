@@ -1,6 +1,6 @@
 import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import type { EngineDefaults } from './acquire-options.js';
-import { happened, lockNameOf } from './diagnostics.js';
+import { happened } from './diagnostics.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from './slow-watch.js';
 import { duration, printable, quote } from './text.js';
@@ -49,7 +49,7 @@ class SlowWarnings {
 
   readonly ofHold = (held: ActiveGrant): void => {
     const { key, call, heldFor } = held;
-    happened({ type: 'slow-hold', key, lock: lockNameOf(call.options), heldFor });
+    happened({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
         ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
@@ -60,7 +60,7 @@ class SlowWarnings {
   private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
     const waitingFor = performance.now() - call.askedAt;
-    happened({ type: 'slow-wait', key, lock: lockNameOf(call.options), waitingFor });
+    happened({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
       wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };

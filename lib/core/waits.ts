@@ -3,14 +3,7 @@ import { follow, unfollow } from './abort-relay.js';
 import type { CheckedOptions } from './acquire-options.js';
 import type { ActiveGrants, Hold } from './active-grants.js';
 import { currentClient, detached, type RequestClient } from './async-context.js';
-import {
-  beginWait,
-  endWait,
-  happened,
-  lockNameOf,
-  waitChannel,
-  type WaitDescription,
-} from './diagnostics.js';
+import { beginWait, endWait, happened, waitChannel, type WaitDescription } from './diagnostics.js';
 import { LockShuttingDownError } from './errors.js';
 import { LinkedList, type Linked } from './linked-list.js';
 import { currentScope, type Scope } from './lock-handle.js';
@@ -104,7 +97,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   onQueued(ahead: number, id?: string): void {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
-    happened({ type: 'queued', key: this.key, lock: lockNameOf(this.call.options), ahead });
+    happened({ type: 'queued', key: this.key, lock: this.call.options.lock, ahead });
     this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.queued(ahead);

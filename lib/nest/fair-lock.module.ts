@@ -83,17 +83,19 @@ export class FairLockModule
   }
 
   async onModuleInit(): Promise<void> {
-    await this.registration.start();
+    await this.registration.engine?.start();
   }
 
   /** Nest now lets requests in flight finish, so requests that wait without holding anything must go. */
   beforeApplicationShutdown(): void {
-    this.registration.beginShutdown();
+    this.registration.engine?.beginShutdown();
   }
 
   /** The requests in flight have ended; a section that no transport waits for, as of a cron job, may still run. */
   async onApplicationShutdown(): Promise<void> {
-    await this.registration.end();
+    const { engine } = this.registration;
+    await engine?.drain();
+    await engine?.close();
   }
 
   /** Not injected: Nest would then make this module, too, for each request, and call no hook of it. */

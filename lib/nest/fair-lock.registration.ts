@@ -7,13 +7,14 @@ import { type StoreFactory } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
 /**
- * One registration of the module: its options, its engine, and how they start and end with the application. Without its
- * service, as where a test replaced that by a stub, it has no engine and connects to nothing.
+ * One registration of the module: its options and its engine, which the module starts and ends with the application. Without
+ * its service, as where a test replaced that by a stub, it has no engine and connects to nothing.
  */
 export class FairLockRegistration {
   readonly options: ResolvedFairLockOptions;
   private readonly logger: Logger;
-  private engine: LockEngine | undefined;
+  /** Undefined until its service is made. */
+  engine: LockEngine | undefined;
 
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(
@@ -42,18 +43,5 @@ export class FairLockRegistration {
       onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
     });
     return this.engine.service;
-  }
-
-  async start(): Promise<void> {
-    await this.engine?.start();
-  }
-
-  beginShutdown(): void {
-    this.engine?.beginShutdown();
-  }
-
-  async end(): Promise<void> {
-    await this.engine?.drain();
-    await this.engine?.close();
   }
 }
