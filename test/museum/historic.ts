@@ -126,6 +126,18 @@ export const HISTORIC: readonly Exhibit[] = [
     proof: test('unit/core/watchdog.spec.ts', 'takes nothing any more once it has stopped'),
   },
   {
+    of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
+    what: 'the timer of a watchdog that was stopped stays',
+    mutations: [
+      {
+        file: 'core/watchdog.ts',
+        from: 'this.stopped = true;\n    clearTimeout(this.timer);',
+        to: 'this.stopped = true;',
+      },
+    ],
+    proof: simulation(),
+  },
+  {
     of: 'watchdog that dies after one error (Redisson 775, 2515, 3194, 3712)',
     what: 'after a failed heartbeat there is no other',
     mutations: [

@@ -1,5 +1,8 @@
 import type { SimProcess } from './sim-process.js';
 
+/** Which code of a process set a timer: the client under test, or a flow that calls it. */
+export type TimerOf = 'client' | 'flow';
+
 /** Something that happens at a virtual time. */
 export interface Happening {
   readonly at: number;
@@ -7,7 +10,8 @@ export interface Happening {
   readonly order: number;
   /** The process in which it happens; none: in the network or on the server. */
   readonly process: SimProcess | undefined;
-  readonly timer: boolean;
+  /** undefined: no timer, but something that arrives. */
+  readonly timer: TimerOf | undefined;
   /** Where it was scheduled; known in traced runs. */
   readonly origin: string | undefined;
   run: (() => void) | undefined;

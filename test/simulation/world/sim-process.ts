@@ -1,4 +1,4 @@
-import type { Happening } from './event-heap.js';
+import type { Happening, TimerOf } from './event-heap.js';
 import type { Random } from './random.js';
 import type { World } from './world.js';
 
@@ -70,11 +70,11 @@ export class SimProcess {
   };
 
   readonly globals: ProcessGlobals = {
-    setTimeout: (task, delay = 1, ...args) => this.setTimer(() => task(...args), delay),
+    setTimeout: (task, delay = 1, ...args) => this.setTimer(() => task(...args), delay, 'client'),
     clearTimeout: (timer) => {
       if (timer) timer.happening.run = undefined;
     },
-    setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, true),
+    setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, 'client'),
     performance: this.performance,
     Date: {
       now: () =>
@@ -88,8 +88,9 @@ export class SimProcess {
     this.wallStep += by;
   }
 
+  /** A pause of a flow. */
   sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => this.setTimer(resolve, ms));
+    return new Promise((resolve) => this.setTimer(resolve, ms, 'flow'));
   }
 
   /** Neither timers nor input until `resume`. */
@@ -103,8 +104,8 @@ export class SimProcess {
     this.paused = false;
     const timersFirst = random.chance(0.5);
     const waiting = this.backlog.splice(0);
-    const first = waiting.filter(({ timer }) => timer === timersFirst);
-    const second = waiting.filter(({ timer }) => timer !== timersFirst);
+    const first = waiting.filter(({ timer }) => (timer !== undefined) === timersFirst);
+    const second = waiting.filter(({ timer }) => (timer === undefined) === timersFirst);
     for (const happening of [...first, ...second]) {
       // A timer that an earlier one clears must not run.
       this.world.schedule(0, () => happening.run?.(), this, happening.timer);
@@ -129,10 +130,10 @@ export class SimProcess {
    * As Node does: whole milliseconds, counted from the time at which the loop's turn began (whole milliseconds too), so
    * that a timer may fire up to 1 ms early against `performance.now()`.
    */
-  private setTimer(task: () => void, delay: number): SimTimer {
+  private setTimer(task: () => void, delay: number, of: TimerOf): SimTimer {
     const whole = delay >= 1 && delay <= LONGEST_TIMER ? Math.trunc(delay) : 1;
     const local = this.performance.now();
     const wait = (Math.floor(local) + whole - local) / this.clocks.rate;
-    return new SimTimer(this.world.schedule(wait, task, this, true));
+    return new SimTimer(this.world.schedule(wait, task, this, of));
   }
 }

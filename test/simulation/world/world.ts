@@ -1,4 +1,4 @@
-import { EventHeap, type Happening } from './event-heap.js';
+import { EventHeap, type Happening, type TimerOf } from './event-heap.js';
 import type { SimProcess } from './sim-process.js';
 
 /** More happenings than this without time going on is a loop. */
@@ -20,7 +20,7 @@ export class World {
   private readonly heap = new EventHeap();
   private order = 0;
 
-  schedule(delay: number, run: () => void, process?: SimProcess, timer = false): Happening {
+  schedule(delay: number, run: () => void, process?: SimProcess, timer?: TimerOf): Happening {
     const origin = this.lines && timer ? new Error().stack : undefined;
     const happening = { at: this.now + Math.max(0, delay), order: ++this.order, process, timer, origin, run };
     this.heap.push(happening);
@@ -31,10 +31,10 @@ export class World {
     this.lines?.push(`${this.now.toFixed(3).padStart(11)}  ${line()}`);
   }
 
-  /** A timer of a process that lives is still to come: of which, and where it was set. */
+  /** A timer of a client whose process lives is still to come: of which, and where it was set. */
   pendingTimer(): string | undefined {
     const found = this.heap.find(
-      ({ run, timer, process }) => run !== undefined && timer && process?.alive === true,
+      ({ run, timer, process }) => run !== undefined && timer === 'client' && process?.alive === true,
     );
     return found && `${found.process?.name}, at ${found.at.toFixed(0)} ${found.origin ?? ''}`;
   }
