@@ -1,7 +1,17 @@
-import type { Blocker, CommonRefusal, EffectOf, LineTypes, Moment } from './line-machine.js';
+import {
+  MOST_MISSED,
+  type Blocker,
+  type CommonRefusal,
+  type EffectOf,
+  type Failure,
+  type LineTypes,
+  type Moment,
+} from './line-machine.js';
 
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
 const LAST_WORDS = 100;
+/** Pause before a request asks again for a place that it may still have, ms. */
+const RETRY_PAUSE = 100;
 
 /** Something to do at a time. */
 type Reminder<T extends LineTypes> = { readonly at: number } & (
@@ -81,6 +91,33 @@ export abstract class LineState<T extends LineTypes> {
       this.refuse(request, refusal);
       this.leave(request);
     }
+  }
+
+  /**
+   * The command that asks for its place failed for good.
+   *
+   * @param placed it is in line already: it survives an outage until its wait time ends
+   */
+  placeRequestFailed(request: T['place'], placed: boolean, { retriable, effect, error }: Failure): void {
+    request.requesting = false;
+    if (request.state !== 'waiting') return;
+    if (placed && retriable) return this.requestAfterPause(request);
+    this.refuse(request, { why: 'error', error });
+    if (placed || effect === 'unknown') this.leave(request);
+  }
+
+  requestAfterPause(request: T['place']): void {
+    this.remind({ at: this.now.monotonic + RETRY_PAUSE, what: 'request place', request });
+  }
+
+  /**
+   * Its grant was over before this client could enter it.
+   *
+   * @param fixed its lease is fixed: one that is always too short would be granted in vain for ever
+   */
+  missedGrant(request: T['place'], fixed: boolean): void {
+    const missed = (request.missed += 1);
+    if (fixed && missed === MOST_MISSED) this.refuse(request, { why: 'lease too short', missed });
   }
 
   /** The wait time is over or the caller aborts: from here on the request takes no grant (M4). */

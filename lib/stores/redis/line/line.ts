@@ -11,14 +11,7 @@ import {
   notConfirmed,
   written,
 } from './heartbeat.js';
-import {
-  applyMessage,
-  applyPlaceReply,
-  applyReply,
-  blockerOf,
-  placeRequestFailed,
-  revoke,
-} from './replies.js';
+import { applyMessage, applyPlaceReply, applyReply, blockerOf, revoke } from './replies.js';
 import * as requests from './requests.js';
 import type { Line } from './state.js';
 
@@ -114,10 +107,10 @@ function answered(line: Line, command: Command, reply: Reply): void {
 function failed(line: Line, command: Command, failure: Failure): void {
   switch (command.kind) {
     case 'acquire':
-      placeRequestFailed(line, command.request, failure);
+      line.placeRequestFailed(command.request, command.request.ticket > 0, failure);
       break;
     case 'join':
-      for (const request of command.requests) placeRequestFailed(line, request, failure);
+      for (const request of command.requests) line.placeRequestFailed(request, request.ticket > 0, failure);
       break;
     case 'release':
       // The lease ends the grant.

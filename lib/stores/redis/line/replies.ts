@@ -1,4 +1,4 @@
-import type { Blocker, Failure } from '../../redis-client/line-machine.js';
+import type { Blocker } from '../../redis-client/line-machine.js';
 import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
 import { finish, handOn, lose, newRun, release, remaining, renewalOf, unserved } from './grant.js';
 import type { PlaceRequest, Run } from './model.js';
@@ -19,8 +19,6 @@ import type { Line } from './state.js';
 
 /** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
-/** Pause before a request asks again for a place that it may still have, ms. */
-const RETRY_PAUSE = 100;
 
 /** Applies the part that every reply has, whatever the command was. */
 export function applyReply(line: Line, reply: LockReply): void {
@@ -82,7 +80,7 @@ function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ah
 function lookForGrant(line: Line, request: PlaceRequest): void {
   if (isPresent(line, request)) return;
   // Until the release of that grant has run, the server would give the same answer each round trip.
-  if (line.releasing > 0) requestAfterPause(line, request);
+  if (line.releasing > 0) line.requestAfterPause(request);
   // A newer grant came first: the server has lost this one with its data.
   else requestAgain(line, request);
 }
@@ -97,25 +95,6 @@ function busy(
   const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
   if (soon) line.remind({ at: now.monotonic + wake + 1, what: 'request place', request });
   else line.refuse(request, { why: 'busy', blocker });
-}
-
-export function placeRequestFailed(
-  line: Line,
-  request: PlaceRequest,
-  { retriable, effect, error }: Failure,
-): void {
-  request.requesting = false;
-  if (request.state !== 'waiting') return;
-  if (request.ticket > 0 && retriable) {
-    // In line already: it survives the outage until its wait time ends.
-    return requestAfterPause(line, request);
-  }
-  line.refuse(request, { why: 'error', error });
-  if (effect === 'unknown') line.leave(request);
-}
-
-function requestAfterPause(line: Line, request: PlaceRequest): void {
-  line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request });
 }
 
 /** Who was in the way of a request that left. */

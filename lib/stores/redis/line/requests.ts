@@ -1,4 +1,3 @@
-import { MOST_MISSED } from '../../redis-client/line-machine.js';
 import type { HeartbeatArgs, Renewal } from '../commands/arguments.js';
 import type { LockReply } from '../commands/reply.js';
 import type { NewRequest, PlaceRequest } from './model.js';
@@ -65,13 +64,13 @@ export function requestAgain(line: Line, waiter: PlaceRequest | undefined): void
   requestPlace(line, waiter);
 }
 
-/** A fixed lease that always ends before its grant is received would be granted in vain for ever. */
+/** Its grant was over before this client could enter it: it asks again, unless that has happened too often. */
 export function missedGrant(line: Line, waiter: PlaceRequest | undefined): void {
   if (waiter?.state !== 'waiting') return;
-  waiter.missed += 1;
-  if (waiter.leaseTime === undefined || waiter.missed < MOST_MISSED) return requestAgain(line, waiter);
-  line.refuse(waiter, { why: 'lease too short', missed: waiter.missed });
-  line.leaveAfterLateCommands(waiter);
+  line.missedGrant(waiter, waiter.leaseTime !== undefined);
+  requestAgain(line, waiter);
+  // The release of that grant may have put it back into its place.
+  if (waiter.state !== 'waiting') line.leave(waiter);
 }
 
 /** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */

@@ -1,11 +1,9 @@
 import type { AcquireReply } from '../commands/reply.js';
-import { MOST_MISSED, type Failure } from '../../redis-client/line-machine.js';
+import type { Failure } from '../../redis-client/line-machine.js';
 import { begin } from './grants.js';
 import type { NewRequest, PlaceRequest } from './model.js';
 import type { Line } from './state.js';
 
-/** Pause before a request that is in line asks again after a failure, ms. */
-const RETRY_PAUSE = 100;
 /**
  * A free lock is the head's, which may be about to ask, or dead: others look after it again after this, ms, then after
  * twice as long, and so on. Otherwise they would not know when the lease ends that the head took meanwhile.
@@ -73,17 +71,8 @@ export function placeRequestFailed(
   failure: Failure,
   deadline: number,
 ): void {
-  waiter.requesting = false;
   if (failure.effect === 'unknown') waiter.outcomeUnknownUntil = deadline;
-  if (waiter.state === 'waiting') {
-    if (waiter.placed && failure.retriable) {
-      // In line already: it survives the outage until its wait time ends.
-      line.remind({ at: line.now.monotonic + RETRY_PAUSE, what: 'request place', request: waiter });
-    } else {
-      line.refuse(waiter, { why: 'error', error: failure.error });
-      if (waiter.placed || failure.effect === 'unknown') line.leave(waiter);
-    }
-  }
+  line.placeRequestFailed(waiter, waiter.placed, failure);
   replied(line, waiter);
 }
 
@@ -127,11 +116,8 @@ function granted(
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
     return;
   }
-  // It is not entered (M1) but given back, and asks anew. A fixed lease that is always over would be granted in vain for ever.
-  waiter.missed += 1;
-  if (!waiter.renewed && waiter.missed === MOST_MISSED) {
-    line.refuse(waiter, { why: 'lease too short', missed: waiter.missed });
-  }
+  // It is not entered (M1) but given back, and asks anew.
+  line.missedGrant(waiter, !waiter.renewed);
   line.leave(waiter, true);
 }
 

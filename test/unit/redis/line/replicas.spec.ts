@@ -60,6 +60,29 @@ test('if the server knows the grant no more, its requests ask again', () => {
   expect(line.last('acquire').command.request).toMatchObject({ sequence: 1, ticket: 10 });
 });
 
+test('a fixed lease that is over three times before replicas have it is refused, and leaves the place that it went back to', () => {
+  line.queue(10, { leaseTime: 400 });
+  for (const first of [500, 600, 700]) {
+    expect(line.refused).toEqual({});
+    const since = { monotonic: line.now, wall: line.now };
+    line.happens({ type: 'granted', grant: { first, run: [1], left: 400, since } });
+    const confirm = line.last('confirm');
+    line.passes(500);
+    line.reply(confirm, {
+      status: 'renewed',
+      listeners: 1,
+      grant: [first, 1],
+      left: 400,
+      replicated: ENOUGH,
+    });
+    line.reply(line.last('release'), { status: 'released' });
+    if (first < 700) line.reply(line.last('acquire'), { status: 'queued', ticket: 10, ahead: 0 });
+  }
+  expect(line.refused).toEqual({ 1: 'lease too short' });
+  expect(line.last('release').command.grant).toMatchObject({ first: 700, unserved: [1] });
+  expect(line.last('leave').order).toBeGreaterThan(line.last('release').order);
+});
+
 test('R10: a grant whose requests have all left is released before it is confirmed', () => {
   line.queue(10);
   line.message(500, 1);

@@ -109,6 +109,14 @@ describe('unknown outcomes', () => {
     expect(line.of('leave')).toEqual([]);
   });
 
+  test('a request in line that is refused for sure leaves the place that it has', () => {
+    line.queue(10);
+    line.happens({ type: 'server', id: 'server-2' });
+    line.fail(line.last('acquire'), 'none', false);
+    expect(line.refused).toEqual({ 1: 'error' });
+    expect(line.last('leave').command.request).toMatchObject({ sequence: 1 });
+  });
+
   test('R13: a request that was granted although its command was repeated leaves after the deadline', () => {
     line.reply(line.request(), { status: 'granted', grant: [500, 1], repeated: true });
     expect(line.granted).toEqual([500]);
