@@ -10,8 +10,8 @@ export interface LockLoad {
 
 /** An engine as exporters see it. */
 export interface ObservableEngine {
-  /** By lock name; only those that have waits or holds. Looks at each wait and hold. */
-  load(): ReadonlyMap<string, LockLoad>;
+  /** Adds its own waits and holds to `total`, by lock name. Looks at each of them. */
+  addLoad(total: Map<string, LockLoad>): void;
 }
 
 /** The engines of this process that are started and not closed. */
@@ -25,18 +25,9 @@ export function withdraw(engine: ObservableEngine): void {
   engines.delete(engine);
 }
 
-/** What all engines of this process have together. */
+/** What all engines of this process have together; only locks that have waits or holds. */
 export function totalLoad(): Map<string, LockLoad> {
   const total = new Map<string, LockLoad>();
-  for (const engine of engines) {
-    for (const [lock, { waiting, held, oldestWait }] of engine.load()) {
-      const sum = total.get(lock) ?? { waiting: 0, held: 0, oldestWait: 0 };
-      total.set(lock, {
-        waiting: sum.waiting + waiting,
-        held: sum.held + held,
-        oldestWait: Math.max(sum.oldestWait, oldestWait),
-      });
-    }
-  }
+  for (const engine of engines) engine.addLoad(total);
   return total;
 }

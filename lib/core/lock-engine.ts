@@ -81,9 +81,9 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     return (this.closing ??= detached(() => this.giveUpAll()));
   }
 
-  /** How many wait and hold, by the name under which metrics count the lock. */
-  load(): ReadonlyMap<string, LockLoad> {
-    return this.reporter.load();
+  /** Adds how many wait and hold, by the name under which metrics count the lock. */
+  addLoad(total: Map<string, LockLoad>): void {
+    this.reporter.addLoad(total);
   }
 
   private async giveUpAll(): Promise<void> {

@@ -79,7 +79,6 @@ export class LockHandle implements ScopedLock {
   /** The first of its keys' losses that is found; undefined while all are held. */
   get lostError(): LockLostError | undefined {
     if (!this.open) return this.lostBeforeRelease;
-    if (this.holds.length === 1) return this.first.held.lease.lostError;
     for (const { held } of this.holds) {
       const lost = held.lease.lostError;
       if (lost) return lost;

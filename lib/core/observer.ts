@@ -5,8 +5,7 @@ import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
 import { addFromStore, assemble, keysInStore } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
-import { reportedKey } from './reported-key.js';
-import { shown } from './text.js';
+import { reportedKey, shown } from './text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */

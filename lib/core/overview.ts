@@ -3,8 +3,7 @@ import { sentenceOf } from './errors.js';
 import type { LockOverview, LockReport, ProcessReport } from './lock-overview.js';
 import type { KeptKeys, LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
-import { isLong, reportedKey } from './reported-key.js';
-import { quote } from './text.js';
+import { isLong, quote, reportedKey } from './text.js';
 
 /** How many locks are looked up in the store at a time, and after how many that could not be no others are. */
 const AT_ONCE = 50;

@@ -5,7 +5,7 @@ import { openLocks } from './lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
-import { reportedKey } from './reported-key.js';
+import { reportedKey } from './text.js';
 import { VERSION } from './version.js';
 import type { Wait, Waits } from './waits.js';
 
@@ -42,12 +42,11 @@ export class Reporter {
   }
 
   /** By the name under which metrics count the lock. */
-  load(): Map<string, LockLoad> {
-    const loads = new Map<string, LockLoad>();
+  addLoad(total: Map<string, LockLoad>): void {
     const loadOf = ({ options }: ActiveGrant['call']): LockLoad => {
       const { lock } = options;
-      let load = loads.get(lock);
-      if (!load) loads.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
+      let load = total.get(lock);
+      if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
     for (const { call } of this.grants.present()) loadOf(call).held += 1;
@@ -57,7 +56,6 @@ export class Reporter {
       load.waiting += 1;
       load.oldestWait = Math.max(load.oldestWait, time - call.askedAt);
     }
-    return loads;
   }
 
   stop(): void {

@@ -1,9 +1,12 @@
-/** How messages and logs show what callers named. */
+/** How messages, logs and reports show what callers named. */
 
+import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 
 /** Longest part of a key that a message repeats. */
 const QUOTED_KEY_LENGTH = 120;
+/** Longest part of a key that a report repeats. */
+const REPORTED_KEY_LENGTH = 1_024;
 
 /**
  * `text` on one line: control characters, line separators and marks that change the direction of writing become
@@ -21,6 +24,18 @@ export function quote(key: string): string {
   return printable(
     JSON.stringify(key.length > QUOTED_KEY_LENGTH ? `${key.slice(0, QUOTED_KEY_LENGTH)}…` : key),
   );
+}
+
+/** A key as reports show it: a digest stands for the end of a long one, so that two keys never look the same. */
+export function reportedKey(key: string): string {
+  if (!isLong(key)) return key;
+  const digest = createHash('sha256').update(key, 'utf16le').digest('hex');
+  return `${key.slice(0, REPORTED_KEY_LENGTH)}…${digest}`;
+}
+
+/** Whether a key is too long to be reported as it is. */
+export function isLong(key: string): boolean {
+  return key.length > REPORTED_KEY_LENGTH;
 }
 
 /** A time as messages show it. */

@@ -139,24 +139,22 @@ function withoutUndefined(given: FairLockModuleOptions): Partial<ResolvedFairLoc
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
+/** The options that only one of the stores has. */
+const ONLY_FOR = {
+  replicas: 'redis',
+  strict: 'redis',
+  fairLockWaitTimeout: 'redisson',
+  lockWatchdogTimeout: 'redisson',
+} as const;
+
 function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
-  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
-    const unused =
-      options.store === 'memory' || (options.store === 'redisson' && window === 'livenessWindow');
-    if (options.commandTimeout >= options[window] && !unused) {
-      refuse(
-        `commandTimeout (${options.commandTimeout} ms) must be below ${window} (${options[window]} ms), ` +
-          'else one slow answer would cost the lock or the place in line.',
-      );
+  for (const name of Object.keys(ONLY_FOR) as (keyof typeof ONLY_FOR)[]) {
+    if (given[name] && options.store !== ONLY_FOR[name]) {
+      refuse(`The option ${name} is only for store: '${ONLY_FOR[name]}'; the store is '${options.store}'.`);
     }
   }
-  refuseReplicas(options);
+  refuseSlowAnswers(options);
   refuseStrict(options, given);
-  for (const name of ['fairLockWaitTimeout', 'lockWatchdogTimeout'] as const) {
-    if (given[name] !== undefined && options.store !== 'redisson') {
-      refuse(`The option ${name} is only for store: 'redisson'; the store is '${options.store}'.`);
-    }
-  }
   if (given.keyPrefix !== undefined && options.store === 'redisson') {
     refuse(
       "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
@@ -173,29 +171,27 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   }
 }
 
-function refuseReplicas({ replicas, store, commandTimeout, ...options }: ResolvedFairLockOptions): void {
-  if (!replicas) return;
-  if (store !== 'redis') {
-    refuse(`The option replicas is only for store: 'redis'; the store is '${store}'.`);
-  }
-  const { timeout = commandTimeout } = replicas;
+/** Each answer must be there before the time is over that it is about. */
+function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: ResolvedFairLockOptions): void {
+  const timeout = replicas ? (replicas.timeout ?? commandTimeout) : 0;
   for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
-    if (timeout >= options[window]) {
+    if (store === 'memory' || (store === 'redisson' && window === 'livenessWindow')) continue;
+    const limit = `must be below ${window} (${options[window]} ms), else`;
+    if (commandTimeout >= options[window]) {
       refuse(
-        `replicas.timeout (${timeout} ms) must be below ${window} (${options[window]} ms), ` +
-          'else a lease would be over before it is confirmed.',
+        `commandTimeout (${commandTimeout} ms) ${limit} one slow answer would cost the lock or the place in line.`,
       );
+    }
+    if (timeout >= options[window]) {
+      refuse(`replicas.timeout (${timeout} ms) ${limit} a lease would be over before it is confirmed.`);
     }
   }
 }
 
 function refuseStrict(
-  { strict, store, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
+  { strict, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
   given: FairLockModuleOptions,
 ): void {
-  if (strict && store !== 'redis') {
-    refuse(`The option strict is only for store: 'redis'; the store is '${store}'.`);
-  }
   if (!strict && given.maxLease !== undefined) refuse('The option maxLease is only for strict: true.');
   if (strict && watchdogTimeout > maxLease) {
     refuse(
