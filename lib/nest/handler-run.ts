@@ -2,7 +2,7 @@ import { type ExecutionContext } from '@nestjs/common';
 import { firstValueFrom, type Observable, ReplaySubject, share, tap } from 'rxjs';
 import { LockedMethod } from './locked-method.js';
 import { type StreamHold } from './locked-stream.js';
-import { kindOfMethod } from './method-kind.js';
+import { isUntyped, kindOfMethod } from './method-kind.js';
 import { isSse } from './nest-metadata.js';
 
 /** A hold that is given back only when `end` has come, too; undefined: at once. */
@@ -47,10 +47,14 @@ export class HandlerRun {
   }
 }
 
-/** Whether a handler promises its answer, as far as one can see; the promise of `@Sse()` is for a stream. */
+/**
+ * Whether a handler promises its answer; the promise of `@Sse()` is for a stream. A handler without a written return type
+ * shows nothing: most of them pass on the promise of a service.
+ */
 export function promisesAnswer(context: ExecutionContext): boolean {
   const handler = context.getHandler();
+  if (isSse(handler)) return false;
   const target = context.getClass().prototype as object;
   const kind = LockedMethod.of(target, handler.name)?.kind ?? kindOfMethod(target, handler.name, handler);
-  return kind === 'promise' && !isSse(handler);
+  return kind === 'promise' || (kind === undefined && isUntyped(target, handler.name));
 }

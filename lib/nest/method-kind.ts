@@ -71,6 +71,11 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
   }
 }
 
+/** Whether no return type is written, or `void`. */
+export function isUntyped(target: object, property: string | symbol): boolean {
+  return Reflect.getMetadata('design:returntype', target, property) === undefined;
+}
+
 /**
  * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
  * that has no class of its own, `Function` also for a class that was only imported as a type: they show nothing.

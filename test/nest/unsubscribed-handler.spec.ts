@@ -12,7 +12,7 @@ import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { once } from 'node:events';
 import { FairLocked, FairLockInterceptor } from 'nestjs-fair-lock';
-import { NEVER, type Observable, Subject, takeUntil, throwIfEmpty, retry } from 'rxjs';
+import { concat, NEVER, type Observable, of, retry, Subject, takeUntil, throwIfEmpty } from 'rxjs';
 import { WebSocket } from 'ws';
 import { deferred, SOON, within } from '../support/waiting.js';
 import {
@@ -68,6 +68,13 @@ class Carts {
     return gate.promise;
   }
 
+  // As the Nest CLI generates handlers: no `async`, no written return type.
+  @Get('untyped')
+  @UseInterceptors(LOCK)
+  untyped() {
+    return gate.promise;
+  }
+
   @Get('decorated')
   @UseInterceptors(LOCK)
   @FairLocked('order')
@@ -84,6 +91,18 @@ class Carts {
   @Get('stream')
   @UseInterceptors(LOCK)
   stream(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Get('untyped-stream')
+  @UseInterceptors(LOCK)
+  untypedStream() {
+    return concat(of('first value'), NEVER);
+  }
+
+  @Sse('untyped-feed')
+  @UseInterceptors(LOCK)
+  untypedFeed() {
     return NEVER;
   }
 
@@ -125,7 +144,7 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     giveUp = new Subject();
   });
 
-  test.each(['async', 'rejecting', 'written', 'decorated', 'response'])(
+  test.each(['async', 'rejecting', 'written', 'untyped', 'decorated', 'response'])(
     'keeps the lock of its interceptor until it has ended (%s)',
     async (path) => {
       const answer = ask(`${web.url}/${path}`);
@@ -171,13 +190,24 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     await free(web.locks, 'stream');
   });
 
-  test('of @Sse() that promises a stream gives the lock back when its client has gone', async () => {
+  test('that returns a stream, and does not show it, gives the lock back after the first value', async () => {
+    const answer = ask(`${web.url}/untyped-stream`);
+    await held(web.locks, 'untypedStream');
+    giveUp.next();
+    await answer;
+    await free(web.locks, 'untypedStream');
+  });
+
+  test.each([
+    ['feed', 'feed'],
+    ['untyped-feed', 'untypedFeed'],
+  ])('of @Sse() gives the lock back when its client has gone (%s)', async (path, key) => {
     const gone = noticed(web.app);
-    const client = leavingClient(`${web.url}/feed`);
-    await held(web.locks, 'feed');
+    const client = leavingClient(`${web.url}/${path}`);
+    await held(web.locks, key);
     client.leave();
     await gone;
-    await free(web.locks, 'feed');
+    await free(web.locks, key);
   });
 
   test('of a gateway keeps the lock when its client disconnects', async () => {
