@@ -1,7 +1,12 @@
 import { type DynamicModule, Inject, Module, type OnModuleDestroy } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { register, type Registry } from 'prom-client';
 import { collectPrometheusMetrics, type PrometheusMetricsOptions } from './prometheus-metrics.js';
 
 const OPTIONS = Symbol('FairLockPrometheus: options');
+
+/** The collections of applications that have not finished their start. Of one that failed to boot Nest calls no hook. */
+const starting = new WeakMap<Registry, FairLockPrometheusModule>();
 
 /**
  * Counts the locks of the process in prom-client's metrics for as long as the application runs. Import it once, in the root
@@ -12,18 +17,32 @@ const OPTIONS = Symbol('FairLockPrometheus: options');
  */
 @Module({})
 export class FairLockPrometheusModule implements OnModuleDestroy {
+  private readonly registry: Registry;
   private readonly end: () => void;
 
   /** @internal Nest makes it. */
-  constructor(@Inject(OPTIONS) options: PrometheusMetricsOptions) {
+  constructor(
+    @Inject(OPTIONS) options: PrometheusMetricsOptions,
+    @Inject(ModulesContainer) private readonly application: ModulesContainer,
+  ) {
+    this.registry = options.registry ?? register;
+    const earlier = starting.get(this.registry);
+    if (earlier && earlier.application !== application) earlier.onModuleDestroy();
     this.end = collectPrometheusMetrics(options);
+    starting.set(this.registry, this);
   }
 
   static forRoot(options: PrometheusMetricsOptions = {}): DynamicModule {
     return { module: FairLockPrometheusModule, providers: [{ provide: OPTIONS, useValue: options }] };
   }
 
+  /** @internal Nest calls it. */
+  onApplicationBootstrap(): void {
+    starting.delete(this.registry);
+  }
+
   onModuleDestroy(): void {
+    if (starting.get(this.registry) === this) starting.delete(this.registry);
     this.end();
   }
 }

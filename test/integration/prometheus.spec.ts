@@ -94,6 +94,27 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     register.clear();
   });
 
+  test('pass from an application that failed to boot to the next one', async () => {
+    const own = new Registry();
+    const imports = [FairLockPrometheusModule.forRoot({ registry: own })];
+    const failing = { provide: 'failing', useFactory: () => Promise.reject(new Error('no database')) };
+    const boot = Test.createTestingModule({ imports, providers: [failing] }).compile();
+    await expect(boot).rejects.toThrow('no database');
+
+    const next = await Test.createTestingModule({ imports }).compile();
+    await next.init();
+    const { engine } = bench();
+    await engine.withLock('k', () => undefined, { group: 'counted once' });
+    expect(await own.metrics()).toContain(
+      'fairlock_hold_duration_seconds_count{lock="counted once",outcome="released"} 1',
+    );
+    const third = Test.createTestingModule({ imports }).compile();
+    await expect(third).rejects.toBeInstanceOf(LockConfigurationError);
+    await engine.close();
+    await next.close();
+    expect(own.getMetricsAsArray()).toHaveLength(0);
+  });
+
   test('are not removed by the end of a collection whose own ones were cleared away', async () => {
     const cleared = new Registry();
     const endFirst = collectPrometheusMetrics({ registry: cleared });
