@@ -39,6 +39,7 @@ const COMMAND_HEADER = 'x-fair-lock-board';
 
 /** What Express and Fastify have in common. */
 interface PlatformRequest {
+  readonly method: string;
   readonly originalUrl?: string;
   readonly url: string;
 }
@@ -66,9 +67,11 @@ export class FairLockBoardController {
   }
 
   @Get('events')
-  events(@Query('key') key: unknown, @Res() response: unknown): void {
+  events(@Req() { method }: PlatformRequest, @Query('key') key: unknown, @Res() response: unknown): void {
     if (!this.feed.open) throw new ServiceUnavailableException('The application is closing.');
     const stream = new EventStream(response, typeof key === 'string' ? key : undefined);
+    // Both platforms call the handler of GET for it.
+    if (method === 'HEAD') return stream.end();
     stream.onEnd(this.feed.watch(stream));
   }
 

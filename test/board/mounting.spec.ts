@@ -126,6 +126,15 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
     expect(board.locks.queries).toBe(1);
   });
 
+  test('answers HEAD as it answers GET, and opens no stream', async () => {
+    board = await boardApp({ platform });
+    for (const path of ['', '/board.js', '/events']) {
+      const { headers } = await within(get(`${board.url}/locks${path}`, { method: 'HEAD' }), SOON, path);
+      expect(headers['content-type']).toMatch(/^text\//);
+    }
+    expect(board.locks.queries).toBe(0);
+  });
+
   test('lets the application close while a page is open', async () => {
     board = await boardApp({ platform });
     const stream = open(`${board.url}/locks/events`);
