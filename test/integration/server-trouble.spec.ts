@@ -32,7 +32,10 @@ describe('a server in trouble', () => {
 
     const asked = new Stopwatch();
     const attempts = [client.engine.acquire('a'), client.engine.tryAcquire('a'), client.engine.inspect('a')];
-    for (const error of await Promise.all(attempts.map(refusal))) expect(error.failure).toBe('unreachable');
+    for (const error of await Promise.all(attempts.map(refusal))) {
+      expect(error.failure).toBe('unreachable');
+      expect(error.details).toMatch(/no connection to Redis \(.*ECONNREFUSED/);
+    }
     expect(asked.stop()).toBeLessThan(commandTimeout + SLACK);
 
     const server = await startRedisServer({ port });

@@ -9,6 +9,7 @@ import type { Script } from './script.js';
 import { ScriptSender } from './script-sender.js';
 import {
   commandTimeout,
+  noConnection,
   nodeOfCluster,
   refusedCredentials,
   toCommandFailure,
@@ -153,8 +154,15 @@ export class CommandConnection {
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
     const unsent = failure.failure === 'unreachable' && failure.effect === 'none';
-    const why = unsent ? refusedCredentials(this.connectError) : undefined;
+    const why = unsent ? this.whyUnsent() : undefined;
     return this.noted(this.backOff.after(why ?? failure, this.ready));
+  }
+
+  /** Why there is no connection, if that is known. Those to single nodes of a Cluster fail also while others serve. */
+  private whyUnsent(): CommandFailure | undefined {
+    return (
+      refusedCredentials(this.connectError) ?? (this.ready ? undefined : noConnection(this.connectError))
+    );
   }
 
   /** Tells subscribers of a failure. */

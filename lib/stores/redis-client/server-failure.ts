@@ -46,6 +46,8 @@ const CREDENTIALS = /NOAUTH|WRONGPASS/;
 const REFUSED_CREDENTIALS =
   'Redis refuses the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
 
+const NO_CONNECTION = 'there is no connection to Redis';
+
 /** Outside a script; inside one from 7.2 on, and in Valkey; inside one up to 7.0. */
 export const NO_RIGHT =
   /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
@@ -107,13 +109,7 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
   [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
   [/max number of clients/, 'unreachable', 'none', 'time', 'Redis accepts no more connections (maxclients)'],
   [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
-  [
-    /isn't writeable|Cluster isn't ready|enableOfflineQueue/,
-    'unreachable',
-    'none',
-    'time',
-    'there is no connection to Redis',
-  ],
+  [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', 'none', 'time', NO_CONNECTION],
 ];
 
 /** Turns whatever ioredis rejects with into a failure with a sentence. Never repeats arguments or credentials. */
@@ -164,6 +160,13 @@ export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
 export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
   return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);
+}
+
+/** Why a connection cannot be made, if the system or TLS says so. */
+export function noConnection(cause: unknown): CommandFailure | undefined {
+  const trouble = networkTrouble(cause);
+  if (trouble === undefined) return undefined;
+  return unavailable('unreachable', 'none', 'time', `${NO_CONNECTION} (${trouble})`, cause);
 }
 
 function unavailable(
