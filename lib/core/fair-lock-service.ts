@@ -171,7 +171,8 @@ export class FairLockService {
 
   /** Who holds `key`, and who waits for it. */
   async inspect(key: string): Promise<LockSnapshot> {
-    return await detached(() => this.parts.observer.inspect(key));
+    const { snapshot } = await detached(() => this.parts.observer.look(key));
+    return snapshot;
   }
 
   /** Whether `key` is held, in this process or another. The answer may be outdated when it arrives. */

@@ -40,7 +40,6 @@ export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 export class Lease {
   private current: LeaseState = 'held';
   private loss: LockLostError | undefined;
-  private mayRenew = true;
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: FairLockError | undefined;
   private controller: AbortController | undefined;
@@ -83,11 +82,6 @@ export class Lease {
     return this.controller.signal;
   }
 
-  /** False after `stopRenewing`: the store sends no more renewals and lets the lease run out. */
-  get renewable(): boolean {
-    return this.mayRenew;
-  }
-
   /** A renewal sent at `since` was confirmed with `left` ms (margin taken off). Never revives what is lost, never shortens. */
   renew(since: Instant, left: number): void {
     if (this.state === 'lost' || !this.active) return;
@@ -118,7 +112,6 @@ export class Lease {
    * `why` completes the sentence "The lock … was lost: …".
    */
   stopRenewing(why: string): void {
-    this.mayRenew = false;
     this.renewingStoppedListener?.();
     if (this.left === Infinity) this.lose(why);
     else this.interrupt(new LockLostError(this.key, why));

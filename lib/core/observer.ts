@@ -48,12 +48,10 @@ export class Observer {
     return await show([...collected.reports, ...unlisted.reports]);
   }
 
-  /** What the store shows of `key`, with the labels that the processes of its holder and its waiters know. */
-  async inspect(key: string): Promise<LockSnapshot> {
-    return (await this.look(key)).snapshot;
-  }
-
-  /** As `inspect`, with the hold as the process of the holder reports it. */
+  /**
+   * What the store shows of `key`, with the labels that the processes of its holder and its waiters know; and the hold as the
+   * process of the holder reports it.
+   */
   async look(key: string): Promise<{ snapshot: LockSnapshot; hold: HoldReport | undefined }> {
     const snapshot = await this.store.inspect(requireKey(key));
     const reports = await this.reportsOn(snapshot);

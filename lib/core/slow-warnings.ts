@@ -21,7 +21,7 @@ export function watchForSlow(
   observer: Observer,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(observer, (message, detail) => defaults.onWarning(message, detail));
+  const warnings = new SlowWarnings(observer, defaults.onWarning);
   if (slowWait < Infinity) {
     waits.slowWatch = new SlowWatch(watchdog, slowWait, () => waits.present(), warnings.ofWait);
   }
@@ -30,12 +30,12 @@ export function watchForSlow(
   }
 }
 
+/** What was found of a lock; undefined where the look failed. */
+type Look = Promise<Awaited<ReturnType<Observer['look']>> | undefined>;
+
 /** Warns an operator of waits and holds that take long, and of what is in the way at that moment. */
 class SlowWarnings {
-  private readonly looks = new Map<
-    string,
-    { readonly at: number; readonly found: ReturnType<SlowWarnings['lookNow']> }
-  >();
+  private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
 
   constructor(
     private readonly observer: Observer,
@@ -76,18 +76,14 @@ class SlowWarnings {
     );
   }
 
-  private look(key: string): ReturnType<SlowWarnings['lookNow']> {
+  private look(key: string): Look {
     const time = performance.now();
     const last = this.looks.get(key);
     if (last && time - last.at < LOOK_PERIOD) return last.found;
     if (this.looks.size >= MOST_LOOKS) this.looks.clear();
-    const found = this.lookNow(key);
+    const found = this.observer.look(key).catch(() => undefined);
     this.looks.set(key, { at: time, found });
     return found;
-  }
-
-  private lookNow(key: string): Promise<Awaited<ReturnType<Observer['look']>> | undefined> {
-    return this.observer.look(key).catch(() => undefined);
   }
 }
 

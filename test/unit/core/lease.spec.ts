@@ -156,12 +156,14 @@ describe('a lease', () => {
     const [early, late] = [new Lease('k', now(), 1_000), new Lease('k', now(), 1_000)];
     const { signal } = early;
     const reason = new LockShuttingDownError('k');
+    const renewingStopped = jest.fn();
     for (const lease of [early, late]) {
+      lease.onRenewingStopped(renewingStopped);
       lease.interrupt(reason);
       lease.interrupt(new LockShuttingDownError('k'));
       expect(lease.state).toBe('held');
-      expect(lease.renewable).toBe(true);
     }
+    expect(renewingStopped).not.toHaveBeenCalled();
     pass(1_000);
     expect(early.state).toBe('lost');
     expect(signal.reason).toBe(reason);
@@ -170,9 +172,10 @@ describe('a lease', () => {
 
   it('that is not to be renewed any more aborts its signal now and is lost at its end', () => {
     const lease = new Lease('k', now(), 1_000);
-    expect(lease.renewable).toBe(true);
+    const renewingStopped = jest.fn();
+    lease.onRenewingStopped(renewingStopped);
     lease.stopRenewing('it was held for too long');
-    expect(lease.renewable).toBe(false);
+    expect(renewingStopped).toHaveBeenCalledTimes(1);
     expect(lease.state).toBe('held');
     expect(lease.signal.reason).toBeInstanceOf(LockLostError);
     pass(1_000);

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { type FairLockError, LockLostError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { deferred } from '../../support/waiting.js';
@@ -14,12 +15,14 @@ describe('maxHold', () => {
   it('aborts the signal with a LockLostError and ends the renewing; the lock is held until its lease runs out', async () => {
     const lock = await b.engine.acquire('k', { maxHold: 10, leaseTime: 60_000 });
     const aborted = deferred<unknown>();
+    const renewingStopped = jest.fn();
+    b.store.grants.get('k')?.lease.onRenewingStopped(renewingStopped);
     lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
     const reason = await aborted.promise;
     expect(reason).toBeInstanceOf(LockLostError);
     expect((reason as FairLockError).details).toContain('held for longer than maxHold (10 ms)');
     expect(lock.state).toBe('held');
-    expect(b.store.grants.get('k')?.lease.renewable).toBe(false);
+    expect(renewingStopped).toHaveBeenCalledTimes(1);
     expect(b.warnings).toEqual([expect.stringContaining('"k" will be lost when its lease runs out')]);
     await lock.release();
   });
