@@ -1,4 +1,4 @@
-import { inInclude, inStore, simulation, type Exhibit } from './exhibit.js';
+import { inInclude, inScript, inStore, simulation, type Exhibit } from './exhibit.js';
 
 /** What docs/replication.md says, each left out once. */
 export const REPLICATION: readonly Exhibit[] = [
@@ -36,6 +36,18 @@ export const REPLICATION: readonly Exhibit[] = [
     of: 'strict: a new primary waits',
     what: 'it grants at once',
     mutations: [inInclude('primary', 'grantableAt = since + lease\n', 'grantableAt = 0\n')],
+    proof: simulation('failover'),
+  },
+  {
+    of: 'strict: a new primary waits',
+    what: 'for half the longest lease',
+    mutations: [inInclude('primary', 'grantableAt = since + lease\n', 'grantableAt = since + lease / 2\n')],
+    proof: simulation('failover'),
+  },
+  {
+    of: 'strict: a new primary waits',
+    what: 'not where acquire takes the short cut for a lock that is free',
+    mutations: [inScript('acquire', 'if not STRICT and life and', 'if life and')],
     proof: simulation('failover'),
   },
   {

@@ -88,7 +88,7 @@ export function drawFaults(random: Random, kinds: readonly FaultKind[], room: Fa
 /** Kinds that leave little behind to go on with. */
 const ONCE = new Set<FaultKind>(['kill', 'shutdown', 'server-step', 'failover', 'split']);
 
-function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fault {
+export function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fault {
   return {
     kind,
     at: random.between(10, room.safety),

@@ -1,6 +1,7 @@
 import { Random } from '../world/random.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
 import { drawFlows, type FlowRoom } from './plan-flows.js';
+import { withLostGrant } from './lost-grant.js';
 import { drawReplicated, type Protection } from './protection.js';
 import {
   drawNames,
@@ -141,13 +142,15 @@ function withReplicas(
   const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
   // A strict client that may not run INFO looks at the marker each second, which is too much for days.
   const denied = scale === 'days' ? plan.denied.filter((command) => command !== 'INFO') : plan.denied;
-  return {
+  const replicated = {
     ...plan,
     denied,
     lags,
     clients: clients.map((client, index) => ({ ...client, ...protections[index] })),
-    faults: [...plan.faults, ...drawFaults(random, kinds, room)].sort((one, other) => one.at - other.at),
+    faults: [...plan.faults, ...drawFaults(random, kinds, room)],
   };
+  const { faults, ...rest } = withLostGrant(random, replicated, only, without);
+  return { ...rest, faults: [...faults].sort((one, other) => one.at - other.at) };
 }
 
 /** Few kinds at a time: what one fault breaks, another often hides. */

@@ -1,0 +1,76 @@
+import type { Random } from '../world/random.js';
+import { drawFault, type Fault, type FaultKind } from './faults.js';
+import type { Plan, PlannedClient, PlannedFlow } from './plan.js';
+
+/** After these a server lacks the last grants that it made. */
+const LOSSES: readonly FaultKind[] = ['failover', 'restart-empty', 'rollback', 'flush'];
+
+/** Other waits of strict mode (ms) are over before anything is granted, or take too long to play. */
+const SHORTEST_WAIT = 500;
+const LONGEST_WAIT = 20_000;
+
+/**
+ * Strict mode matters where a server loses a grant whose holder does not learn of that: one with a fixed lease of nearly maxLease, which
+ * is not renewed. Random faults and leases hardly ever meet so, above all because a strict client is granted nothing in the first maxLease
+ * of a plan. So one client takes a lock of its own a moment before a loss, and another one asks for the same lock afterwards.
+ */
+export function withLostGrant(
+  random: Random,
+  plan: Plan,
+  only: readonly FaultKind[] | undefined,
+  without: readonly FaultKind[],
+): Plan {
+  const losses = LOSSES.filter((kind) => (only?.includes(kind) ?? true) && !without.includes(kind));
+  const holder = random.int(0, plan.clients.length - 1);
+  const { prefix, strict, times = plan } = plan.clients[holder] as PlannedClient;
+  const others = plan.clients.flatMap((other, index) =>
+    index !== holder && other.prefix === prefix && other.strict ? [index] : [],
+  );
+  if (!strict || losses.length === 0 || others.length === 0) return plan;
+  const wait = Math.floor(strict.maxLease ?? times.lease);
+  if (wait < SHORTEST_WAIT || wait > LONGEST_WAIT) return plan;
+
+  const next = random.pick(others);
+  const boots = plan.clients.map(({ boot }) => boot);
+  const bootOf = (client: number): number => boots[client] ?? 0;
+  const heldAt =
+    Math.max(Math.min(...boots) + wait, bootOf(holder), bootOf(next)) + random.between(200, 1_000);
+  // Longer than it takes to be granted the lock.
+  const moment = 50 + 4 * plan.latency;
+  const leaseTime = Math.floor(wait * random.between(0.6, 1));
+  const lock = plan.names.length;
+  const flow = (client: number, at: number, lease: { leaseTime?: number; hold: number }): PlannedFlow => ({
+    client,
+    requests: [{ lock, think: at - bootOf(client), waitTime: Infinity, ...lease }],
+  });
+  const askedAt = heldAt + 6 * moment + random.between(0, leaseTime);
+  return {
+    ...plan,
+    names: [...plan.names, `lost-${lock}`],
+    safety: Math.max(plan.safety, heldAt + 2 * wait),
+    flows: [
+      ...plan.flows,
+      flow(holder, heldAt, { leaseTime, hold: leaseTime }),
+      flow(next, askedAt, { hold: 50 }),
+    ],
+    faults: [...plan.faults, drawLoss(random, plan, losses, heldAt, moment)],
+  };
+}
+
+/** A loss of what was granted at `heldAt`. */
+function drawLoss(
+  random: Random,
+  { clients, names, safety, lease, window, commandTimeout }: Plan,
+  losses: readonly FaultKind[],
+  heldAt: number,
+  moment: number,
+): Fault {
+  const kind = random.pick(losses);
+  const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
+  const fault = drawFault(random, kind, room);
+  // A rollback to the data of a while before; a server that is not away for long.
+  if (kind !== 'failover')
+    return { ...fault, at: heldAt + moment, duration: moment, amount: fault.amount + 2 * moment };
+  // A replica that gets no writes any more for most of this time, and becomes primary then.
+  return { ...fault, at: heldAt - moment, duration: 5 * moment, role: 'both' };
+}
