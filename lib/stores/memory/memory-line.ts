@@ -1,6 +1,5 @@
 import { type LockRequest, type Grant, type LockSnapshot } from '../../core/lock-store.js';
 import { WaitingLine } from '../../core/waiting-line.js';
-import { type LeaseEnds } from './lease-ends.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 
@@ -14,12 +13,12 @@ export class MemoryLine {
 
   constructor(
     private readonly key: string,
-    private readonly leaseEnds: LeaseEnds,
-    timers: NodeTimers,
+    private readonly leaseTimers: NodeTimers,
+    waitTimers: NodeTimers,
     /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {
-    this.line = new WaitingLine(timers, () => {
+    this.line = new WaitingLine(waitTimers, () => {
       const { who: holder, heldFor } = this.holder?.describe() ?? {};
       return holder === undefined ? {} : { holder, heldFor };
     });
@@ -67,7 +66,7 @@ export class MemoryLine {
     this.holder = grant;
     // The lease aborts the signal of its holder before it calls this listener, so the next holder starts after that.
     grant.lease.onLost(() => this.end(grant));
-    this.leaseEnds.watch(grant);
+    this.leaseTimers.schedule(grant, grant.due);
     return grant;
   }
 
@@ -75,7 +74,7 @@ export class MemoryLine {
   private readonly end = (grant: MemoryGrant): void => {
     if (this.holder !== grant) return;
     this.holder = undefined;
-    this.leaseEnds.forget(grant);
+    this.leaseTimers.cancel(grant);
     if (!this.line.serve(({ request, waited }) => this.grant(request, waited))) this.onIdle();
   };
 }

@@ -1,6 +1,5 @@
 import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors.js';
 import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
-import { LeaseEnds } from './lease-ends.js';
 import { MemoryLine } from './memory-line.js';
 import { NodeTimers } from './node-timers.js';
 
@@ -15,8 +14,9 @@ export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
-  private readonly leaseEnds = new LeaseEnds();
-  private readonly waitTimers = new NodeTimers();
+  private readonly leaseTimers = new NodeTimers(false);
+  /** They keep the process alive, as no connection does here: each wait comes to its end. */
+  private readonly waitTimers = new NodeTimers(true);
   private closed = false;
 
   start(): Promise<void> {
@@ -60,7 +60,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private begin(key: string): MemoryLine {
-    const line = new MemoryLine(key, this.leaseEnds, this.waitTimers, () => this.lines.delete(key));
+    const line = new MemoryLine(key, this.leaseTimers, this.waitTimers, () => this.lines.delete(key));
     this.lines.set(key, line);
     return line;
   }

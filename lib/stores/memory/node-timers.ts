@@ -1,17 +1,24 @@
+import { detached } from '../../core/async-context.js';
 import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import { type WaitTimers } from '../../core/waiter.js';
 import { type Watched } from '../../core/watchdog.js';
 
-/** A timer for each wait. It keeps the process alive, as no connection does here: each wait comes to its end. */
+/** A timer for each task, so that a store without tasks has none. */
 export class NodeTimers implements WaitTimers {
   private readonly timers = new Map<Watched, NodeJS.Timeout>();
 
+  /** @param keepAlive whether a timer keeps the process alive */
+  constructor(private readonly keepAlive: boolean) {}
+
   schedule(task: Watched, due: number): void {
+    if (due === Infinity) return;
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
     if (left <= 0) return task.onDue();
-    // A wait beyond Node's longest timer is reached in several steps.
-    const timer = setTimeout(() => this.schedule(task, due), Math.min(Math.ceil(left), LARGEST_NUMBER));
+    // A time beyond Node's longest timer is reached in several steps.
+    const delay = Math.min(Math.ceil(left), LARGEST_NUMBER);
+    const timer = detached(() => setTimeout(() => this.schedule(task, due), delay));
+    if (!this.keepAlive) timer.unref();
     this.timers.set(task, timer);
   }
 

@@ -23,13 +23,6 @@ export interface LineContext {
 /** One call of `acquire`, until it is granted or given up. */
 type Call<T extends LineTypes> = Waiter<Grant, T['request']>;
 
-/** The state of a grant for its holder, until it is released. */
-interface Held {
-  readonly lease: Lease;
-  /** Set when its holder waits for the release. */
-  released?: () => void;
-}
-
 /**
  * Passes events to the state machine of one lock and executes the effects that the machine returns: sends commands, settles
  * requests, keeps leases and the wake-up time. Nothing else touches the machine.
@@ -39,7 +32,7 @@ interface Held {
 export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements Watched {
   watchEntry: WatchEntry | undefined;
   private readonly calls = new Map<T['request'], Call<T>>();
-  private readonly held = new Map<T['grant'], Held>();
+  private readonly held = new Map<T['grant'], LineGrant>();
   /** Events that happened while another was handled. */
   private readonly later: EventOf<T>[] = [];
   private handling = false;
@@ -85,7 +78,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     const kept = held?.lease.end() === true;
     if (!held) return Promise.resolve();
     return new Promise((resolve) => {
-      held.released = resolve;
+      held.onReleased = resolve;
       this.happens({ type: 'section ended', grant, kept });
     });
   }
@@ -139,7 +132,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
       case 'end lease':
         return void this.held.get(effect.grant)?.lease.end();
       case 'released':
-        this.held.get(effect.grant)?.released?.();
+        this.held.get(effect.grant)?.onReleased?.();
         this.held.delete(effect.grant);
         return;
       case 'wake up':
@@ -189,9 +182,10 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     const lease = new Lease(key, since, left);
     lease.onLost(() => this.happens({ type: 'lease lost', grant }));
     lease.onRenewingStopped(() => this.happens({ type: 'renewing stopped', grant }));
-    this.held.set(grant, { lease });
     const token = typeof grant === 'number' ? grant : undefined;
-    call.serve(new LineGrant(key, token, lease, call.waited, () => this.release(grant)));
+    const held = new LineGrant(key, token, lease, call.waited, () => this.release(grant));
+    this.held.set(grant, held);
+    call.serve(held);
   }
 
   private refuse(request: T['request'], refusal: CommonRefusal | T['refusal']): void {
@@ -216,6 +210,8 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
 
 /** A grant as its holder uses it. */
 class LineGrant implements Grant {
+  /** Set when its holder waits for the release. */
+  onReleased: (() => void) | undefined;
   private ended: Promise<void> | undefined;
 
   constructor(

@@ -49,8 +49,7 @@ const REFUSED_CREDENTIALS =
 const NO_CONNECTION = 'there is no connection to Redis';
 
 /** Outside a script; inside one from 7.2 on, and in Valkey; inside one up to 7.0. */
-export const NO_RIGHT =
-  /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
+const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
 /**
  * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a

@@ -41,7 +41,7 @@ function encode(name: string): string {
 }
 
 /** The name that `encoded` stands for; undefined where a digest stands in the place of a part of it. */
-export function decodeName(encoded: string): string | undefined {
+function decodeName(encoded: string): string | undefined {
   if (encoded === '%') return '';
   if (encoded.includes('%h')) return undefined;
   return encoded.replace(/%u([0-9a-f]{4})|%([0-9a-f]{2})/g, (_, wide?: string, narrow?: string) =>

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { now } from '../../core/lease.js';
-import { LockShuttingDownError, type FairLockError } from '../../core/errors.js';
+import {
+  LockHolderChangedError,
+  LockProtocolError,
+  LockShuttingDownError,
+  type FairLockError,
+} from '../../core/errors.js';
 import type {
   Grant,
   KeptKeys,
@@ -14,8 +19,9 @@ import { openConnection, openSubscription } from '../redis-client/redis-source.j
 import { warnOfClockStep } from '../redis-client/server-clock.js';
 import { Lines, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
-import { LockInspection } from './lock-inspection.js';
+import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
+import { firstToken, MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { NativeLine, type ClientContext } from './native-line.js';
 import { PrimaryMarker } from './primary-marker.js';
@@ -35,7 +41,6 @@ export class RedisLockStore implements LockStore {
   private readonly replication: Replication | undefined;
   private readonly marker: PrimaryMarker;
   private readonly commands: LockCommands;
-  private readonly inspection: LockInspection;
   private readonly context: ClientContext;
   readonly peers: Peers;
   private readonly keyPrefix: string;
@@ -76,7 +81,6 @@ export class RedisLockStore implements LockStore {
       for (const line of this.lines.all()) line.happens({ type: 'refused', error });
     };
     this.commands = new LockCommands(client, clientId, times, maxLease);
-    this.inspection = new LockInspection(client, this.commands, (key) => this.keysOf(encodeName(key)));
     const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster);
     this.context = {
       commands: this.commands,
@@ -116,8 +120,8 @@ export class RedisLockStore implements LockStore {
     return this.lines.get(encodeName(request.key)).acquire(request, this.sequence);
   }
 
-  inspect(key: string): Promise<LockSnapshot> {
-    return this.inspection.inspect(key);
+  async inspect(key: string): Promise<LockSnapshot> {
+    return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
   }
 
   keptKeys(): Promise<KeptKeys> {
@@ -128,7 +132,7 @@ export class RedisLockStore implements LockStore {
 
   async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
-    const ended = await this.inspection.endByForce(key, token);
+    const ended = await this.endByForce(key, token);
     // The caller may be the holder itself: its line is notified here rather than by a message.
     this.lines.find(encodeName(key))?.happens({ type: 'look' });
     return ended;
@@ -140,6 +144,29 @@ export class RedisLockStore implements LockStore {
 
   close(): Promise<void> {
     return this.client.close(this.lines);
+  }
+
+  private look(key: string, waiters: number): Promise<RawReply> {
+    return this.client.answer(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
+  }
+
+  /** The grant is named by its first token, so that a repeated command does not end the next one too. */
+  private async endByForce(key: string, token: number | undefined): Promise<boolean> {
+    let first: number | undefined;
+    try {
+      const reply = await this.look(key, 0);
+      const { holder } = toSnapshot(key, reply);
+      if (token !== undefined && holder?.token !== token)
+        throw new LockHolderChangedError(key, token, holder?.token);
+      first = firstToken(reply);
+      if (first === undefined) return false;
+    } catch (error) {
+      // A grant that no script can read has no name, and is cleared away.
+      if (token !== undefined || !(error instanceof LockProtocolError)) throw error;
+    }
+    const keys = this.keysOf(encodeName(key));
+    const { status } = await this.client.answer(() => this.commands.forceRelease(keys, first));
+    return status === 'forced';
   }
 
   private newLine(name: string, forget: () => void): NativeLine {

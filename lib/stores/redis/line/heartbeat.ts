@@ -31,11 +31,10 @@ export function beat(line: Line): void {
   line.mustRetry = false;
   const { run, late } = line;
   const renewing = run?.holder?.renewable === true && wantsRenewal(run);
-  const args = heartbeatArgs(line, {
-    ...(renewing ? renewalOf(run) : lateRenewal(line)),
-    label: run ? renewalOf(run).label : '',
-    served: run ? renewalOf(run).served : 0,
-  });
+  const present = run && renewalOf(run);
+  const named = renewing && present ? present : lateRenewal(line);
+  const { label = '', served = 0 } = present ?? {};
+  const args = heartbeatArgs(line, { ...named, label, served });
   // The heartbeat reports the holder.
   if (renewing) run.reported = run.next;
   const replicate = renewing && line.settings.replicated;

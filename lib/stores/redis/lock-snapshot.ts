@@ -1,0 +1,57 @@
+import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
+import type { RawReply } from './commands/reply.js';
+
+/** How many waiters `inspect` names; the rest is only counted. */
+export const MOST_WAITERS_SHOWN = 1_000;
+
+type Details = readonly [
+  holder: string,
+  label: string,
+  token: number,
+  heldFor: number,
+  leaseLeft: number,
+  first: number,
+  queueLength: number,
+  /** Four a waiter: member, ticket in µs, liveness deadline in ms, record of its client. */
+  entries: readonly (string | number)[],
+];
+
+/** The first token of the present grant, by which scripts name it; undefined: nothing holds the lock. */
+export function firstToken({ details }: RawReply): number | undefined {
+  return (details as unknown as Details)[5] || undefined;
+}
+
+/** Reads the reply of the inspect script. */
+export function toSnapshot(key: string, { serverTime, details }: RawReply): LockSnapshot {
+  const [client, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
+  const waiters: LockWaiter[] = [];
+  for (let i = 0; i < entries.length; i += 4) {
+    const [member, ticket, deadline, record] = entries.slice(i, i + 4);
+    const { suspect, where } = parseRecord(String(record));
+    const id = String(member);
+    waiters.push({
+      id,
+      client: clientOf(id),
+      who: where,
+      waitingFor: Math.max(0, Math.floor(serverTime) - Number(ticket) / 1_000),
+      live: Number(deadline) >= Math.floor(serverTime) && !suspect,
+    });
+  }
+  return {
+    key,
+    holder: client === '' ? undefined : { client, who, token, heldFor, leaseLeft },
+    waiters,
+    queueLength,
+  };
+}
+
+/** A member of a line is `client:sequence`, or `client:sequence:lease` for a fixed lease. */
+function clientOf(member: string): string {
+  return member.split(':', 1)[0] ?? '';
+}
+
+/** A client's record is pairs of `name=value` with spaces between them (docs/protocol.md). */
+function parseRecord(record: string): { suspect: boolean; where: string } {
+  const values = new Map(record.split(' ').map((pair) => pair.split(/=(.*)/s, 2) as [string, string]));
+  return { suspect: (values.get('suspect') ?? '0') !== '0', where: values.get('where') ?? '' };
+}
