@@ -13,7 +13,7 @@ describe('commands of one turn of the event loop', () => {
   let proxy: CountingProxy;
   let connection: CommandConnection;
   let prefix: string;
-  const count = (key: string): Promise<unknown> => connection.run(COUNT, [`${prefix}${key}`], []);
+  const count = (key: string): Promise<unknown> => connection.scripts.run(COUNT, [`${prefix}${key}`], []);
 
   beforeAll(() => {
     admin = new Redis(redisUrl());

@@ -37,7 +37,7 @@ describe('a server that does not know a script', () => {
   });
   afterEach(() => connection.close(SOON));
 
-  const append = (i: number): Promise<unknown> => connection.run(APPEND, ['list'], [i]);
+  const append = (i: number): Promise<unknown> => connection.scripts.run(APPEND, ['list'], [i]);
   const info = async (section: string, field: string): Promise<string | undefined> =>
     new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(await admin.info(section))?.[1];
 
@@ -68,7 +68,7 @@ describe('a server that does not know a script', () => {
 
   it('that refuses the script for one command still serves the others', async () => {
     await admin.set('text', 'not a list');
-    const refused = connection.run(APPEND, ['text'], [0]);
+    const refused = connection.scripts.run(APPEND, ['text'], [0]);
     const others = [append(0), append(1)];
     await expect(refused).rejects.toMatchObject({ effect: 'none', error: { failure: 'foreign-type' } });
     expect(await Promise.all(others)).toEqual([1, 2]);

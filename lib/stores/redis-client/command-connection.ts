@@ -5,7 +5,6 @@ import { ClusterNodes } from './cluster-nodes.js';
 import type { RedisConnection } from './redis-source.js';
 import { BackOff } from './back-off.js';
 import { introduce } from './introduction.js';
-import type { Script } from './script.js';
 import { ScriptSender } from './script-sender.js';
 import {
   commandTimeout,
@@ -23,12 +22,7 @@ const PROBE_SHARE = 1 / 2;
 /** The address of the only server, where there is one. */
 const THE_SERVER = '';
 
-/**
- * The one way to run a script: each has a deadline of its own, whatever the options of the client are.
- *
- * A command whose outcome is unknown is never repeated here: only the caller knows whether it is idempotent
- * (R13).
- */
+/** The connection by which scripts are sent, and what is known of the server at its other end. */
 export class CommandConnection {
   private readonly readyOrClosed = new Signal();
   private lastReply = 0;
@@ -37,7 +31,8 @@ export class CommandConnection {
   private closed = false;
   /** Whether the last command failed. */
   private failing = false;
-  private readonly scripts: ScriptSender;
+  /** The one way to run a script. */
+  readonly scripts: ScriptSender;
   private readonly backOff = new BackOff();
   private connections = 0;
   private readySince = 0;
@@ -122,24 +117,6 @@ export class CommandConnection {
   /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
   async whenReady(limit: number): Promise<void> {
     if (!this.ready && !this.closed) await this.readyOrClosed.within(limit);
-  }
-
-  /**
-   * Runs a script once.
-   *
-   * @throws CommandFailure also when there is no reply within `timeout` ms; the script may still run then
-   */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.scripts.run(script, keys, args);
-  }
-
-  /**
-   * Sends a script at once, without a deadline.
-   *
-   * @throws UnknownScript, or what ioredis rejects with
-   */
-  send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.scripts.runNow(script, keys, args);
   }
 
   /** Closes for good: with QUIT where the server answers within `limit` ms. */

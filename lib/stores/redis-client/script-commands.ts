@@ -58,7 +58,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     script: Script,
     keys: readonly string[],
     values: (limit: number) => Values,
-    via: ScriptRunner = this.client.connection,
+    via: ScriptRunner = this.client.connection.scripts,
   ): Promise<Reply> {
     const limit = this.clockOf(keys).atMost(performance.now() + this.timing.commandTimeout);
     const sent = this.next();
@@ -109,7 +109,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     let sent: Sent;
     const attempt = (): Promise<unknown> => {
       sent = this.next();
-      return this.client.connection.run(script, keys, values());
+      return this.client.connection.scripts.run(script, keys, values());
     };
     const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
     return attempt().then(answered, (error: unknown) =>

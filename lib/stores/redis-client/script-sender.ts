@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../core/linked-list.js';
-import type { Script } from './script.js';
+import type { Script, ScriptRunner } from './script.js';
 
 /** A pipeline of this size is sent before the turn ends, so that the server begins early. */
 const LARGEST = 100;
@@ -28,9 +28,10 @@ interface Outcomes {
  *
  * What is sent in one turn of the event loop goes out as one pipeline, by one write. Sent one by one, each command would be a
  * system call of its own, which costs a busy route more than 5 % of its CPU (docs/decisions/0008-one-write-a-turn.md). Each
- * command still has an outcome of its own. Commands are neither repeated nor kept for later.
+ * command still has an outcome of its own. Commands are not kept for later, and one whose outcome is unknown is not repeated
+ * here: only the caller knows whether it is idempotent (R13).
  */
-export class ScriptSender {
+export class ScriptSender implements ScriptRunner {
   /** By address: which scripts its server has got by the present connection, and the number of that sending. */
   private readonly sent = new Map<string | undefined, Map<string, number>>();
   private sendings = 0;
@@ -55,7 +56,11 @@ export class ScriptSender {
     this.sent.delete(address);
   }
 
-  /** Sends a script, together with what else is sent in this turn of the event loop. */
+  /**
+   * Sends a script, together with what else is sent in this turn of the event loop.
+   *
+   * @throws what `outcomes` gives, also when there is no reply within the limit; the script may still run then
+   */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const call = new Call(script, keys, args, resolve, reject);

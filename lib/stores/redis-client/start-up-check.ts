@@ -85,7 +85,7 @@ async function tryRights(
   missing: Set<string>,
   note: (error: unknown) => void,
 ): Promise<void> {
-  const tried = connection.run(tryCommands, [key], commands).then((reply) => {
+  const tried = connection.scripts.run(tryCommands, [key], commands).then((reply) => {
     const refused = reply as string[];
     for (let i = 0; i + 1 < refused.length; i += 2) {
       missing.add(rightFor(refused[i]!, refused[i + 1]!, keys, channels));

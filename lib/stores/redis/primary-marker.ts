@@ -56,7 +56,7 @@ export class PrimaryMarker implements Watched {
     // A Cluster has many primaries: strict clients are refused there.
     if (this.connection.client.isCluster) return this.looked();
     try {
-      const reply = await this.connection.run(primary, [this.key], [this.maxLease ?? '']);
+      const reply = await this.connection.scripts.run(primary, [this.key], [this.maxLease ?? '']);
       const [status, , wait] = reply as [Status, number, number?];
       this.applyStatus(status);
       if (warnOfWaits && status === 'WAITS') this.warnOfWait(wait ?? 0);

@@ -176,7 +176,7 @@ export class Replication {
   ): Promise<unknown> {
     if (!this.connection.ready) throw toCommandFailure(new Error("Stream isn't writeable"));
     try {
-      return await this.connection.send(script, keys, args);
+      return await this.connection.scripts.runNow(script, keys, args);
     } catch (error) {
       throw error instanceof UnknownScript ? error : toCommandFailure(error);
     }

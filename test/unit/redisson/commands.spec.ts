@@ -14,9 +14,11 @@ describe('the commands of the redisson store', () => {
     const timeOf = (key: string): number => performance.now() + (key.startsWith('b') ? HOUR : 2 * HOUR);
     const connection = {
       addressOf: (key: string) => key.charAt(0),
-      run: async (_script: unknown, [key = '']: readonly string[], args: readonly unknown[]) => {
-        sent.push({ key, deadline: Number(args.at(-1)) });
-        return ['GONE', timeOf(key)];
+      scripts: {
+        run: async (_script: unknown, [key = '']: readonly string[], args: readonly unknown[]) => {
+          sent.push({ key, deadline: Number(args.at(-1)) });
+          return ['GONE', timeOf(key)];
+        },
       },
     } as unknown as CommandConnection;
     const clocks = new ServerClocks(() => undefined);
