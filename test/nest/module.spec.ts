@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type DynamicModule, Global, Injectable, type LoggerService, Module } from '@nestjs/common';
-import { REQUEST } from '@nestjs/core';
+import { LazyModuleLoader, REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -326,6 +326,17 @@ describe('FairLockModule', () => {
     await module.close();
     expect(await redis.ping()).toBe('PONG'); // a client that was handed in is never quit
     redis.disconnect();
+  });
+
+  test('in the root module serves modules that are loaded lazily, and closes with the application', async () => {
+    const redis = redisUrl();
+    const module = await Test.createTestingModule({ imports: [FairLockModule.forRoot({ redis })] }).compile();
+    await module.init();
+    const lazy = await module.get(LazyModuleLoader).load(() => OrdersModule);
+    const orders = lazy.get(Orders, { strict: false });
+    expect(await orders.pay()).toBe('order');
+    await module.close();
+    await expect(orders.pay()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
   });
 
   test('in several modules with one registration gives one service', async () => {
