@@ -3,7 +3,7 @@ import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-
 import { requireKey } from './lock-keys.js';
 import type { LockSnapshot, LockStore } from './lock-store.js';
 import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
-import { addFromStore, assemble, keysInStore } from './overview.js';
+import { addFromStore, assemble, isLater, keysInStore } from './overview.js';
 import type { PeerReports, ReportRequest } from './peers.js';
 import { reportedKey, shown } from './text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
@@ -134,9 +134,9 @@ function reportedHold(
 ): ReportedHold | undefined {
   const reported = reportedKey(key);
   const process = reports.find(({ clientId }) => clientId === holder?.client);
-  const hold = process?.holds.find(
-    (each) => each.key === reported && (holder?.token === undefined || holder.token === each.token),
-  );
+  const hold = process?.holds
+    .filter(({ key, token }) => key === reported && (holder?.token === undefined || holder.token === token))
+    .reduce<HoldReport | undefined>((latest, each) => (isLater(each, latest) ? each : latest), undefined);
   return process && hold && { process, hold };
 }
 

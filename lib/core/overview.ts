@@ -1,6 +1,6 @@
 import { parseClientName } from './client-name.js';
 import { sentenceOf } from './errors.js';
-import type { LockOverview, LockReport, ProcessReport } from './lock-overview.js';
+import type { HoldReport, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
 import type { KeptKeys, LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
 import { isLong, quote, reportedKey } from './text.js';
@@ -10,6 +10,7 @@ const AT_ONCE = 50;
 const MOST_FAILED = 50;
 const MOST_UNEXPLAINED = 50;
 
+type HoldState = Pick<HoldReport, 'token' | 'heldFor' | 'state'>;
 type Assembled = Pick<LockOverview, 'locks' | 'processes' | 'silent' | 'problems'>;
 
 /**
@@ -69,12 +70,20 @@ function addProcess(process: ProcessReport, lockOf: (key: string) => LockReport)
   const { clientId, host, pid } = process;
   for (const { key, ...hold } of process.holds) {
     const lock = lockOf(key);
-    // The reports are of different moments: a hold that was handed on meanwhile is reported by both.
-    const later = !lock.holder || hold.token > lock.holder.token;
-    if (hold.state !== 'lost' && later) lock.holder = { clientId, host, pid, ...hold };
-    else if (!lock.holder) lock.holder = { clientId, host, pid, ...hold };
+    if (isLater(hold, lock.holder)) lock.holder = { clientId, host, pid, ...hold };
   }
   for (const { key, ...wait } of process.waits) lockOf(key).waiters.push({ clientId, host, pid, ...wait });
+}
+
+/**
+ * Whether `hold` is later than another one of the same key. The reports are of different moments, so a hold that was handed on
+ * meanwhile is reported by both; and a section that has lost the lock may still run. Without tokens, the younger is the later.
+ */
+export function isLater(hold: HoldState, other: HoldState | undefined): boolean {
+  if (!other) return true;
+  const lost = hold.state === 'lost';
+  if (lost !== (other.state === 'lost')) return !lost;
+  return hold.token > other.token || (hold.token === other.token && hold.heldFor < other.heldFor);
 }
 
 function sortLine({ waiters }: LockReport): void {

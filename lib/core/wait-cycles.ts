@@ -1,4 +1,5 @@
 import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from './lock-overview.js';
+import { isLater } from './overview.js';
 
 /** A cycle, and the holds in it: two looks at the same cycle see the same holds, only older. */
 export interface FoundCycle extends WaitCycle {
@@ -53,17 +54,12 @@ interface Holder {
   readonly hold: HoldReport;
 }
 
-/** Reports are not of one moment: of two that claim a key, the one with the higher token came later. */
 function holdersByKey(processes: readonly ProcessReport[]): Map<string, Holder> {
   const holders = new Map<string, Holder>();
   for (const { clientId, holds } of processes) {
     for (const hold of holds) {
       if (hold.state === 'lost') continue;
-      const known = holders.get(hold.key)?.hold;
-      const newer = !known || hold.token > known.token;
-      if (newer || (hold.token === known.token && hold.heldFor < known.heldFor)) {
-        holders.set(hold.key, { clientId, hold });
-      }
+      if (isLater(hold, holders.get(hold.key)?.hold)) holders.set(hold.key, { clientId, hold });
     }
   }
   return holders;

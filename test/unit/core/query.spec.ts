@@ -225,6 +225,54 @@ describe('query', () => {
     });
   });
 
+  describe('of a store without tokens', () => {
+    const lost: HoldReport = { key: 'k', label: 'Orders.pay', heldFor: 50, token: 0, state: 'lost' };
+    const present: HoldReport = { ...lost, label: 'Orders.ship', heldFor: 5, state: 'held' };
+
+    /** Of two processes, the first of which asks. */
+    function observer(holdsHere: HoldReport[], holdsThere: HoldReport[]): Observer {
+      const processOf = (clientId: string, holds: HoldReport[]): ProcessReport => ({
+        ...{ clientId, host: 'web-1', pid: 1, version: '1', eventLoopDelay: 0 },
+        ...{ holds, waits: [], truncated: false },
+      });
+      const self = processOf('here', holdsHere);
+      const reports = [processOf('there', holdsThere)];
+      const peers: Peers = {
+        self,
+        onReportRequest: undefined,
+        collectReports: () => Promise.resolve({ reports, silent: [], problems: [] }),
+      };
+      const store = new RecordingStore();
+      store.inspect = (key) =>
+        Promise.resolve({
+          key,
+          holder: { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 },
+          waiters: [],
+          queueLength: 0,
+        });
+      return new Observer(Object.assign(store, { peers }), () => self);
+    }
+
+    it.each([
+      ['in the process that lost the lock', [lost], [present]],
+      ['in another process', [present], [lost]],
+      ['where one process has both', [lost, present], []],
+      ['where the lock was handed on between two reports', [{ ...lost, state: 'held' as const }], [present]],
+    ])(
+      'shows the present holder and not an earlier one whose section still runs, %s',
+      async (_, here, there) => {
+        const { locks } = await observer(here, there).query();
+        expect(locks).toMatchObject([{ key: 'k', holder: { label: 'Orders.ship' } }]);
+      },
+    );
+
+    it('names the present section of the process that holds the lock, and not one that lost it', async () => {
+      const { snapshot, hold } = await observer([lost, present], []).look('k');
+      expect(snapshot.holder?.who).toBe('web-1/1/Orders.ship');
+      expect(hold).toBe(present);
+    });
+  });
+
   it.each([
     [{ keys: 'a' }, /no option 'keys'/],
     [{ timeout: 0 }, /timeout of query must be a number of milliseconds from 1/],
