@@ -395,7 +395,7 @@ and (subscribed < markedAt or now - subscribed >= GRACE)
 end
 local function pass()
 if not mayGrant() then
-askAgainAt = math.min(grantableAt, now + WINDOW)
+askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
 return
 end
 local rank, looked = 0, 0

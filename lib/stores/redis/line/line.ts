@@ -167,16 +167,15 @@ function arrange(line: Line): void {
 
 /** When the line next has something to do; Infinity: only when something happens to it. */
 function nextWakeUp(line: Line): number {
-  const { run, late, lapsing, reminders, beating } = line;
+  const { run, lapsing, reminders, beating } = line;
   const time = line.now.monotonic;
   // Looking at the lease when it ends is what makes it lost (R12).
   const left = run ? Math.max(0, remaining(line, run)) : Infinity;
   // A line that is forgotten while a section may still give its lost grant back would meet its successor.
   let due = Math.min(time + left, lapsing?.until ?? Infinity, reminders[0]?.at ?? Infinity);
   if (beating) return due;
-  const waiting = isInLine(line) || line.mustRetry;
-  if (waiting) due = Math.min(due, line.wakeAt);
-  if (waiting || late || (run && wantsRenewal(run))) {
+  due = Math.min(due, lookDue(line));
+  if (isPeriodic(line)) {
     if (line.nextBeat === 0) line.nextBeat = time + line.settings.timing.heartbeat;
     // The first lease is by the settings of the client that passed the lock on, and may be shorter than this client's.
     if (run?.holder?.renewable && wantsRenewal(run)) line.nextBeat = Math.min(line.nextBeat, time + left / 2);
@@ -185,14 +184,23 @@ function nextWakeUp(line: Line): number {
   return due;
 }
 
-/** Sends the heartbeat if it is time: at its period, or when the lease of the present holder must have ended (R9). */
+/** Sends the heartbeat if it is time. */
 function beatIfDue(line: Line): void {
-  const time = line.now.monotonic;
-  const waiting = isInLine(line) || line.mustRetry;
-  const wanted = waiting || line.late || (line.run && wantsRenewal(line.run));
-  if (line.beating || !wanted) return;
+  if (line.beating) return;
   const report = line.run ? reportDue(line, line.run) : Infinity;
-  if (time >= Math.min(line.nextBeat, report, waiting ? line.wakeAt : Infinity)) beat(line);
+  const periodic = isPeriodic(line) ? Math.min(line.nextBeat, report) : Infinity;
+  if (line.now.monotonic >= Math.min(periodic, lookDue(line))) beat(line);
+}
+
+/** Whether there is something to keep: a grant or a place in line. */
+function isPeriodic(line: Line): boolean {
+  const { run, late } = line;
+  return isInLine(line) || late !== undefined || (run !== undefined && wantsRenewal(run));
+}
+
+/** When the lock may be free for a waiter: when the lease of the present holder must have ended (R9), or the server said so (R8). */
+function lookDue(line: Line): number {
+  return isInLine(line) || line.mustRetry ? line.wakeAt : Infinity;
 }
 
 /** Whether requests wait whose places are to be kept. Before the first reply only a look at what was missed is worth a command. */

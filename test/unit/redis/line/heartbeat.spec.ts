@@ -57,6 +57,17 @@ test('R8: a client that was told to go on asks again, though it does not wait it
   expect(line.of('heartbeat')).toHaveLength(1);
 });
 
+test('R8: a client that was told to go on later, and does not wait itself, sends nothing until then', () => {
+  line.queue(10);
+  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+  const wake = 5 * HEARTBEAT;
+  line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0, wake, mustRetry: true });
+  line.passes(wake);
+  expect(line.of('heartbeat')).toEqual([]);
+  line.passes(10);
+  expect(line.of('heartbeat')).toHaveLength(1);
+});
+
 describe('R9: when the lease of the present holder must have ended', () => {
   test('the first in line asks at once, those behind a little later', () => {
     for (const [ahead, spread] of [

@@ -54,7 +54,8 @@ end
 -- Gives the free lock to the lowest ticket whose client is live (R6), and drops the dead ahead of it (R8).
 local function pass()
   if not mayGrant() then
-    askAgainAt = math.min(grantableAt, now + WINDOW)
+    -- Where it is unknown until when, a client looks now and then.
+    askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
     return
   end
   local rank, looked = 0, 0
