@@ -1,6 +1,11 @@
 import type { Lease } from './lease.js';
 import type { Peers } from './peers.js';
 
+/** How many waiters `inspect` names; the rest is only counted. */
+export const MOST_WAITERS_SHOWN = 1_000;
+/** How many characters of a label are kept. */
+export const LONGEST_LABEL = 128;
+
 /**
  * The port between the engine and whatever keeps the line: Redis, Redisson's wire format, or this process.
  *

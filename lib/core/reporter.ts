@@ -3,6 +3,7 @@ import type { ActiveGrant, ActiveGrants } from './active-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from './lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
+import { LONGEST_LABEL } from './lock-store.js';
 import type { Owners } from './owners.js';
 import type { ReportRequest } from './peers.js';
 import { reportedKey } from './text.js';
@@ -11,8 +12,6 @@ import type { Wait, Waits } from './waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
-/** How much of a label is reported. */
-const LONGEST_LABEL = 128;
 
 /** Reports what this engine holds and waits for. */
 export class Reporter {

@@ -1,16 +1,13 @@
 import { hostname } from 'node:os';
 import { Lease, now } from '../../core/lease.js';
-import { type Grant, type LockHolder, type LockRequest } from '../../core/lock-store.js';
+import { LONGEST_LABEL, type Grant, type LockHolder, type LockRequest } from '../../core/lock-store.js';
 import { type Watched } from '../../core/watchdog.js';
-
-/** How much of a label is kept. */
-const MAX_LABEL_LENGTH = 128;
 
 const PROCESS = `${hostname()}/${process.pid}`;
 
 /** Who asks, as `inspect` and errors show it: `web-1/4711/OrdersService.pay`. */
 export function who(request: LockRequest): string {
-  return `${PROCESS}/${request.label.slice(0, MAX_LABEL_LENGTH)}`;
+  return `${PROCESS}/${request.label.slice(0, LONGEST_LABEL)}`;
 }
 
 let lastToken = 0;

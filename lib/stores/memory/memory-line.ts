@@ -1,10 +1,12 @@
-import { type LockRequest, type Grant, type LockSnapshot } from '../../core/lock-store.js';
+import {
+  MOST_WAITERS_SHOWN,
+  type LockRequest,
+  type Grant,
+  type LockSnapshot,
+} from '../../core/lock-store.js';
 import { WaitingLine } from '../../core/waiting-line.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
-
-/** How many waiters `inspect` shows. */
-const MAX_SHOWN = 1_000;
 
 /** One lock: its holder and its waiters. Requests wait only while there is a holder; without one the line is forgotten. */
 export class MemoryLine {
@@ -49,7 +51,7 @@ export class MemoryLine {
   inspect(): LockSnapshot {
     const waiters = [];
     const { first, size } = this.line.waiters;
-    for (let waiter = first; waiter && waiters.length < MAX_SHOWN; waiter = waiter.next) {
+    for (let waiter = first; waiter && waiters.length < MOST_WAITERS_SHOWN; waiter = waiter.next) {
       waiters.push({ who: who(waiter.request), waitingFor: waiter.waited, live: true });
     }
     return { key: this.key, holder: this.holder?.describe(), waiters, queueLength: size };

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
+import { addressOf } from './cluster-nodes.js';
 import { limitHandshake } from './frozen-servers.js';
 import { CONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
 import type { SubscriberClient } from './subscriber.js';
@@ -62,7 +63,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
     if (this.state !== 'open' || this.node || this.pause) return;
     const known = anyOf(this.cluster.nodes(), this.last);
     if (!known) return;
-    this.last = nameOf(known);
+    this.last = addressOf(known);
     const node = known.duplicate({ ...OWN_OPTIONS, keyPrefix: '', retryStrategy: null });
     this.node = node;
     limitHandshake(node, CONNECT_TIMEOUT);
@@ -112,11 +113,7 @@ function refreshNodes(cluster: Cluster): void {
 
 /** Another one than the last, if there is one: that may be silent for good. */
 function anyOf(nodes: readonly Redis[], last: string | undefined): Redis | undefined {
-  const others = nodes.filter((node) => nameOf(node) !== last);
+  const others = nodes.filter((node) => addressOf(node) !== last);
   const choice = others.length > 0 ? others : nodes;
   return choice[Math.floor(Math.random() * choice.length)];
-}
-
-function nameOf({ options }: Redis): string {
-  return `${options.host}:${options.port}`;
 }

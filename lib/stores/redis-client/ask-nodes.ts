@@ -1,4 +1,5 @@
 import type { Cluster, NodeRole, Redis } from 'ioredis';
+import { addressOf } from './cluster-nodes.js';
 import { toCommandFailure } from './server-failure.js';
 import { atMost } from './time-limit.js';
 
@@ -30,8 +31,7 @@ export async function askNodes<T>(
   outcomes.forEach((outcome, i) => {
     if (outcome.status === 'fulfilled') return found.answers.push(outcome.value);
     failure = outcome.reason;
-    const { host, port } = nodes[i]!.options;
-    return found.problems.push(`The node ${host}:${port} ${missing}.`);
+    return found.problems.push(`The node ${addressOf(nodes[i]!)} ${missing}.`);
   });
   if (found.answers.length === 0) throw toCommandFailure(failure);
   return found;

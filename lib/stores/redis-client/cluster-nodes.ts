@@ -99,7 +99,7 @@ async function dropIfSilent(node: Redis, limit: number): Promise<void> {
   if (!(await atMost(answered, limit))) node.disconnect();
 }
 
-/** As in the table of slots. */
-function addressOf({ options }: Redis): string {
+/** Where a node listens, as in the table of slots. */
+export function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`;
 }

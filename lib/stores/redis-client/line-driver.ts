@@ -1,15 +1,12 @@
 import { abortError } from '../../core/errors.js';
 import { Lease, now } from '../../core/lease.js';
-import type { Grant, LockRequest } from '../../core/lock-store.js';
+import { LONGEST_LABEL, type Grant, type LockRequest } from '../../core/lock-store.js';
 import { Waiter } from '../../core/waiter.js';
 import type { Watchdog, WatchEntry, Watched } from '../../core/watchdog.js';
 import type { CommonEffect, CommonRefusal, EffectOf, EventOf, LineTypes, Moment } from './line-machine.js';
 import type { LineState } from './line-state.js';
 import { refusalError } from './refusal-error.js';
 import { toCommandFailure } from './server-failure.js';
-
-/** How much of a label is kept in Redis. */
-const LONGEST_LABEL = 128;
 
 /** What all lines of one client share. */
 export interface LineContext {
@@ -50,7 +47,8 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   /** @throws CommandFailure when it got no usable reply */
   protected abstract reply(command: T['command']): Promise<T['reply']>;
   protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
-  protected abstract execute(effect: EffectOf<T>): void;
+  /** Does what only this protocol has. */
+  protected abstract executeOwn(effect: T['effect']): void;
 
   acquire(request: LockRequest, name: T['request']): Promise<Grant> {
     const { key, signal, waitTime } = request;
@@ -112,8 +110,10 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     }
   }
 
-  protected executeCommon(effect: CommonEffect<T>): void {
+  private execute(next: EffectOf<T>): void {
     const { watchdog } = this.shared;
+    // What is of no common type is of the protocol.
+    const effect = next as CommonEffect<T>;
     switch (effect.type) {
       case 'send':
         return this.send(effect.command);
@@ -144,6 +144,9 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
       case 'closed':
         watchdog.cancel(this);
         this.closed?.();
+        return;
+      default:
+        return this.executeOwn(next);
     }
   }
 

@@ -13,6 +13,7 @@ import {
   readReport,
   type ReportMessage,
 } from './peer-messages.js';
+import { escapePattern } from './pattern.js';
 import type { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
 import { Signal, within } from './time-limit.js';
@@ -94,7 +95,7 @@ export class RedisPeers implements Peers {
    * each passes messages on to all others, and ioredis would choose any, also one that stands still.
    */
   private async listeners(): Promise<{ listening: string[]; problems: string[]; via: Redis }> {
-    const pattern = `${this.channels.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    const pattern = `${escapePattern(this.channels)}*`;
     const { answers, problems } = await askNodes(
       this.connection.client,
       'all',

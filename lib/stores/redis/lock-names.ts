@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import type { KeptKeys } from '../../core/lock-store.js';
 import { askNodes } from '../redis-client/ask-nodes.js';
+import { escapePattern } from '../redis-client/pattern.js';
 import { within } from '../redis-client/time-limit.js';
 
 /** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
@@ -74,7 +75,7 @@ export async function namesInRedis(
 
 async function scan(node: Redis, prefix: string, timeout: number): Promise<string[]> {
   const names: string[] = [];
-  const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}{*}`;
+  const pattern = `${escapePattern(prefix)}{*}`;
   for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
     const step = node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
     const [next, keys] = await within(step, timeout);

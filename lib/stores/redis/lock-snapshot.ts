@@ -1,9 +1,6 @@
 import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
 import type { RawReply } from './commands/reply.js';
 
-/** How many waiters `inspect` names; the rest is only counted. */
-export const MOST_WAITERS_SHOWN = 1_000;
-
 type Details = readonly [
   holder: string,
   label: string,

@@ -5,7 +5,7 @@ import type { ScriptRunner } from '../redis-client/script.js';
 import type { Subscriber } from '../redis-client/subscriber.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
-import type { Command, Effect, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
+import type { Command, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
@@ -38,9 +38,9 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
     super(context, line, handle, forget);
   }
 
-  protected execute(effect: Effect): void {
-    if (effect.type === 'await turn') process.nextTick(endTurn, this);
-    else this.executeCommon(effect);
+  /** The only effect of its own: `await turn`. */
+  protected executeOwn(): void {
+    process.nextTick(endTurn, this);
   }
 
   protected newRequest(request: LockRequest, sequence: number): NewRequest {

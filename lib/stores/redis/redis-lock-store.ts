@@ -6,13 +6,14 @@ import {
   LockShuttingDownError,
   type FairLockError,
 } from '../../core/errors.js';
-import type {
-  Grant,
-  KeptKeys,
-  LockRequest,
-  LockSnapshot,
-  LockStore,
-  StoreHealth,
+import {
+  MOST_WAITERS_SHOWN,
+  type Grant,
+  type KeptKeys,
+  type LockRequest,
+  type LockSnapshot,
+  type LockStore,
+  type StoreHealth,
 } from '../../core/lock-store.js';
 import type { Peers } from '../../core/peers.js';
 import { openConnection, openSubscription } from '../redis-client/redis-source.js';
@@ -21,7 +22,7 @@ import { Lines, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
-import { firstToken, MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { firstToken, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { NativeLine, type ClientContext } from './native-line.js';
 import { PrimaryMarker } from './primary-marker.js';

@@ -1,9 +1,6 @@
 import type { LockSnapshot } from '../../core/lock-store.js';
 import type { InspectReply } from './commands/reply.js';
 
-/** How many waiters `inspect` names; the rest is only counted. */
-export const MOST_WAITERS_SHOWN = 1_000;
-
 /** Who this client knows under an id of the wire, and since when. */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 

@@ -4,7 +4,7 @@ import { quote } from '../../core/text.js';
 import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
 import type { LockCommands } from './commands/lock-commands.js';
 import type { LineKeys } from './line-keys.js';
-import type { Command, Effect, RedissonTypes, Reply } from './line/events.js';
+import type { Command, RedissonTypes, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
@@ -38,7 +38,7 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
     return this.line.describe(id);
   }
 
-  protected execute(effect: Effect): void {
+  protected executeOwn(effect: RedissonTypes['effect']): void {
     const { wakeUps } = this.context;
     switch (effect.type) {
       case 'subscribe': {
@@ -50,8 +50,6 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
         return wakeUps.remove(this.channelOf(effect.id));
       case 'warn of lost place':
         return this.warnOfLostPlace(effect.id);
-      default:
-        return this.executeCommon(effect);
     }
   }
 

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
-import type { Grant, LockRequest, LockSnapshot, LockStore, StoreHealth } from '../../core/lock-store.js';
+import {
+  MOST_WAITERS_SHOWN,
+  type Grant,
+  type LockRequest,
+  type LockSnapshot,
+  type LockStore,
+  type StoreHealth,
+} from '../../core/lock-store.js';
 import type { Peers } from '../../core/peers.js';
 import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
 import { Lines, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands } from './commands/lock-commands.js';
 import { lineKeys, type LineKeys } from './line-keys.js';
-import { MOST_WAITERS_SHOWN, toSnapshot } from './lock-snapshot.js';
+import { toSnapshot } from './lock-snapshot.js';
 import { RedissonLine, type ClientContext } from './redisson-line.js';
 import { REQUIRED } from './required-commands.js';
 import { timing } from './timing.js';
