@@ -33,7 +33,7 @@ export interface HoldReport {
 export interface WaitReport {
   key: string;
   label?: string;
-  /** ms since the call asked for the lock. */
+  /** ms since the call asked for this lock. */
   waitingFor: number;
   /** How many wait in front of it, of those that were reported. */
   ahead?: number;

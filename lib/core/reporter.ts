@@ -50,10 +50,10 @@ export class Reporter {
     };
     for (const { call } of this.grants.present()) loadOf(call).held += 1;
     const time = performance.now();
-    for (const { call } of this.waits.present()) {
+    for (const { call, since } of this.waits.present()) {
       const load = loadOf(call);
       load.waiting += 1;
-      load.oldestWait = Math.max(load.oldestWait, time - call.askedAt);
+      load.oldestWait = Math.max(load.oldestWait, time - since);
     }
   }
 
@@ -66,7 +66,7 @@ export class Reporter {
     // There may be 1,000. V8 makes an object of several spreads at several times the cost of fields that are set.
     const report: WaitReport = {
       key: reportedKey(key),
-      waitingFor: now - call.askedAt,
+      waitingFor: now - wait.since,
       inside: this.keysAround(wait),
     };
     addLabel(report, call.options.label);

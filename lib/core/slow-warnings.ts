@@ -59,7 +59,7 @@ class SlowWarnings {
 
   private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
-    const waitingFor = performance.now() - call.askedAt;
+    const waitingFor = performance.now() - wait.since;
     happened({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {

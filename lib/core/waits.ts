@@ -13,10 +13,10 @@ import type { Watchdog, Watched } from './watchdog.js';
 
 /** One call of an engine: its options, its scope and its owner. */
 export class AcquireCall {
-  /** When the call was made, on the monotonic clock. */
-  readonly askedAt = performance.now();
   /** Milliseconds for which it may wait. */
   readonly waitTime: number;
+  /** When the wait is over, on the monotonic clock. */
+  readonly deadline: number;
   /** The client of the request: when it goes away, the request leaves the line. */
   readonly client: RequestClient | undefined;
   /** The holds that the asking flow is inside of. */
@@ -32,19 +32,10 @@ export class AcquireCall {
     waitTime = options.waitTime,
   ) {
     this.waitTime = waitTime;
+    this.deadline = performance.now() + waitTime;
     const client = options.requestScope ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
     this.caller = options.onQueued && new AsyncResource('FairLock.onQueued');
-  }
-
-  /** When the wait is over, on the monotonic clock. */
-  get deadline(): number {
-    return this.askedAt + this.waitTime;
-  }
-
-  /** Milliseconds left to wait. */
-  remaining(): number {
-    return Math.max(0, this.deadline - performance.now());
   }
 
   /** Reports its place to the caller. */
@@ -73,7 +64,9 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   /** Aborts when the client of the request goes away. Listened to only while in line. */
   private leaving: AbortSignal | undefined;
 
-  /** What is left of the call's, which may be for several keys. */
+  /** When it began, on the monotonic clock: a call for several keys stands in one line after the other. */
+  readonly since = performance.now();
+  /** What is left of the call's. */
   readonly waitTime: number;
   readonly leaseTime: number | undefined;
   readonly maxQueue: number;
@@ -86,7 +79,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     private readonly waits: Waits,
   ) {
     const { leaseTime, maxQueue, label, signal } = call.options;
-    this.waitTime = call.remaining();
+    this.waitTime = Math.max(0, call.deadline - this.since);
     this.leaseTime = leaseTime;
     this.maxQueue = maxQueue;
     this.label = label;
@@ -101,11 +94,6 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.queued(ahead);
-  }
-
-  /** When it began, on the monotonic clock. */
-  get since(): number {
-    return this.call.askedAt;
   }
 
   /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */

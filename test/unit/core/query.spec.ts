@@ -8,7 +8,7 @@ import type { HoldReport, ProcessReport } from '../../../lib/core/lock-overview.
 import type { KeptKeys, LockSnapshot } from '../../../lib/core/lock-store.js';
 import { Observer } from '../../../lib/core/observer.js';
 import type { Peers } from '../../../lib/core/peers.js';
-import { bench, RecordingStore, type Bench } from './support.js';
+import { bench, RecordingStore, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -54,6 +54,19 @@ describe('query', () => {
     expect(locks[0]!.waiters.map(({ label }) => label)).toEqual(labels);
     await lock.release();
     await Promise.all(waits);
+  });
+
+  it('puts a call for several keys into each line at the place that it has there', async () => {
+    const [a, z] = await Promise.all([b.engine.acquire('a'), b.engine.acquire('z')]);
+    const several = b.engine.withLock(['a', 'z'], () => undefined, { ...asked, label: 'several' });
+    await settle();
+    const one = b.engine.withLock('z', () => undefined, { ...asked, label: 'one' });
+    await a.release();
+    await settle();
+    const { locks } = await b.engine.query({ key: 'z' });
+    await z.release();
+    await Promise.all([several, one]);
+    expect(locks[0]!.waiters.map(({ label }) => label)).toEqual(['one', 'several']);
   });
 
   it('shows one key only, if asked for one', async () => {
