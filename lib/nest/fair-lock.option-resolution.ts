@@ -65,23 +65,21 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
  */
 export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOptions {
   refuseUnknown(given);
-  const chosen = withoutUndefined(given);
+  const chosen = { redis: process.env['REDIS_URL'] || 'redis://localhost:6379', ...withoutUndefined(given) };
+  for (const name of Object.keys(chosen) as (keyof typeof chosen)[]) {
+    const expected = CHECKS[name](chosen[name]);
+    if (expected === undefined) continue;
+    const found = name === 'redis' ? '' : `; it is ${withoutSecrets(chosen[name])}`;
+    refuse(`The option ${name} must be ${expected}${found}.`);
+  }
   const { watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
-  const options: ResolvedFairLockOptions = {
-    redis: process.env['REDIS_URL'] || 'redis://localhost:6379',
+  const whole = wholeNumbers({
     ...DEFAULTS,
     maxLease: lockWatchdogTimeout,
     ...chosen,
     watchdogTimeout: lockWatchdogTimeout,
     lockWatchdogTimeout,
-  };
-  for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {
-    const expected = CHECKS[name](options[name]);
-    if (expected === undefined) continue;
-    const found = name === 'redis' ? '' : `; it is ${withoutSecrets(options[name])}`;
-    refuse(`The option ${name} must be ${expected}${found}.`);
-  }
-  const whole = wholeNumbers(options);
+  });
   refuseContradictions(whole, given);
   return whole;
 }
