@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
+import { networkTrouble } from '../../lib/stores/redis-client/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 
 const HOST = '127.0.0.1';
@@ -53,6 +55,24 @@ describe('two sentinels that name two primaries, the second after a later failov
     const natMap = { [`${HOST}:${present.port}`]: { host: HOST, port: former.port } };
     expect(await portBy([informed], { natMap })).toBe(former.port);
   });
+
+  test.each([
+    [
+      'knows the name',
+      () => ({ name: 'unknown', sentinels: [stale] }),
+      /primary "unknown": none of them knows it/,
+    ],
+    ['can be reached', () => ({ name: NAME, sentinels: [{ host: HOST, port: 1 }] }), /ECONNREFUSED/],
+  ])(
+    'where none of them %s, the error of the client may be repeated, and says so',
+    async (_, source, reason) => {
+      const { client: lost } = openConnection(source(), 'commands');
+      client = lost as Redis;
+      void lost.connect().catch(() => undefined);
+      const [error] = (await once(lost, 'error')) as [unknown];
+      expect(networkTrouble(error)).toMatch(reason);
+    },
+  );
 
   test('a client that is closed while no sentinel answers ends at once', async () => {
     const { client: lost } = openConnection({ name: 'unknown', sentinels: [stale] }, 'commands');

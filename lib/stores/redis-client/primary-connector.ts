@@ -3,10 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions, type SentinelAddress } from 'ioredis';
 import { DISCONNECT_TIMEOUT, reconnectDelay } from './own-options.js';
+import { networkTrouble } from './server-failure.js';
 import { askSentinels, watchSentinels, type Address } from './sentinels.js';
 
 /** Of how many sentinels are known, the part that is asked: those of the options, and others that these name. */
 const MOST_SENTINELS = 10;
+
+class NoPrimaryError extends Error {
+  /** As errors of Node have one, so that warnings and errors repeat the message. */
+  readonly code = 'NO_PRIMARY';
+}
 
 /**
  * Connects a client of ioredis to the primary that the sentinels name, and cuts the connection when a sentinel announces another
@@ -55,14 +61,14 @@ export class PrimaryConnector extends AbstractConnector {
     for (let attempt = 1; ; attempt += 1) {
       const [found, why] = await askSentinels(this.sentinels, this.options, signal).then(
         (answer) => [answer, 'none of them knows it'] as const,
-        (error: unknown) => [undefined, error instanceof Error ? error.message : String(error)] as const,
+        (error: unknown) => [undefined, networkTrouble(error) ?? (error as Error).message] as const,
       );
       signal.throwIfAborted();
       if (found) {
         this.learn(found.others);
         return found.primary;
       }
-      emit('error', new Error(`No sentinel names the primary "${this.options.name}": ${why}`));
+      emit('error', new NoPrimaryError(`No sentinel names the primary "${this.options.name}": ${why}`));
       await delay(reconnectDelay(attempt), undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }

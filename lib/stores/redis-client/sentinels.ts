@@ -49,9 +49,15 @@ export async function askSentinels(
       answers.push(answer);
       grace ??= setTimeout(resolve, ANSWER_GRACE);
     };
-    const asked = clients.map((client) =>
-      ask(client, options.name ?? '').then(answered, (error: unknown) => void errors.push(error)),
-    );
+    const asked = clients.map((client) => {
+      // Of a connection that cannot be made, the commands learn only that it is closed.
+      let connectError: unknown;
+      client.on('error', (error) => (connectError = error));
+      return ask(client, options.name ?? '').then(
+        answered,
+        (error: unknown) => void errors.push(connectError ?? error),
+      );
+    });
     void Promise.all(asked).then(() => resolve());
   });
   clearTimeout(grace);

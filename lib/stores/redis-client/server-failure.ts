@@ -183,7 +183,7 @@ function unavailable(
 
 /**
  * What the system or TLS says of a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
- * certificate`. Only errors with a code of Node are repeated: others could name more than an address.
+ * certificate`. Only errors with a code, as those of Node, are repeated: others could name more than an address.
  */
 export function networkTrouble(cause: unknown): string | undefined {
   // By its fields, not by its class: the error may come from another realm, as those of Node do in jest.
