@@ -205,7 +205,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'redis-lock-store.ts',
-        'message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp, this.options.lease)',
+        'message.left - clock.ageAtMost(message.stamp, this.options.lease)',
         'message.left',
       ),
     ],
@@ -336,9 +336,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'a shutdown takes locks from sections that run (cron jobs, message handlers)',
     what: 'a close waits for no section',
-    mutations: [
-      { file: 'nest/fair-lock.registration.ts', from: '    await this.engine?.drain();\n', to: '' },
-    ],
+    mutations: [{ file: 'nest/fair-lock.module.ts', from: '    await engine?.drain();\n', to: '' }],
     proof: test('nest/shutdown.spec.ts', 'keeps its lock until it has ended'),
   },
 ];

@@ -124,8 +124,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'line/line.ts',
-        'if (waiting || late || (run && wantsRenewal(run))) {',
-        'if (late || (run && wantsRenewal(run))) {',
+        'return isInLine(line) || late !== undefined || (run !== undefined && wantsRenewal(run));',
+        'return late !== undefined || (run !== undefined && wantsRenewal(run));',
       ),
     ],
     proof: simulation('mute'),
