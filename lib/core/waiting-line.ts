@@ -6,19 +6,13 @@ import { Waiter, type WaitTimers } from './waiter.js';
 /** Up to how many ahead the error of an ended wait counts, so that it costs no more than that. */
 const MOST_COUNTED = 1_000;
 
-/** The holder that the waiters wait for. */
-interface Blocker {
-  readonly holder?: string;
-  readonly heldFor?: number | undefined;
-}
-
 /** Requests of one process that wait for one holder: first come, first served. */
 export class WaitingLine<T> {
   readonly waiters = new LinkedList<Waiter<T>>();
 
   constructor(
     private readonly timers: WaitTimers,
-    private readonly blocker: () => Blocker,
+    private readonly blocker: () => LockTimeoutError['blockedBy'],
   ) {}
 
   /**

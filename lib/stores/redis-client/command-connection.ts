@@ -14,7 +14,7 @@ import {
   toCommandFailure,
   type CommandFailure,
 } from './server-failure.js';
-import { ServerClocks } from './server-clock.js';
+import { ServerClocks, type ServerClock } from './server-clock.js';
 import { Signal } from './time-limit.js';
 
 /** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
@@ -46,7 +46,7 @@ export class CommandConnection {
   /** Called when the clock of a server was set: by at least so many ms (negative: back). */
   onClockStep: ((step: number) => void) | undefined;
   /** Known as soon as a server is connected, so that the first command carries a deadline that the server can judge. */
-  readonly clocks = new ServerClocks((step) => this.onClockStep?.(step));
+  private readonly clocks = new ServerClocks((step) => this.onClockStep?.(step));
   /** Called after each loss of a connection. */
   onClosed: (() => void) | undefined;
 
@@ -97,6 +97,11 @@ export class CommandConnection {
   /** Where the server listens that keeps `key`; undefined while that is not known. */
   addressOf(key: string): string | undefined {
     return this.nodes ? this.nodes.addressOf(this.connection.keyPrefix + key) : THE_SERVER;
+  }
+
+  /** The clock of the server that keeps `key`. */
+  clockOf(key: string): ServerClock {
+    return this.clocks.of(this.addressOf(key));
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/lease.js';
-import type { FairLockError } from '../../core/errors.js';
+import type { FairLockError, LockTimeoutError } from '../../core/errors.js';
 
 /** The types in which the machines of two protocols differ. */
 export interface LineTypes {
@@ -109,13 +109,7 @@ export type CommonEffect<T extends LineTypes> =
   | { readonly type: 'closed' };
 
 /** Who is in the way, for people. */
-export interface Blocker {
-  /** Label of the holder. */
-  readonly holder?: string;
-  /** Milliseconds. */
-  readonly heldFor?: number;
-  readonly ahead?: number;
-}
+export type Blocker = LockTimeoutError['blockedBy'];
 
 /** So many grants of a request with a fixed lease may be over before this client receives them. */
 export const MOST_MISSED = 3;

@@ -2,8 +2,8 @@ import { now, type Instant } from '../../core/lease.js';
 import type { CommandConnection } from './command-connection.js';
 import type { RetryRule, Retry } from './retry.js';
 import type { Script, ScriptRunner } from './script.js';
+import type { ServerClock } from './server-clock.js';
 import { commandTimeout, toCommandFailure } from './server-failure.js';
-import type { ServerClock, ServerClocks } from './server-clock.js';
 
 export type Values = readonly (string | number)[];
 
@@ -25,7 +25,6 @@ export interface Answered extends Sent {
 export interface ScriptClient {
   readonly connection: CommandConnection;
   readonly retry: Retry;
-  readonly clocks: ServerClocks;
 }
 
 /**
@@ -39,11 +38,6 @@ export abstract class ScriptCommands<Reply extends Answered> {
     private readonly client: ScriptClient,
     protected readonly timing: { readonly commandTimeout: number },
   ) {}
-
-  /** The clock of the server that keeps a lock. */
-  clockOf([key = '']: readonly string[]): ServerClock {
-    return this.client.clocks.of(this.client.connection.addressOf(key));
-  }
 
   /** @throws CommandFailure for what no script answers */
   protected abstract read(answer: unknown, sent: Sent): Reply;
@@ -115,6 +109,11 @@ export abstract class ScriptCommands<Reply extends Answered> {
     return attempt().then(answered, (error: unknown) =>
       this.client.retry.after(error, attempt, until, rule).then(answered),
     );
+  }
+
+  /** The clock of the server that keeps a lock. */
+  private clockOf([key = '']: readonly string[]): ServerClock {
+    return this.client.connection.clockOf(key);
   }
 
   private next(): Sent {

@@ -7,7 +7,6 @@ import { RedisPeers } from './redis-peers.js';
 import type { RedisConnection } from './redis-source.js';
 import { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
-import type { ServerClocks } from './server-clock.js';
 import { reportOnServer, type RequiredCommands } from './start-up-check.js';
 import { Subscriber, type SubscriberClient } from './subscriber.js';
 import { atMost, within } from './time-limit.js';
@@ -34,7 +33,6 @@ export class StoreClient {
   readonly connection: CommandConnection;
   readonly subscriber: Subscriber;
   readonly retry: Retry;
-  readonly clocks: ServerClocks;
   readonly watchdog = new Watchdog();
   readonly peers: RedisPeers;
   private readonly loopback: LoopbackCheck;
@@ -50,7 +48,6 @@ export class StoreClient {
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
     this.connection = new CommandConnection(commands, commandTimeout);
-    this.clocks = this.connection.clocks;
     this.subscriber = new Subscriber(subscriptions);
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);

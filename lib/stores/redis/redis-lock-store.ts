@@ -192,7 +192,8 @@ export class RedisLockStore implements LockStore {
     // M1: the message may be old; the largest age that it can have is taken off. A process that stood still, or got no replies, for a
     // lease does not know that age, and asks before it enters.
     const line = this.lines.get(name);
-    const left = message.left - this.commands.clockOf(line.keys).ageAtMost(message.stamp, this.options.lease);
+    const clock = this.client.connection.clockOf(line.keys[0]);
+    const left = message.left - clock.ageAtMost(message.stamp, this.options.lease);
     // R10: where no request waits any more, the line made for it hands the grant on and is forgotten again.
     const grant = { run: message.run, first: message.first, left, since: now() };
     this.commands.saw(grant);

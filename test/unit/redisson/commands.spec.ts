@@ -12,8 +12,9 @@ describe('the commands of the redisson store', () => {
   function cluster() {
     const sent: { readonly key: string; readonly deadline: number }[] = [];
     const timeOf = (key: string): number => performance.now() + (key.startsWith('b') ? HOUR : 2 * HOUR);
+    const clocks = new ServerClocks(() => undefined);
     const connection = {
-      addressOf: (key: string) => key.charAt(0),
+      clockOf: (key: string) => clocks.of(key.charAt(0)),
       scripts: {
         run: async (_script: unknown, [key = '']: readonly string[], args: readonly unknown[]) => {
           sent.push({ key, deadline: Number(args.at(-1)) });
@@ -21,12 +22,11 @@ describe('the commands of the redisson store', () => {
         },
       },
     } as unknown as CommandConnection;
-    const clocks = new ServerClocks(() => undefined);
     const times = timing(30_000, 300_000, 500);
     return {
       sent,
       timeOf,
-      commands: new LockCommands({ connection, retry: new Retry(connection), clocks }, times, 'PUBLISH'),
+      commands: new LockCommands({ connection, retry: new Retry(connection) }, times, 'PUBLISH'),
     };
   }
 
