@@ -71,7 +71,7 @@ export class Acquirer {
     let refusal: unknown;
     try {
       const { maxQueue, label } = call.options;
-      const onQueued = (ahead: number): void => call.queued(ahead);
+      const onQueued = (ahead: number): void => call.queued?.(ahead);
       const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
       return await outer.waitToNest(request, call.deadline);
     } catch (error) {

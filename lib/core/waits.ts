@@ -23,8 +23,8 @@ export class AcquireCall {
   readonly scope: Scope | undefined = currentScope();
   /** What a call for several keys holds already while it waits for the next. */
   taken: readonly Hold[] | undefined;
-  /** Runs `onQueued` in the async context of the call. */
-  private readonly caller: AsyncResource | undefined;
+  /** Reports its place to the caller, in the async context of the call. */
+  readonly queued: CheckedOptions['onQueued'];
 
   /** @param waitTime in place of the option */
   constructor(
@@ -35,12 +35,7 @@ export class AcquireCall {
     this.deadline = performance.now() + waitTime;
     const client = options.requestScope ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
-    this.caller = options.onQueued && new AsyncResource('FairLock.onQueued');
-  }
-
-  /** Reports its place to the caller. */
-  queued(ahead: number): void {
-    if (this.options.onQueued) this.caller?.runInAsyncScope(this.options.onQueued, undefined, ahead);
+    this.queued = options.onQueued && AsyncResource.bind(options.onQueued, 'FairLock.onQueued');
   }
 }
 
@@ -93,7 +88,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     happened({ type: 'queued', key: this.key, lock: this.call.options.lock, ahead });
     this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
-    this.call.queued(ahead);
+    this.call.queued?.(ahead);
   }
 
   /** Leaves the line; the request is refused with `reason`, or with an error that contains it. */
