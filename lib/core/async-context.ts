@@ -13,23 +13,42 @@ export interface RequestClient {
   leaving(): AbortSignal;
 }
 
-/** The name has the format of a client: raise it when `RequestClient` changes. Only copies of one format share it. */
-const clients = sharedByAllCopies(
-  'nestjs-fair-lock:request-client:1',
-  () => new AsyncLocalStorage<RequestClient>(),
-);
+/** What an async flow takes along. */
+interface Flow {
+  readonly client: RequestClient | undefined;
+  /** The locks that it is inside of, as lock-handle.ts keeps them. */
+  readonly scope: object | undefined;
+}
+
+/**
+ * One storage for both: before Node 24 each storage costs time for every promise of the process.
+ *
+ * Only ever `run`, never `enterWith`: a scope ends with the code it was made for. The name has the format of a flow: raise
+ * it when `RequestClient` changes, `Scope`, or what a nested call uses of its lock. Only copies of one format share it.
+ */
+const flows = sharedByAllCopies('nestjs-fair-lock:flow:1', () => new AsyncLocalStorage<Flow>());
 
 /**
  * Runs `code` for a client that may go away: every wait in line that it begins outside of a hold, however deep, ends
  * then (LockAbortedError). Nothing else is touched: a free lock is granted, and a section that has begun goes on.
  */
 export function runForClient<T>(client: RequestClient, code: () => T): T {
-  return clients.run(client, code);
+  return flows.run({ client, scope: scopeOfFlow() }, code);
 }
 
 /** The client for which this code runs. */
 export function currentClient(): RequestClient | undefined {
-  return clients.getStore();
+  return flows.getStore()?.client;
+}
+
+/** Runs `code`, and everything it starts, in a scope; undefined: in none. */
+export function runInScope<T>(scope: object | undefined, code: () => T): T {
+  return flows.run({ client: currentClient(), scope }, code);
+}
+
+/** The scope in which this code runs. */
+export function scopeOfFlow(): object | undefined {
+  return flows.getStore()?.scope;
 }
 
 /** The context in which the package was loaded, which is that of no request. */

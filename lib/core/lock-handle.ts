@@ -1,11 +1,11 @@
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { endInReverse, Hold } from './active-grants.js';
+import { runInScope, scopeOfFlow } from './async-context.js';
 import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
 import type { LeaseState } from './lease.js';
-import { sharedByAllCopies } from './shared-by-all-copies.js';
 
 /** From best to worst. */
 const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
@@ -108,8 +108,8 @@ export class LockHandle implements ScopedLock {
 
   run<T>(code: () => T): T {
     const { description } = this.first;
-    if (!description && this.holds.length === 1) return runInScope(this.inside, code);
-    return runInScope(this.inside, () => this.runDescribed(code));
+    if (!description && this.holds.length === 1) return runInside(this.inside, code);
+    return runInside(this.inside, () => this.runDescribed(code));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -163,7 +163,7 @@ class SignalOfHandle {
   }
 
   abort(reason: unknown): void {
-    this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason));
+    this.caller.runInAsyncScope(runInScope, undefined, this.scope, () => this.controller.abort(reason));
   }
 }
 
@@ -182,35 +182,25 @@ export interface Scope {
   outer: Scope | undefined;
 }
 
-/**
- * Only ever `run`, never `enterWith`: a scope ends with the code it was made for. The name has the format of a scope:
- * raise it when `Scope`, or what a nested call uses of its lock, changes.
- */
-const scopes = sharedByAllCopies('nestjs-fair-lock:hold-scope:1', () => new AsyncLocalStorage<Scope>());
-
 /** Runs `code`, and everything it starts, inside a lock. */
-function runInScope<T>(inside: Inside, code: () => T): T {
+function runInside<T>(inside: Inside, code: () => T): T {
   const outer = currentScope();
   // Drops scopes that have ended, or rounds that begin before the last has ended would keep them all in memory.
   if (outer) outer.outer = innermostOpen(outer.outer);
-  return scopes.run({ inside, outer }, code);
-}
-
-/** Runs `code` in a scope that was entered before. */
-function runInside<T>(scope: Scope | undefined, code: () => T): T {
-  return scope ? scopes.run(scope, code) : scopes.exit(code);
+  const scope: Scope = { inside, outer };
+  return runInScope(scope, code);
 }
 
 /** The scope of that lock, if the running flow is in it. */
 function ownScope(inside: Inside): Scope | undefined {
-  let scope = scopes.getStore();
+  let scope = scopeOfFlow() as Scope | undefined;
   while (scope && scope.inside !== inside) scope = scope.outer;
   return scope;
 }
 
 /** The innermost scope of the running flow whose lock is not released. */
 export function currentScope(): Scope | undefined {
-  return innermostOpen(scopes.getStore());
+  return innermostOpen(scopeOfFlow() as Scope | undefined);
 }
 
 /** The locks of `scope` and those around it that are not released, innermost first. */

@@ -324,7 +324,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       {
         file: 'core/lock-handle.ts',
-        from: 'this.caller.runInAsyncScope(runInside, undefined, this.scope, () => this.controller.abort(reason))',
+        from: 'this.caller.runInAsyncScope(runInScope, undefined, this.scope, () => this.controller.abort(reason))',
         to: 'this.controller.abort(reason)',
       },
     ],
