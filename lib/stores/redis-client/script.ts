@@ -16,14 +16,5 @@ export interface ScriptRunner {
 /** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the calls. */
 export function script(name: string, numberOfKeys: number, ...parts: readonly string[]): Script {
   const lua = parts.join('\n');
-  let digest: string | undefined;
-  return {
-    name,
-    numberOfKeys,
-    lua,
-    // Not at import: most texts are sent only with the constants of a client before them.
-    get sha1() {
-      return (digest ??= createHash('sha1').update(lua).digest('hex'));
-    },
-  };
+  return { name, numberOfKeys, lua, sha1: createHash('sha1').update(lua).digest('hex') };
 }
