@@ -9,13 +9,14 @@ import { see } from '../core/mistakes.js';
  */
 export function nameOfPlace(
   target: object,
-  property: string | symbol,
+  property: string | symbol | undefined,
   method: unknown,
   hasKey: boolean,
 ): string {
   refuseStandardDecorators(property);
   const className = (typeof target === 'function' ? target : target.constructor).name;
-  const name = `${className}.${String(property)}`;
+  // A decorator of a class gets no property.
+  const name = property === undefined ? className : `${className}.${String(property)}`;
   if (typeof target === 'function' || typeof method !== 'function') {
     throw new LockConfigurationError(
       `@FairLocked on ${name}: only methods of instances can be locked, since the lock comes by injection; ` +

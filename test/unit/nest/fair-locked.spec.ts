@@ -210,6 +210,18 @@ describe('@FairLocked', () => {
       );
     });
 
+    test('on a class, and names the class alone', () => {
+      refused(
+        () => {
+          @(Locked('x') as unknown as ClassDecorator)
+          class Orders {}
+          return Orders;
+        },
+        LockConfigurationError,
+        /^@FairLocked on Orders: only methods of instances can be locked/,
+      );
+    });
+
     test('without a key on a class without a name', () => {
       refused(
         () => Locked()(class {}.prototype, 'pay', { value: async () => {} }),
