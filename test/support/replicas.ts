@@ -78,6 +78,16 @@ export class Replicas {
     await this.admin(server).replicaof('NO', 'ONE');
   }
 
+  /** Makes a server a replica of another one; resolves when it has the data of that. */
+  async follow(server: RedisServer, primary: RedisServer): Promise<void> {
+    await this.admin(server).replicaof('127.0.0.1', primary.port);
+    await eventually(
+      async () => /master_link_status:up/.test(await this.admin(server).info('replication')),
+      SYNC,
+      'a replica that follows',
+    );
+  }
+
   /** All clients of `source` go to `server` from now on. */
   lead(server: RedisServer): void {
     this.leader = server;

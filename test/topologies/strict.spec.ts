@@ -336,6 +336,24 @@ describe('strict mode', () => {
       await lock.release();
     });
 
+    test('which was primary before and comes back without having been told of the marker of the one between', async () => {
+      const { primary } = servers;
+      const [client] = (await settled(servers.source, 1)) as [InProcessClient];
+      await servers.followed(1);
+      await servers.promote(replica);
+      // Only the replica lacks this grant, which would last for all of maxLease.
+      const lock = await client.engine.acquire('k', { leaseTime: MAX_LEASE });
+      // No strict client sends a command to the replica while that is the primary.
+      await servers.follow(primary, replica);
+      await servers.promote(primary);
+      const promoted = performance.now();
+      const other = await strict().start(primary.url);
+      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
+      expect(lock.state).toBe('lost');
+      await next.release();
+    });
+
     test('a holder whom it knows goes on, and gives the lock back; the next is served when the wait is over', async () => {
       const [holder, other] = (await settled(servers.source, 2)) as [InProcessClient, InProcessClient];
       const lock = await holder.engine.acquire('k');

@@ -126,8 +126,9 @@ if not STRICT or grantableAt then
 return not STRICT or now >= grantableAt
 end
 grantableAt = math.huge
-local info = redis.pcall('INFO', 'server')
+local info, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local before = type(replication) == 'string' and string.match(replication, 'master_replid2:(0*[1-9a-f]%x*)') or ''
 local known = redis.pcall('HGET', marker, 'id')
 if not id or type(known) == 'table' then
 trouble = not id and info or known
@@ -135,12 +136,12 @@ return false
 end
 local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
 local lease = math.max(STRICT, tonumber(longest) or 0)
-local isNew = known ~= id or not tonumber(since)
+local isNew = known ~= id or not tonumber(since) or before ~= '' and before ~= redis.call('HGET', marker, 'before')
 if isNew then
 since = now
 end
 if isNew or longest ~= string.format('%.0f', lease) then
-local written = redis.pcall('HSET', marker, 'id', id, 'since', since, 'lease', lease)
+local written = redis.pcall('HSET', marker, 'id', id, 'before', before, 'since', since, 'lease', lease)
 if type(written) == 'table' then
 trouble = written
 return false

@@ -41,10 +41,12 @@ export function isMarker(key: string): boolean {
 
 /** Whether the server may not grant to strict clients yet. */
 export function waitsAsNew(redis: MiniRedis, key: string): boolean {
-  const found = redis.execute('HMGET', [markerOf(key), 'id', 'since', 'lease']) as string[];
-  const [id, since, lease] = found;
+  const found = redis.execute('HMGET', [markerOf(key), 'id', 'since', 'lease', 'before']) as string[];
+  const [id, since, lease, before] = found;
   return (
-    id !== redis.runId || serverMs(redis.execute('TIME', []) as string[]) < Number(since) + Number(lease)
+    id !== redis.runId ||
+    (redis.historyBefore !== '' && before !== redis.historyBefore) ||
+    serverMs(redis.execute('TIME', []) as string[]) < Number(since) + Number(lease)
   );
 }
 

@@ -36,9 +36,7 @@ export class Protections {
   /** No second caller is let in by this. */
   prevents(broke: ServerBreak, older: RequestRecord): boolean {
     if (broke.lock !== undefined) return false;
-    const wait = this.strict[older.client.planned.prefix];
-    // A replica that lagged for longer may find a marker of its own from before.
-    const waits = wait !== undefined && broke.by <= wait;
+    const waits = this.strict[older.client.planned.prefix] !== undefined;
     const isLoss = broke.kind === 'data-lost' || broke.kind === 'failed-over';
     return (waits && isLoss) || this.outlives(broke, older);
   }

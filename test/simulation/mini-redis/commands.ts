@@ -17,6 +17,8 @@ export interface CommandContext {
   /** Server time, µs. */
   readonly micros: number;
   readonly runId: string;
+  /** The replication history that it took over when it became primary; '': it has its own. */
+  readonly historyBefore: string;
   publish(channel: string, message: string): number;
   listeners(channel: string): number;
 }
@@ -242,7 +244,12 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return channels.flatMap((channel) => [channel, context.listeners(channel)]);
   }),
 
-  INFO: reading(0, ({ runId }) => `# Server\r\nredis_version:7.0.15\r\nrun_id:${runId}\r\n`),
+  INFO: reading(
+    0,
+    ({ runId, historyBefore }) =>
+      `# Server\r\nredis_version:7.0.15\r\nrun_id:${runId}\r\n` +
+      `# Replication\r\nmaster_replid2:${historyBefore.padStart(40, '0')}\r\n`,
+  ),
 
   FLUSHALL: writing(0, ({ keys }) => {
     keys.flush();

@@ -49,6 +49,7 @@ export interface MiniRedisOptions {
 export class MiniRedis {
   readonly keys: Keyspace;
   runId: string;
+  historyBefore = '';
   memoryFull = false;
   /** Commands that its user has no right to. */
   denied: readonly string[] = [];
@@ -73,6 +74,7 @@ export class MiniRedis {
     this.keys = new Keyspace(() => this.micros / 1000);
     const now = (): number => this.micros;
     const runId = (): string => this.runId;
+    const historyBefore = (): string => this.historyBefore;
     this.context = {
       keys: this.keys,
       get micros() {
@@ -80,6 +82,9 @@ export class MiniRedis {
       },
       get runId() {
         return runId();
+      },
+      get historyBefore() {
+        return historyBefore();
       },
       publish: (channel, message) => this.publish(channel, message),
       listeners: (channel) => this.channels.get(channel)?.size ?? 0,
@@ -135,9 +140,10 @@ export class MiniRedis {
     this.scripts.clear();
   }
 
-  /** Another process serves from now on, with these data. */
-  restart(runId: string, data: Map<string, Value> | undefined): void {
+  /** Another process serves from now on, with these data; one that was a replica has taken over the history of its primary. */
+  restart(runId: string, data: Map<string, Value> | undefined, historyBefore = ''): void {
     this.runId = runId;
+    this.historyBefore = historyBefore;
     this.scripts.clear();
     this.channels.clear();
     if (data) this.keys.restore(data);
@@ -147,6 +153,7 @@ export class MiniRedis {
   /** Another server as this one is now, but for what listens to it. */
   twin(): MiniRedis {
     const twin = new MiniRedis({ ...this.options, runId: this.runId });
+    twin.historyBefore = this.historyBefore;
     twin.keys.restore(this.keys.snapshot());
     twin.denied = this.denied;
     twin.memoryFull = this.memoryFull;

@@ -9,6 +9,9 @@ const LOSSES: readonly FaultKind[] = ['failover', 'restart-empty', 'rollback', '
 const SHORTEST_WAIT = 500;
 const LONGEST_WAIT = 20_000;
 
+/** How long a failover and another one back to the former primary take, which has to become a replica in between, ms. */
+const THERE_AND_BACK = 3_000;
+
 /**
  * Strict mode matters where a server loses a grant whose holder does not learn of that: one with a fixed lease of nearly maxLease, which
  * is not renewed. Random faults and leases hardly ever meet so, above all because a strict client is granted nothing in the first maxLease
@@ -53,7 +56,7 @@ export function withLostGrant(
       flow(holder, heldAt, { leaseTime, hold: leaseTime }),
       flow(next, askedAt, { hold: 50 }),
     ],
-    faults: [...plan.faults, drawLoss(random, plan, losses, heldAt, moment)],
+    faults: [...plan.faults, ...drawLoss(random, plan, losses, heldAt, moment, wait)],
   };
 }
 
@@ -64,13 +67,29 @@ function drawLoss(
   losses: readonly FaultKind[],
   heldAt: number,
   moment: number,
-): Fault {
+  wait: number,
+): Fault[] {
   const kind = random.pick(losses);
   const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
   const fault = drawFault(random, kind, room);
   // A rollback to the data of a while before; a server that is not away for long.
   if (kind !== 'failover')
-    return { ...fault, at: heldAt + moment, duration: moment, amount: fault.amount + 2 * moment };
+    return [{ ...fault, at: heldAt + moment, duration: moment, amount: fault.amount + 2 * moment }];
   // A replica that gets no writes any more for most of this time, and becomes primary then.
-  return { ...fault, at: heldAt - moment, duration: 5 * moment, role: 'both' };
+  if (wait < 2 * THERE_AND_BACK || random.chance(0.5))
+    return [{ ...fault, at: heldAt - moment, duration: 5 * moment, role: 'both' }];
+  // The same, but no client finds the new primary, and the former one comes back as it was.
+  const there = { ...fault, direction: 'down', client: clients.length, flag: false } as const;
+  return [
+    { ...there, at: heldAt - moment, duration: THERE_AND_BACK, role: 'subscriber' },
+    {
+      ...fault,
+      at: heldAt - moment + 0.9 * THERE_AND_BACK,
+      duration: 200,
+      role: 'commands',
+      direction: 'both',
+      flag: false,
+      amount: 1,
+    },
+  ];
 }

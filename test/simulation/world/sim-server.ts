@@ -146,7 +146,7 @@ export class SimServer implements ServerEnd {
   promote(replica: ReplicaProcess, old: ReplicaProcess): () => void {
     const before = this.replicas;
     this.down = false;
-    this.redis.restart(replica.runId, before?.dataOf(replica));
+    this.redis.restart(replica.runId, before?.dataOf(replica), this.replicaRandom.hex(20));
     this.primary = this.newPrimary(true);
     const { replicas } = this;
     for (const process of before?.processes ?? []) if (process !== replica) replicas?.join(process);
