@@ -53,7 +53,21 @@ export const REPLICATION: readonly Exhibit[] = [
   {
     of: 'strict: a promoted replica is a new primary',
     what: 'the marker of its predecessor counts',
-    mutations: [inInclude('primary', 'known ~= id or not tonumber(since) or', 'not tonumber(since) or')],
+    mutations: [
+      inInclude(
+        'primary',
+        "known ~= id or not tonumber(since) or before ~= '' and before ~= redis.call('HGET', marker, 'before')",
+        'not tonumber(since)',
+      ),
+    ],
+    proof: simulation('failover'),
+  },
+  {
+    of: 'strict: a primary that comes back is a new primary',
+    what: 'its own marker counts, from before it was a replica',
+    mutations: [
+      inInclude('primary', " or before ~= '' and before ~= redis.call('HGET', marker, 'before')", ''),
+    ],
     proof: simulation('failover'),
   },
   {

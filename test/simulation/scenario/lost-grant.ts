@@ -5,6 +5,9 @@ import type { Plan, PlannedClient, PlannedFlow } from './plan.js';
 /** After these a server lacks the last grants that it made. */
 const LOSSES: readonly FaultKind[] = ['failover', 'restart-empty', 'rollback', 'flush'];
 
+/** After these strict clients are granted nothing for a while. */
+const NEW_PRIMARY: readonly FaultKind[] = [...LOSSES, 'split', 'crash', 'frozen-primary'];
+
 /** Other waits of strict mode (ms) are over before anything is granted, or take too long to play. */
 const SHORTEST_WAIT = 500;
 const LONGEST_WAIT = 20_000;
@@ -36,8 +39,12 @@ export function withLostGrant(
   const next = random.pick(others);
   const boots = plan.clients.map(({ boot }) => boot);
   const bootOf = (client: number): number => boots[client] ?? 0;
-  const heldAt =
-    Math.max(Math.min(...boots) + wait, bootOf(holder), bootOf(next)) + random.between(200, 1_000);
+  // The wait begins with the first client, and anew with each primary.
+  const begun = plan.faults.flatMap(({ kind, at, duration }) =>
+    NEW_PRIMARY.includes(kind) ? [at + duration] : [],
+  );
+  const grantableAt = Math.max(Math.min(...boots), ...begun) + wait;
+  const heldAt = Math.max(grantableAt, bootOf(holder), bootOf(next)) + random.between(500, 1_500);
   // Longer than it takes to be granted the lock.
   const moment = 50 + 4 * plan.latency;
   const leaseTime = Math.floor(wait * random.between(0.6, 1));
