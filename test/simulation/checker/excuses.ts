@@ -115,12 +115,14 @@ export class Excuses {
   }
 
   /** Its fixed lease may be over three times in a row before its client learns of the grant; it is then refused. */
-  private mayBeRefusedAsTooShort({ planned }: RequestRecord): boolean {
+  private mayBeRefusedAsTooShort({ planned, client }: RequestRecord): boolean {
     // Without messages the client learns of a grant by its next heartbeat.
     const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
     const messagesMayBeLost = this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
     const longest = messagesMayBeLost ? withoutMessages : 0;
-    return (planned.leaseTime ?? Infinity) <= Math.max(longest, ...SHORT_LEASES);
+    // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease.
+    const unconfirmed = this.protections.mayStayUnconfirmed(client) ? this.commandTimeout : 0;
+    return (planned.leaseTime ?? Infinity) <= Math.max(longest, unconfirmed, ...SHORT_LEASES);
   }
 
   /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */

@@ -1,5 +1,9 @@
+import { REPLICA_FAULT_KINDS, type FaultKind } from '../scenario/faults.js';
 import type { Plan } from '../scenario/plan.js';
+import type { SimClient } from '../scenario/sim-client.js';
 import type { RequestRecord, ServerBreak } from './history.js';
+
+const REPLICA_FAULTS: ReadonlySet<FaultKind> = new Set(REPLICA_FAULT_KINDS);
 
 /** What docs/replication.md promises to the clients of each key prefix, as they are set up. */
 export class Protections {
@@ -53,6 +57,13 @@ export class Protections {
     if (!replicas) return true;
     const { min, timeout = times.commandTimeout } = replicas;
     return min <= lags.length && timeout > 50 + 10 * latency + 4 * Math.max(...lags);
+  }
+
+  /** A grant of this client may wait for replicas until its time is up. */
+  mayStayUnconfirmed({ index, options }: SimClient): boolean {
+    if (!options.replicas) return false;
+    const replicasFail = this.plan.faults.some(({ kind }) => REPLICA_FAULTS.has(kind));
+    return replicasFail || !this.confirmsInTime(index);
   }
 
   /** The client, as it is set up, may refuse that request. */
