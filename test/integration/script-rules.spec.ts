@@ -114,7 +114,8 @@ describe('the scripts of the native protocol', () => {
       await one.release(old.first, old.sequence);
       const before = await redis.hgetall(one.keys[0]);
       expect((await one.release(old.first - 1)).status).toBe('LOST');
-      expect((await two.release(old.first)).status).toBe('RELEASED');
+      expect((await two.release(old.first)).status).toBe('LOST');
+      expect((await one.release(old.first, old.sequence)).status).toBe('RELEASED');
       expect(await redis.hgetall(one.keys[0])).toEqual(before);
     });
 

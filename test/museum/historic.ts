@@ -257,7 +257,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inChanges('token = lastToken < micros and stamp or', 'token ='),
       inScript('acquire', 'if not STRICT and life and', 'if false and'),
-      inScript('release', "if mine and back == '' and", 'if false and'),
+      inScript('release', "local usual = mine and back == '' and", 'local usual = false and'),
     ],
     proof: simulation('flush'),
   },
@@ -286,11 +286,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'force release ends whatever grant it finds',
     mutations: [
       inScript('force-release', 'leaseEnd > now and token == ARGV[2] then', 'leaseEnd > now then'),
-      inScript(
-        'force-release',
-        "elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then",
-        'elseif false then',
-      ),
+      inScript('force-release', "elseif releasedRequest == 'forced:' .. ARGV[2] then", 'elseif false then'),
     ],
     proof: simulation('duplicate', 'force-release'),
   },

@@ -37,8 +37,8 @@ export const RULES: readonly Exhibit[] = [
   },
   {
     of: 'R3 handing over works when memory is full',
-    what: 'a release begins with a write that needs memory',
-    mutations: [inScript('release', "  redis.call('PEXPIRE', hash, REST_TEXT)\n", '')],
+    what: 'a release ends at a write that needs memory',
+    mutations: [inScript('release', "type(redis.pcall('HSET',", "type(redis.call('HSET',")],
     proof: test(
       'integration/server-trouble.spec.ts',
       'out of memory refuses new requests with a typed error',
@@ -404,7 +404,7 @@ export const RULES: readonly Exhibit[] = [
         'if not STRICT and life and',
         "state = state == 'free+queue' and 'free' or state\nif not STRICT and life and",
       ),
-      inScript('release', 'if not head then', 'if true then'),
+      inScript('release', 'if usual and not head and', 'if usual and'),
     ],
     proof: simulation('force-release'),
   },

@@ -93,6 +93,7 @@ describe('the Redis of the simulation answers as a real one', () => {
     (random) => ['DEL', key(random)],
     (random) => ['EXISTS', key(random), key(random)],
     (random) => ['PEXPIRE', key(random), random.pick(['100000', '-1', '0', '1.5', 'x', '3600000'])],
+    (random) => ['PEXPIREAT', key(random), random.pick(['9999999999999', '-1', '0', '1', '1.5', 'x'])],
     () => ['PTTL', `${prefix}:none`],
     () => ['PUBSUB', 'NUMSUB', `${prefix}:unsubscribed`],
     (random) => ['PUBLISH', `${prefix}:unsubscribed`, value(random)],

@@ -14,11 +14,11 @@ export interface Sent {
   readonly sentAt: Instant;
 }
 
-/** What every reply tells. */
+/** What a reply tells. */
 export interface Answered extends Sent {
   readonly status: string;
-  /** Time of Redis when the script ran, ms. */
-  readonly serverTime: number;
+  /** Time of Redis when the script ran, ms; undefined: the script did not look. */
+  readonly serverTime: number | undefined;
 }
 
 /** What scripts are sent by. */
@@ -112,7 +112,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
   }
 
   /** The clock of the server that keeps a lock. */
-  private clockOf([key = '']: readonly string[]): ServerClock {
+  protected clockOf([key = '']: readonly string[]): ServerClock {
     return this.client.connection.clockOf(key);
   }
 
@@ -123,7 +123,9 @@ export abstract class ScriptCommands<Reply extends Answered> {
   private received(keys: readonly string[], answer: unknown, sent: Sent): Reply {
     const reply = this.read(answer, sent);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
-    this.clockOf(keys).observe(sent.sentAt.monotonic, performance.now(), reply.serverTime);
+    const { serverTime } = reply;
+    if (serverTime !== undefined)
+      this.clockOf(keys).observe(sent.sentAt.monotonic, performance.now(), serverTime);
     return reply;
   }
 }

@@ -19,7 +19,7 @@ export function firstToken({ details }: RawReply): number | undefined {
 }
 
 /** Reads the reply of the inspect script. */
-export function toSnapshot(key: string, { serverTime, details }: RawReply): LockSnapshot {
+export function toSnapshot(key: string, { serverTime = 0, details }: RawReply): LockSnapshot {
   const [client, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {

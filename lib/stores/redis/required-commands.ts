@@ -21,6 +21,7 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
       'TIME',
       'HSET KEY field value',
       'PEXPIRE KEY 1000',
+      'PEXPIREAT KEY 1000',
       'HGET KEY field',
       'HMGET KEY field',
       'HDEL KEY field',

@@ -3,8 +3,8 @@ import { script } from '../redis-client/script.js';
 
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
-local FORMAT = '1'
-local time = redis.call('TIME')
+local FORMAT = '1'`;
+const timePart2 = `local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
 local stampMs = string.sub(stamp, 1, 13)`;
 const grantPart2 = `local micros = tonumber(stamp)
@@ -17,9 +17,9 @@ end
 local function protocolError(what)
 return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
 end
-local format, state, holder, token, lastToken, requests, since, leased, label, releasedToken, releasedRequest, record =
+local format, state, holder, token, lastToken, requests, since, leased, label, releasedRequest, record =
 unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
-'released-token', 'released-request', 'client:' .. client))
+'released-request', 'client:' .. client))
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
@@ -480,7 +480,7 @@ keepFree(RETENTION)
 end
 end`;
 
-export const acquire = script('acquire', 3, lockPart1, `local CENTURY = 3155760000000
+export const acquire = script('acquire', 3, lockPart1, timePart2, `local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
 local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
 if #ARGV > 8 then
@@ -498,10 +498,10 @@ and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
 or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
 and #ARGV[2] >= 13 and stampMs <= ARGV[2]
 and #seen <= 16 and seen < stamp then
-redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
+redis.call('HSET', hash, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
+'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text, unpack(state and {} or { 'format', FORMAT }))
 redis.call('PEXPIRE', hash, life)
-return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
+return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence
 end`, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
@@ -575,24 +575,24 @@ end
 end
 return queued()`);
 
-export const forceRelease = script('forceRelease', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+export const forceRelease = script('forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
 redis.call('HDEL', hash, 'format', 'state', 'last-token')
-elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then
+elseif releasedRequest == 'forced:' .. ARGV[2] then
 status = 'FORCED'
 elseif held and leaseEnd > now and token == ARGV[2] then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
 keepHash()
-ended = { 'released-token', token, 'released-request', 'forced' }
+ended = { 'released-request', 'forced:' .. token }
 takeAway(true)
 end
 settle()
 return reply(status)`);
 
-export const heartbeat = script('heartbeat', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const heartbeat = script('heartbeat', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
@@ -622,7 +622,7 @@ outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
 return reply(status, listeners(client) or -1)`);
 
-export const inspect = script('inspect', 3, lockPart1, grantPart2, changesPart2, `local waiters, known = {}, {}
+export const inspect = script('inspect', 3, lockPart1, timePart2, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
 known[name] = known[name]
@@ -657,7 +657,7 @@ return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now
 end
 return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`);
 
-export const join = script('join', 3, lockPart1, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const join = script('join', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
@@ -685,7 +685,7 @@ settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`);
 
-export const leave = script('leave', 3, lockPart1, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
+export const leave = script('leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
@@ -707,22 +707,23 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`);
 
-export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[5] == 'waiting', ARGV[4] or ''
-local state, holder, token, lastToken = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token', 'last-token'))
+export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or ''
+local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
 local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
-if mine and back == '' and not waiting and lastToken and #lastToken == 16 and lastToken < stamp then
-local head, behind
-if state ~= 'held' then
+local usual = mine and back == '' and not waiting
+local head, behind, lastToken
+if usual and state ~= 'held' then
 head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+lastToken = redis.call('HGET', hash, 'last-token')
+usual = lastToken and #lastToken == 16
 end
-if not head then
-redis.call('PEXPIRE', hash, REST_TEXT)
-redis.call('HSET', hash, 'state', 'free', 'released-token', token, 'released-request', me)
-return 'RELEASED ' .. stamp
-end
+if usual and not head and ARGV[4] ~= '0' and (not lastToken or lastToken < ARGV[4])
+and type(redis.pcall('HSET', hash, 'state', 'free', 'released-request', me)) == 'number' then
+redis.call('PEXPIREAT', hash, ARGV[4])
+return 'RELEASED'
+end`, timePart2, `if usual and head and lastToken < stamp and not STRICT then
 local name, sequence = string.match(head, '^([^:]+):(%d+)$')
-if name and name ~= client and string.sub(behind or '', 1, #name) ~= name
-and not STRICT then
+if name and name ~= client and string.sub(behind or '', 1, #name) ~= name then
 local server, where = string.match(redis.call('HGET', hash, 'client:' .. name) or '',
 '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
 local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
@@ -731,7 +732,7 @@ if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB
 redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
 'since', stampMs, 'lease', FIRST_LEASE_TEXT, 'label', where,
-'released-token', token, 'released-request', me)
+'released-request', me)
 redis.call('PEXPIRE', hash, FIRST_LEASE_LIFE)
 if not behind then
 redis.call('PEXPIRE', clients, REST_TEXT)
@@ -741,8 +742,8 @@ return 'RELEASED ' .. stamp .. ' ' .. FIRST_LEASE_TEXT
 end
 end
 end`, grantPart2, changesPart2, `if not mine then
-return reply(releasedToken == ARGV[2] and 'RELEASED' or 'LOST')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `ended = { 'released-token', token, 'released-request', me }
+return reply(releasedRequest == me and 'RELEASED' or 'LOST')
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `ended = { 'released-request', me }
 keepHash()
 if back ~= '' then
 requeue(back)

@@ -231,6 +231,16 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return 1;
   }),
 
+  PEXPIREAT: writing(2, ({ keys, micros }, [key = '', ms, ...options]) => {
+    const expireAt = integer(ms);
+    if (options.length > 0) throw new RedisError(`ERR Unsupported option ${options[0]}`);
+    const value = keys.get(key);
+    if (!value) return 0;
+    if (expireAt <= Math.floor(micros / 1000)) keys.delete(key);
+    else value.expireAt = expireAt;
+    return 1;
+  }),
+
   PTTL: reading(1, ({ keys, micros }, [key = '']) => {
     const value = keys.get(key);
     if (!value) return -2;

@@ -12,6 +12,12 @@ describe('the reply of a script', () => {
       details: [3, 0],
     });
     expect(readReply('RELEASED 5000 300', 1, now())).toMatchObject({ status: 'RELEASED', wake: 300 });
+    expect(readReply('RELEASED', 1, now())).toMatchObject({ status: 'RELEASED', serverTime: undefined });
+    expect(readReply('GRANTED 5000 300 7', 1, now()).grant).toMatchObject({
+      run: [7],
+      first: 5_000,
+      left: 300,
+    });
   });
 
   test.each([['OK'], [null], [1], [[]], [['GRANTED']], [['GRANTED', 'soon']], [{}]])(

@@ -100,7 +100,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     const { first, head, unserved, leaseTime = 0 } = grant;
     const until = performance.now() + Math.max(this.timing.lease, leaseTime);
     const values = (): Values => {
-      const usual = [this.clientId, first, head];
+      const usual = [this.clientId, first, head, this.restUntil(keys)];
       if (unserved.length === 0 && !markAlive) return usual;
       return [...usual, unserved.join(','), ...this.listenerIf(markAlive)];
     };
@@ -176,6 +176,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
     const reply = readReply(answer, order, sentAt);
     if (reply.grant) this.saw(reply.grant);
     return reply;
+  }
+
+  /**
+   * Until when Redis remembers a lock that is released now and that nothing waits for, in Redis ms: when that has passed, so have the
+   * deadlines of all commands sent before and the last token of the grant. 0: not known, so the script looks itself.
+   */
+  private restUntil(keys: LineKeys): number {
+    const until = this.clockOf(keys).atMost(performance.now() + this.timing.rest);
+    return until * 1_000 > this.highestToken ? until : 0;
   }
 
   /** The end of a command that may mark this client alive (R5): which server carries the subscription, for how long, the process. */

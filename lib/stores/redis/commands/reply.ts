@@ -93,6 +93,9 @@ type Answer = [
   ...details: unknown[],
 ];
 
+/** The whole reply of the short cut that does not take the time (scripts/release.lua). */
+const WITHOUT_TIME = 'RELEASED';
+
 /**
  * Reads what a script answered to the command of that order.
  *
@@ -100,14 +103,23 @@ type Answer = [
  */
 export function readReply(answer: unknown, order: number, sentAt: Instant): RawReply {
   const values = typeof answer === 'string' ? answer.split(' ') : (answer as Answer);
-  if (!Array.isArray(values) || !(Number(values[1]) > 0)) throw noReply();
-  const [status, micros, wake = -1, run = '', first, left, mustRetry = 0, generation = -1, ...details] =
-    values;
+  if (!Array.isArray(values) || (answer !== WITHOUT_TIME && !(Number(values[1]) > 0))) throw noReply();
+  const [
+    status,
+    micros,
+    wake = -1,
+    run = '',
+    first = micros,
+    left = wake,
+    mustRetry = 0,
+    generation = -1,
+    ...details
+  ] = values;
   return {
     status: String(status),
     order,
     sentAt,
-    serverTime: Number(micros) / 1_000,
+    serverTime: answer === WITHOUT_TIME ? undefined : Number(micros) / 1_000,
     generation: Number(generation),
     wake: Number(wake),
     mustRetry: mustRetry === 1,

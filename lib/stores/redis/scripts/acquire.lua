@@ -14,7 +14,7 @@
 --       FULL     the line is full: a = its length
 --       QUEUED   a = ticket, b = how many will be served before
 -- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
---- include: lock
+--- include: time
 -- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
 local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
@@ -36,10 +36,10 @@ if not STRICT and life and releasedRequest ~= me
     or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
   and #ARGV[2] >= 13 and stampMs <= ARGV[2]
   and #seen <= 16 and seen < stamp then
-  redis.call('HSET', hash, 'format', FORMAT, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-    'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text)
+  redis.call('HSET', hash, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
+    'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text, unpack(state and {} or { 'format', FORMAT }))
   redis.call('PEXPIRE', hash, life)
-  return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence .. ' ' .. stamp .. ' ' .. lease
+  return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence
 end
 
 --- include: changes

@@ -10,13 +10,13 @@ if not readable then
   status = 'FORCED'
   keepHash()
   redis.call('HDEL', hash, 'format', 'state', 'last-token')
-elseif releasedToken == ARGV[2] and releasedRequest == 'forced' then
+elseif releasedRequest == 'forced:' .. ARGV[2] then
   status = 'FORCED'
 elseif held and leaseEnd > now and token == ARGV[2] then
   status = 'FORCED'
   outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
   keepHash()
-  ended = { 'released-token', token, 'released-request', 'forced' }
+  ended = { 'released-request', 'forced:' .. token }
   takeAway(true)
 end
 settle()

@@ -1,5 +1,5 @@
 -- What is kept of a lock. Where `state` is 'free' the grant is the last one; it is false where nothing is kept.
---- include: lock
+--- include: time
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 -- The largest whole number that Redis and Lua both keep exact.
@@ -17,9 +17,9 @@ local function protocolError(what)
 end
 
 -- `record` is the caller's own.
-local format, state, holder, token, lastToken, requests, since, leased, label, releasedToken, releasedRequest, record =
+local format, state, holder, token, lastToken, requests, since, leased, label, releasedRequest, record =
   unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
-    'released-token', 'released-request', 'client:' .. client))
+    'released-request', 'client:' .. client))
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
   return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end

@@ -1,4 +1,4 @@
--- What every script begins with: its caller and the time (docs/protocol.md).
+-- What every script begins with: the keys and its caller (docs/protocol.md).
 --
 -- KEYS[1] the hash: present grant, last token, last ticket, a record of each waiting client
 -- KEYS[2] the queue: ticket -> member; a member is client:sequence, or client:sequence:lease for a fixed lease
@@ -24,8 +24,3 @@ local client = ARGV[1]
 
 -- The version of the format that this script writes, and the newest that it reads.
 local FORMAT = '1'
-
--- R1: the time is taken once. Short cuts keep and compare it as text, µs in 16 digits and ms in 13: conversions are expensive.
-local time = redis.call('TIME')
-local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
-local stampMs = string.sub(stamp, 1, 13)
