@@ -106,7 +106,11 @@ async function close() {
 
 /** All requests have ended: the gauges of the metrics, which show what waits and what is held, are back at 0. */
 async function checkGauges() {
-  const left = () => engines.flatMap((engine) => [...engine.load().values()]);
+  const left = () => {
+    const load = new Map();
+    for (const engine of engines) engine.addLoad(load);
+    return [...load.values()];
+  };
   for (const end = performance.now() + GAUGE_TIME_LIMIT; left().length > 0 && performance.now() < end;)
     await sleep(5);
   for (const { waiting, held } of left()) {
