@@ -29,6 +29,10 @@ local function answer(call, name, ...)
   end
   if name == 'TIME' then return surroundings.time end
   if name == 'PUBLISH' then return 0 end
+  if name == 'PEXPIREAT' then
+    local key, at = ...
+    return call('PEXPIRE', key, string.format('%.0f', at - surroundings.now))
+  end
   if name == 'INFO' then return 'run_id:' .. surroundings.runId end
   if name == 'PUBSUB' then
     local channel = select(2, ...)
@@ -63,7 +67,13 @@ async function onRealServer(
   const [, count = '0', ...rest] = args;
   const time = [String(Math.floor(micros / 1e6)), String(micros % 1e6)];
   const refusals = Object.fromEntries(denied.map((command) => [command, noRight(command).text]));
-  const surroundings = JSON.stringify({ time, runId, listeners, denied: refusals });
+  const surroundings = JSON.stringify({
+    time,
+    now: Math.floor(micros / 1e3),
+    runId,
+    listeners,
+    denied: refusals,
+  });
   return redis.eval(SURROUNDINGS + source, count, ...rest, surroundings).catch((error: unknown) => error);
 }
 
