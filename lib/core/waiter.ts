@@ -20,7 +20,7 @@ export class Waiter<T, Name = undefined> implements Watched, AbortListener, Link
   watchEntry: WatchEntry | undefined;
   readonly promise: Promise<T>;
   /** When it joined the line, on the monotonic clock. */
-  private readonly since = performance.now();
+  readonly since = performance.now();
   private resolve!: (outcome: T) => void;
   private reject!: (error: unknown) => void;
 

@@ -39,6 +39,23 @@ describe('commands of one turn of the event loop', () => {
     expect(proxy.reads - before).toBe(1);
   });
 
+  test('that their callers alone wait for go out by one write, also from several turns, with what does not wait', async () => {
+    const gather = (key: string): Promise<unknown> =>
+      connection.scripts.runGathered(COUNT, [`${prefix}${key}`], []);
+    const endOfTurn = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+    const before = proxy.reads;
+    const gathered: Promise<unknown>[] = [];
+    for (let i = 0; i < 10; i += 1) {
+      gathered.push(gather('one'));
+      await endOfTurn();
+    }
+    expect(proxy.reads).toBe(before);
+    const last = count('one');
+    expect(await Promise.all([...gathered, last])).toEqual(Array.from({ length: 11 }, (_, i) => i + 1));
+    expect(proxy.reads - before).toBe(1);
+    expect(await Promise.all([gather('two'), gather('two')])).toEqual([1, 2]);
+  });
+
   test('are carried out in the order in which they were sent, however many they are', async () => {
     const answers = await Promise.all(Array.from({ length: 250 }, () => count('one')));
     expect(answers).toEqual(Array.from({ length: 250 }, (_, i) => i + 1));

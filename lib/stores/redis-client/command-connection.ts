@@ -61,8 +61,8 @@ export class CommandConnection {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
   ) {
-    const { client } = connection;
-    this.scripts = new ScriptSender(client, timeout, (key) => this.addressOf(key), {
+    const { client, writes } = connection;
+    this.scripts = new ScriptSender(client, writes, timeout, (key) => this.addressOf(key), {
       replied: () => this.replied(),
       failed: (error) => this.failureOf(error),
       overdue: (since) => this.overdue(since),

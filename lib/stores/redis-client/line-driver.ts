@@ -56,7 +56,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     const call: Call<T> = new Waiter(request, name, this, this.shared.watchdog);
     this.calls.set(name, call);
     // A try is over when its reply says so.
-    call.watch(waitTime === 0 ? Infinity : performance.now() + waitTime);
+    call.watch(waitTime === 0 ? Infinity : call.since + waitTime);
     this.happens({ type: 'requested', request: this.newRequest(request, name) });
     return call.promise;
   }

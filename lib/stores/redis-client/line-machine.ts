@@ -24,6 +24,8 @@ export interface CommonRequest {
   missed: number;
   /** Whether a command that asks for its place is under way. */
   requesting: boolean;
+  /** Whether such a command reached the server after its deadline. */
+  cameTooLate: boolean;
   /** The last command before the one that took it out of the line. */
   leftAfter: number;
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
@@ -45,6 +47,8 @@ export interface Failure {
   readonly retriable: boolean;
   /** Milliseconds after which it should be repeated; Infinity: when there is a connection again. */
   readonly retryAfter: number;
+  /** It reached the server after its deadline: nothing was written, and no copy of it will be. */
+  readonly tooLate: boolean;
   readonly error: FairLockError;
 }
 

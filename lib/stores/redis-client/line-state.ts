@@ -98,10 +98,16 @@ export abstract class LineState<T extends LineTypes> {
    *
    * @param placed it is in line already: it survives an outage until its wait time ends
    */
-  placeRequestFailed(request: T['place'], placed: boolean, { retriable, effect, error }: Failure): void {
+  placeRequestFailed(request: T['place'], placed: boolean, failure: Failure): void {
+    const { retriable, effect, tooLate, error } = failure;
     request.requesting = false;
     if (request.state !== 'waiting') return;
     if (placed && retriable) return this.requestAfterPause(request);
+    if (tooLate && !request.cameTooLate) {
+      // Once: this process may have stood still between the call and the sending.
+      request.cameTooLate = true;
+      return this.requestAfterPause(request);
+    }
     this.refuse(request, { why: 'error', error });
     if (placed || effect === 'unknown') this.leave(request);
   }

@@ -1,10 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
-import { AbstractConnector, type RedisOptions, type SentinelAddress } from 'ioredis';
-import { DISCONNECT_TIMEOUT, reconnectDelay } from './own-options.js';
+import type { RedisOptions, SentinelAddress } from 'ioredis';
+import { reconnectDelay } from './own-options.js';
 import { networkTrouble } from './server-failure.js';
 import { askSentinels, watchSentinels, type Address } from './sentinels.js';
+import { SocketConnector, type SharedWrites } from './socket-connector.js';
 
 /** Of how many sentinels are known, the part that is asked: those of the options, and others that these name. */
 const MOST_SENTINELS = 10;
@@ -21,14 +21,12 @@ class NoPrimaryError extends Error {
  * At each connect it asks all sentinels and believes the answer after the latest failover. ioredis asks one after the other and
  * believes the first, which may not know of the failover yet (docs/decisions/0009-own-sentinel-connector.md).
  */
-export class PrimaryConnector extends AbstractConnector {
-  private readonly options: RedisOptions;
+export class PrimaryConnector extends SocketConnector {
   private sentinels: readonly Partial<SentinelAddress>[];
   private search = new AbortController();
 
-  constructor(options: unknown) {
-    super(DISCONNECT_TIMEOUT);
-    this.options = options as RedisOptions;
+  constructor(writes: SharedWrites, options: unknown) {
+    super(writes, options);
     this.sentinels = this.options.sentinels ?? [];
   }
 
@@ -37,19 +35,15 @@ export class PrimaryConnector extends AbstractConnector {
     return role === undefined || role === 'master';
   }
 
-  async connect(emit: (event: string, error: Error) => void): Promise<Socket> {
+  override async connect(emit: (event: string, error: Error) => void): Promise<Socket> {
     const search = new AbortController();
     this.search = search;
     const primary = await this.find(emit, search.signal);
     const { natMap, enableTLSForSentinelMode, tls } = this.options;
-    const address = translate(primary, natMap);
-    const secure = enableTLSForSentinelMode === true && tls !== undefined;
-    const stream = secure ? connectTls({ ...address, ...tls }) : connect(address);
-    this.stream = stream;
-    stream.once('error', (error: Error) => (this.firstError = error));
+    const socket = this.open(translate(primary, natMap), enableTLSForSentinelMode === true ? tls : undefined);
     // Before it is ready: a frozen server accepts connections, too, and may wake up while the client waits for its reply.
-    stream.once('connect', () => this.watch(stream, primary));
-    return stream;
+    socket.once('connect', () => this.watch(socket, primary));
+    return socket;
   }
 
   override disconnect(): void {
@@ -84,13 +78,13 @@ export class PrimaryConnector extends AbstractConnector {
     this.sentinels = [...known.values()];
   }
 
-  private watch(stream: Socket, primary: Address): void {
+  private watch(socket: Socket, primary: Address): void {
     const stop = watchSentinels(this.sentinels, this.options, ({ host, port }) => {
       if (host === primary.host && port === primary.port) return;
       stop();
       this.disconnect();
     });
-    stream.once('close', stop);
+    socket.once('close', stop);
   }
 }
 

@@ -4,6 +4,7 @@ import { AnyNode } from './any-node.js';
 import { limitHandshake, watchFailovers } from './frozen-servers.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
 import { PrimaryConnector } from './primary-connector.js';
+import { SharedWrites, SocketConnector } from './socket-connector.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
@@ -20,6 +21,8 @@ export interface RedisConnection {
   readonly client: Redis | Cluster;
   /** The user's ioredis key prefix: ioredis puts it before keys by itself, but not before channels. */
   readonly keyPrefix: string;
+  /** Lets several commands share a write. */
+  readonly writes: SharedWrites;
 }
 
 /**
@@ -32,7 +35,8 @@ export function openConnection(
   role: RedisRole,
   shardedChannels = false,
 ): RedisConnection {
-  const client = makeClient(source, role, shardedChannels);
+  const writes = new SharedWrites();
+  const client = makeClient(source, role, shardedChannels, writes);
   // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
@@ -41,7 +45,7 @@ export function openConnection(
     limitHandshake(client as Redis, CONNECT_TIMEOUT);
     watchFailovers(client as Redis);
   }
-  return { client, keyPrefix: keyPrefixOf(client) };
+  return { client, keyPrefix: keyPrefixOf(client), writes };
 }
 
 /** Makes a connection to listen to classic channels by. It is not yet connected. */
@@ -50,12 +54,17 @@ export function openSubscription(source: RedisSource): SubscriberClient {
   return client.isCluster ? new AnyNode(client as Cluster) : client;
 }
 
-function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
+function makeClient(
+  source: RedisSource,
+  role: RedisRole,
+  shardedChannels: boolean,
+  writes: SharedWrites,
+): Redis | Cluster {
+  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes));
   if (typeof source === 'function') return newClient(source(role), role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(ownOptions(source.options));
-  return new Redis({ ...source, ...ownOptions(source) } as RedisOptions & { replyMapping: 'legacy' });
+  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes));
+  return new Redis({ ...source, ...ownOptions(source, writes) } as RedisOptions & { replyMapping: 'legacy' });
 }
 
 /** What functions have made: the same client twice would be a connection that commands and messages cannot share. */
@@ -77,13 +86,13 @@ function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis 
   );
 }
 
-/** With the lock's own way to find the primary by sentinels, unless the user's options have one. */
-function ownOptions({
-  sentinels,
-  Connector,
-}: RedisOptions): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
-  if (!sentinels) return OWN_OPTIONS;
-  return { ...OWN_OPTIONS, Connector: Connector ?? PrimaryConnector };
+/** With the lock's own way to connect, also to the primary that sentinels name, unless the user's options have one. */
+function ownOptions(
+  { sentinels, Connector }: RedisOptions,
+  writes: SharedWrites,
+): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
+  const Own = sentinels ? PrimaryConnector : SocketConnector;
+  return { ...OWN_OPTIONS, Connector: Connector ?? Own.bind(undefined, writes) };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

@@ -3,7 +3,7 @@ import type { CommandConnection } from './command-connection.js';
 import type { RetryRule, Retry } from './retry.js';
 import type { Script, ScriptRunner } from './script.js';
 import type { ServerClock } from './server-clock.js';
-import { commandTimeout, toCommandFailure } from './server-failure.js';
+import { cameTooLate, toCommandFailure } from './server-failure.js';
 
 export type Values = readonly (string | number)[];
 
@@ -68,34 +68,43 @@ export abstract class ScriptCommands<Reply extends Answered> {
     deadline: number,
     read: (reply: Reply, repeated: boolean) => T,
   ): Promise<T> {
+    const { scripts } = this.client.connection;
     let attempts = 0;
     let expired = 0;
-    const valuesNow = (): Values => {
+    const send = (): Promise<unknown> => {
       attempts += 1;
-      return values(this.clockOf(keys).atMost(deadline));
+      return scripts.runGathered(script, keys, values(this.clockOf(keys).atMost(deadline)));
     };
     const unlessExpired = (reply: Reply): T | Promise<T> => {
       // What came too late wrote nothing, and no copy of it will.
       if (reply.status !== 'EXPIRED') return read(reply, attempts - expired > 1);
       // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
       expired += 1;
-      if (performance.now() >= deadline) throw commandTimeout(this.timing.commandTimeout);
       const unanswered = attempts > expired;
-      const again = this.repeat(script, keys, valuesNow, deadline, unlessExpired);
+      if (performance.now() >= deadline) throw cameTooLate(this.timing.commandTimeout, unanswered);
+      const again = this.untilAnswered(keys, send, deadline, unlessExpired);
       return unanswered ? again.catch(afterUnknown) : again;
     };
-    return this.repeat(script, keys, valuesNow, deadline, unlessExpired);
+    return this.untilAnswered(keys, send, deadline, unlessExpired);
   }
 
-  /**
-   * Sends a command and repeats it until it is answered or `until` (monotonic) has passed.
-   *
-   * Not async, and one `then`: each promise of the way of a free lock is paid for by every request.
-   */
+  /** Sends a command and repeats it until it is answered or `until` (monotonic) has passed. */
   protected repeat<T>(
     script: Script,
     keys: readonly string[],
     values: () => Values,
+    until: number,
+    read: (reply: Reply) => T,
+    rule?: RetryRule,
+  ): Promise<T> {
+    const { scripts } = this.client.connection;
+    return this.untilAnswered(keys, () => scripts.run(script, keys, values()), until, read, rule);
+  }
+
+  /** Not async, and one `then`: each promise of the way of a free lock is paid for by every request. */
+  private untilAnswered<T>(
+    keys: readonly string[],
+    send: () => Promise<unknown>,
     until: number,
     read: (reply: Reply) => T | Promise<T>,
     rule?: RetryRule,
@@ -103,7 +112,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     let sent: Sent;
     const attempt = (): Promise<unknown> => {
       sent = this.next();
-      return this.client.connection.scripts.run(script, keys, values());
+      return send();
     };
     const answered = (answer: unknown): T | Promise<T> => read(this.received(keys, answer, sent));
     return attempt().then(answered, (error: unknown) =>

@@ -1,9 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../core/linked-list.js';
 import type { Script, ScriptRunner } from './script.js';
+import type { SharedWrites } from './socket-connector.js';
 
-/** A pipeline of this size is sent before the turn ends, so that the server begins early. */
-const LARGEST = 100;
+/** So many commands are sent without waiting for more, so that the server begins early. */
+const LARGEST = 16;
 
 /**
  * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent
@@ -26,24 +27,25 @@ interface Outcomes {
  * What is sent by digest right behind the text is carried out behind it, so nothing waits, and no script is sent twice to a
  * server that was restarted or has taken another one's place.
  *
- * What is sent in one turn of the event loop goes out as one pipeline, by one write. Sent one by one, each command would be a
- * system call of its own, which costs a busy route more than 5 % of its CPU (docs/decisions/0008-one-write-a-turn.md). Each
- * command still has an outcome of its own. Commands are not kept for later, and one whose outcome is unknown is not repeated
- * here: only the caller knows whether it is idempotent (R13).
+ * Commands that come together go out by one write. Sent one by one, each would be a system call of its own, which costs a busy route a
+ * quarter of its CPU (docs/decisions/0008-one-write-for-several.md). Each command still has an outcome of its own. Commands are not kept for
+ * later, and one whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent (R13).
  */
 export class ScriptSender implements ScriptRunner {
   /** By address: which scripts its server has got by the present connection, and the number of that sending. */
   private readonly sent = new Map<string | undefined, Map<string, number>>();
   private sendings = 0;
-  /** The commands of this turn. */
+  /** What is to be sent next. */
   private batch: Call[] = [];
-  private readonly endTurn = (): void => this.sendBatch();
+  private turnEnds = false;
+  private iterationEnds = false;
   /** Those that must be answered in time. Each may take equally long, so one timer serves all. */
   private readonly pending = new LinkedList<Call>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly client: Redis | Cluster,
+    private readonly writes: SharedWrites,
     /** Milliseconds within which a script must be answered. */
     private readonly limit: number,
     /** Where the server listens that keeps a key; undefined while that is not known. */
@@ -62,16 +64,34 @@ export class ScriptSender implements ScriptRunner {
    * @throws what `outcomes` gives, also when there is no reply within the limit; the script may still run then
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const call = new Call(script, keys, args, resolve, reject);
-      this.pending.add(call);
-      if (!this.timer) this.arm(this.limit);
-      this.send(call);
-    });
+    if (!this.turnEnds) {
+      this.turnEnds = true;
+      // Not later: others may wait for what is given back, and what runs next may take long.
+      process.nextTick(() => {
+        this.turnEnds = false;
+        this.sendBatch();
+      });
+    }
+    return this.add(script, keys, args);
   }
 
   /**
-   * Sends a script at once, before what waits for the end of the turn, and without a deadline.
+   * As `run`, together with what is sent until all sockets that have something to read have been read: each request to a route comes in a
+   * turn of its own. For a command whose caller alone waits for it.
+   */
+  runGathered(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    if (!this.iterationEnds) {
+      this.iterationEnds = true;
+      setImmediate(() => {
+        this.iterationEnds = false;
+        this.sendBatch();
+      });
+    }
+    return this.add(script, keys, args);
+  }
+
+  /**
+   * Sends a script at once, before what is gathered, and without a deadline.
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
@@ -85,38 +105,30 @@ export class ScriptSender implements ScriptRunner {
     });
   }
 
-  private send(call: Call): void {
-    this.prepare(call);
-    // A pipeline of a Cluster client must not have keys of several nodes, and fails as a whole where a slot has moved.
-    if (this.client.isCluster) return this.sendAlone(call);
-    const size = this.batch.push(call);
-    // Not later: a command carries the time until which the server may carry it out, and what runs next may take long.
-    if (size === 1) process.nextTick(this.endTurn);
-    else if (size === LARGEST) this.sendBatch();
+  private add(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const size = this.batch.push(new Call(script, keys, args, resolve, reject));
+      if (size === LARGEST) this.sendBatch();
+    });
   }
 
   private sendBatch(): void {
     const { batch } = this;
+    if (batch.length === 0) return;
     this.batch = [];
-    const [first] = batch;
-    if (!first) return;
-    if (batch.length === 1) return this.sendAlone(first);
-    const pipeline = (this.client as Redis).pipeline();
-    for (const { name, words } of batch) pipeline[name](...words);
-    pipeline.exec().then(
-      (outcomes) => {
-        for (const [index, [error, reply]] of (outcomes ?? []).entries()) {
-          if (error) this.failed(batch[index]!, error);
-          else this.replied(batch[index]!, reply);
-        }
-      },
-      (error: unknown) => {
-        for (const call of batch) this.failed(call, error);
-      },
-    );
+    const time = performance.now();
+    this.writes.together(() => {
+      for (const call of batch) {
+        call.since = time;
+        this.pending.add(call);
+        this.send(call);
+      }
+    });
+    if (!this.timer) this.arm(this.limit);
   }
 
-  private sendAlone(call: Call): void {
+  private send(call: Call): void {
+    this.prepare(call);
     this.client[call.name](...call.words).then(
       (reply) => this.replied(call, reply),
       (error: unknown) => this.failed(call, error),
@@ -167,7 +179,8 @@ export class ScriptSender implements ScriptRunner {
 class Call implements Linked<Call> {
   previous: Call | undefined;
   next: Call | undefined;
-  readonly since = performance.now();
+  /** When it was sent (monotonic ms). */
+  since = 0;
   /** Its time is over, so that nothing waits for it any more. */
   overdue = false;
   name: 'eval' | 'evalsha' = 'eval';

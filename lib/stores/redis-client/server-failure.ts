@@ -10,6 +10,8 @@ export type Remedy = 'time' | 'operator' | 'none';
 export class CommandFailure extends Error {
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
   retryAfter = 100;
+  /** It reached the server after its deadline: nothing was written, and no copy of it will be. */
+  tooLate = false;
 
   constructor(
     readonly effect: Effect,
@@ -147,7 +149,7 @@ export function toCommandFailure(cause: unknown): CommandFailure {
   return unavailable('unreachable', 'unknown', 'time', why, cause);
 }
 
-/** That a client of one server was sent to another one. A Cluster client follows, though not for a part of a pipeline. */
+/** That a client of one server was sent to another one. A Cluster client follows. */
 export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) return undefined;
   const why =
@@ -205,6 +207,17 @@ export function commandTimeout(deadline: number): CommandFailure {
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
   return new CommandFailure('unknown', 'time', error);
+}
+
+/**
+ * The server found the deadline of a command over when it came.
+ *
+ * @param unanswered whether an earlier copy of it got no answer, and may have taken effect
+ */
+export function cameTooLate(deadline: number, unanswered: boolean): CommandFailure {
+  const failure = commandTimeout(deadline);
+  if (unanswered) return failure;
+  return Object.assign(new CommandFailure('none', 'time', failure.error), { tooLate: true });
 }
 
 /** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */

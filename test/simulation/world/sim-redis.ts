@@ -25,14 +25,6 @@ interface Command {
   readonly reject: (error: Error) => void;
 }
 
-type Outcome = [error: Error | null, reply: unknown];
-
-interface SimPipeline {
-  eval(...args: (string | number)[]): void;
-  evalsha(...args: (string | number)[]): void;
-  exec(): Promise<Outcome[]>;
-}
-
 type State = 'wait' | 'connecting' | 'connect' | 'ready' | 'close' | 'reconnecting' | 'end';
 
 const CLOSED = 'Connection is closed.';
@@ -114,25 +106,6 @@ export class SimRedis extends EventEmitter implements ClientEnd {
 
   eval(...args: (string | number)[]): Promise<unknown> {
     return this.send('eval', args);
-  }
-
-  /** Its commands are sent by one write; each has a reply of its own. */
-  pipeline(): SimPipeline {
-    const commands: (() => Promise<unknown>)[] = [];
-    const add =
-      (name: string) =>
-      (...args: (string | number)[]): void =>
-        void commands.push(() => this.send(name, args));
-    const exec = (): Promise<Outcome[]> =>
-      Promise.all(
-        commands.map((send) =>
-          send().then(
-            (reply): Outcome => [null, reply],
-            (error: Error): Outcome => [error, undefined],
-          ),
-        ),
-      );
-    return { eval: add('eval'), evalsha: add('evalsha'), exec };
   }
 
   info(section: string): Promise<unknown> {

@@ -65,7 +65,7 @@ export class LineUnderTest {
     return this.happens({
       type: 'failed',
       command,
-      failure: { effect, retriable, retryAfter: 100, error },
+      failure: { effect, retriable, retryAfter: 100, tooLate: false, error },
     });
   }
 

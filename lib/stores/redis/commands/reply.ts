@@ -93,6 +93,10 @@ type Answer = [
   ...details: unknown[],
 ];
 
+/** How many values stand before the details. */
+const COMMON = 8;
+const NO_DETAILS: readonly unknown[] = [];
+
 /** The whole reply of the short cut that does not take the time (scripts/release.lua). */
 const WITHOUT_TIME = 'RELEASED';
 
@@ -102,38 +106,42 @@ const WITHOUT_TIME = 'RELEASED';
  * @throws CommandFailure for what no script answers
  */
 export function readReply(answer: unknown, order: number, sentAt: Instant): RawReply {
-  const values = typeof answer === 'string' ? answer.split(' ') : (answer as Answer);
-  if (!Array.isArray(values) || (answer !== WITHOUT_TIME && !(Number(values[1]) > 0))) throw noReply();
-  const [
-    status,
-    micros,
-    wake = -1,
-    run = '',
-    first = micros,
-    left = wake,
-    mustRetry = 0,
-    generation = -1,
-    ...details
-  ] = values;
+  if (answer === WITHOUT_TIME) return shortReply([WITHOUT_TIME], order, sentAt);
+  const values: unknown = typeof answer === 'string' ? answer.split(' ') : answer;
+  if (!Array.isArray(values) || !(Number(values[1]) > 0)) throw noReply();
+  if (values.length < COMMON) return shortReply(values as string[], order, sentAt);
+  const [status, micros, wake, run, first, left, mustRetry, generation] = values as Answer;
   return {
     status: String(status),
     order,
     sentAt,
-    serverTime: answer === WITHOUT_TIME ? undefined : Number(micros) / 1_000,
+    serverTime: Number(micros) / 1_000,
     generation: Number(generation),
     wake: Number(wake),
     mustRetry: mustRetry === 1,
-    grant:
-      run === ''
-        ? undefined
-        : {
-            run: String(run).split(',').map(Number),
-            first: Number(first),
-            left: Number(left),
-            since: sentAt,
-          },
-    details,
+    grant: run === '' ? undefined : presentGrant(run, first, left, sentAt),
+    details: values.slice(COMMON),
   };
+}
+
+/** The reply of a short cut: of a grant, its token is its time, and what is left of it is the time until it ends. */
+function shortReply(values: readonly string[], order: number, sentAt: Instant): RawReply {
+  const [status = '', micros, wake = -1, run] = values;
+  return {
+    status,
+    order,
+    sentAt,
+    serverTime: micros === undefined ? undefined : Number(micros) / 1_000,
+    generation: -1,
+    wake: Number(wake),
+    mustRetry: false,
+    grant: run === undefined ? undefined : presentGrant(run, micros, wake, sentAt),
+    details: NO_DETAILS,
+  };
+}
+
+function presentGrant(run: unknown, first: unknown, left: unknown, since: Instant): PresentGrant {
+  return { run: String(run).split(',').map(Number), first: Number(first), left: Number(left), since };
 }
 
 /** Notes in a reply what only its command tells. Not in a copy: on Node 20 that took longer than the rest of the reading. */

@@ -22,6 +22,7 @@ export function request(line: Line, entry: NewRequest): void {
     ticket: 0,
     generation: 0,
     requesting: false,
+    cameTooLate: false,
     confirmAfter: NO_NEED,
     leftAfter: 0,
     missed: 0,

@@ -21,6 +21,7 @@ export function request(line: Line, entry: NewRequest): void {
     forced: false,
     subscribed: false,
     requesting: false,
+    cameTooLate: false,
     requestAgain: false,
     confirmAfter: 0,
     answered: 0,

@@ -1,4 +1,4 @@
-import { CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
+import { cameTooLate, CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
 import { LockStoreUnavailableError } from '../../../../lib/core/errors.js';
 import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/commands/reply.js';
 import type { Command, Effect, LineEvent, Reply } from '../../../../lib/stores/redis/line/events.js';
@@ -114,6 +114,12 @@ export class LineUnderTest {
       retriable ? 'time' : 'operator',
       new LockStoreUnavailableError('timeout', 'no answer'),
     );
+    return this.happens({ type: 'failed', command: sent.command, failure });
+  }
+
+  /** The server found the deadline of the command over when it came. */
+  cameTooLate(sent: AnySent): Effect[] {
+    const failure = cameTooLate(COMMAND_TIMEOUT, false);
     return this.happens({ type: 'failed', command: sent.command, failure });
   }
 

@@ -103,6 +103,17 @@ describe('unknown outcomes', () => {
     expect(line.of('leave')).toHaveLength(2);
   });
 
+  test('R2: a request that came to the server after its deadline, as from a process that stood still, is made once more', () => {
+    line.cameTooLate(line.request());
+    expect(line.refused).toEqual({});
+    line.passes(100);
+    const again = line.last('acquire');
+    expect(again.command).toMatchObject({ request: { sequence: 1 }, deadline: 1_100 + COMMAND_TIMEOUT });
+    line.cameTooLate(again);
+    expect(line.refused).toEqual({ 1: 'error' });
+    expect(line.of('leave')).toEqual([]);
+  });
+
   test('R13: what was refused for sure has nothing to leave', () => {
     line.fail(line.request(), 'none', false);
     expect(line.refused).toEqual({ 1: 'error' });

@@ -1,0 +1,58 @@
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { DISCONNECT_TIMEOUT } from './own-options.js';
+
+/**
+ * The socket of a client that the lock has made, as far as it is connected. The client of a Cluster, or of a function of the user, has
+ * sockets of its own.
+ */
+export class SharedWrites {
+  private socket: Socket | undefined;
+
+  /** The client writes to this socket from now on. */
+  use(socket: Socket): void {
+    this.socket = socket;
+  }
+
+  /** What `send` lets the client write goes out by one system call. */
+  together(send: () => void): void {
+    const { socket } = this;
+    socket?.cork();
+    try {
+      send();
+    } finally {
+      socket?.uncork();
+    }
+  }
+}
+
+/** Connects a client of ioredis to one server as ioredis does, and shares the socket, so that several commands need one write. */
+export class SocketConnector extends AbstractConnector {
+  protected readonly options: RedisOptions;
+
+  /** @param options of the client, from ioredis */
+  constructor(
+    private readonly writes: SharedWrites,
+    options: unknown,
+  ) {
+    super(DISCONNECT_TIMEOUT);
+    this.options = options as RedisOptions;
+  }
+
+  connect(_emit: (event: string, error: Error) => void): Promise<Socket> {
+    const { path, host, port, family, tls } = this.options;
+    const address = path ? { path } : { host, port, family };
+    // What cannot be an address is a rejection.
+    return new Promise((resolve) => resolve(this.open(address, tls)));
+  }
+
+  /** @param tls undefined: a plain connection */
+  protected open(address: ConnectionOptions, tls: ConnectionOptions | undefined): Socket {
+    const socket = tls ? connectTls({ ...address, ...tls }) : connect(address as { port: number });
+    this.stream = socket;
+    socket.once('error', (error: Error) => (this.firstError = error));
+    this.writes.use(socket);
+    return socket;
+  }
+}
