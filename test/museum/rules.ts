@@ -17,7 +17,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R1 each script tells the time of Redis',
     what: 'it does not',
-    mutations: [inChanges("return { status, micros, wake, '', 0, 0,", "return { status, 0, wake, '', 0, 0,")],
+    mutations: [inChanges('return { status, micros, wake,', 'return { status, 0, wake,')],
     proof: simulation(),
   },
   {
@@ -222,7 +222,9 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M1 the lease left counts from the sending',
     what: 'a repeated acquire is told the whole lease',
-    mutations: [inChanges('tonumber(token), leaseEnd - now, ask', 'tonumber(token), leaseEnd - since, ask')],
+    mutations: [
+      inChanges('requests, tonumber(token), leaseEnd - now', 'requests, tonumber(token), leaseEnd - since'),
+    ],
     proof: test(
       RULES_SPEC,
       'a repeated acquire gets the same grant, with the lease still left at that instant (M1)',

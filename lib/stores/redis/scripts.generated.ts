@@ -23,12 +23,8 @@ unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-tok
 if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
-local plusQueue = ''
-if state == 'held+queue' then
-state, plusQueue = 'held', '+queue'
-elseif state == 'free+queue' then
-state, plusQueue = 'free', '+queue'
-end
+local plusQueue = string.match(state or '', '%+queue$') or ''
+state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then
@@ -104,17 +100,14 @@ local function reply(status, ...)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
-local wake = -1
-if askAgainAt then
-wake = math.max(0, askAgainAt - now)
-elseif held then
-wake = math.max(0, leaseEnd - now)
-end
+local wakeAt = askAgainAt or held and leaseEnd
+local wake = wakeAt and math.max(0, wakeAt - now) or -1
 local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
+local own, first, left = '', 0, 0
 if held and holder == client and leaseEnd > now then
-return { status, micros, wake, requests, tonumber(token), leaseEnd - now, askAgainAt and 1 or 0, generation, ... }
+own, first, left = requests, tonumber(token), leaseEnd - now
 end
-return { status, micros, wake, '', 0, 0, askAgainAt and 1 or 0, generation, ... }
+return { status, micros, wake, own, first, left, askAgainAt and 1 or 0, generation, ... }
 end`;
 const primaryPart1 = `local MARKER_LIFE = 3600000
 local function markerLife(lease)
@@ -462,20 +455,14 @@ local function settle()
 if held and leaseEnd <= now then
 lapse()
 end
-if held then
-return
-end
-if redis.call('ZCARD', queue) > 0 then
+if not held and redis.call('ZCARD', queue) > 0 then
 plusQueue = '+queue'
 pass()
 end
-if held then
-return
-end
-if redis.call('ZCARD', queue) == 0 then
+if not held and redis.call('ZCARD', queue) == 0 then
 plusQueue = ''
 keepFree(REST)
-elseif state == 'held' then
+elseif not held and state == 'held' then
 keepFree(RETENTION)
 end
 end`;

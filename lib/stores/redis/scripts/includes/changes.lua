@@ -67,15 +67,12 @@ local function reply(status, ...)
   for _, message in ipairs(outbox) do
     redis.pcall('PUBLISH', message[1], message[2])
   end
-  local wake = -1
-  if askAgainAt then
-    wake = math.max(0, askAgainAt - now)
-  elseif held then
-    wake = math.max(0, leaseEnd - now)
-  end
+  local wakeAt = askAgainAt or held and leaseEnd
+  local wake = wakeAt and math.max(0, wakeAt - now) or -1
   local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
+  local own, first, left = '', 0, 0
   if held and holder == client and leaseEnd > now then
-    return { status, micros, wake, requests, tonumber(token), leaseEnd - now, askAgainAt and 1 or 0, generation, ... }
+    own, first, left = requests, tonumber(token), leaseEnd - now
   end
-  return { status, micros, wake, '', 0, 0, askAgainAt and 1 or 0, generation, ... }
+  return { status, micros, wake, own, first, left, askAgainAt and 1 or 0, generation, ... }
 end

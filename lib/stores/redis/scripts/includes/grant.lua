@@ -25,12 +25,8 @@ if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
 end
 
 -- 'held' and 'free' promise that the queue is empty. What is added to them where requests may wait there is kept apart.
-local plusQueue = ''
-if state == 'held+queue' then
-  state, plusQueue = 'held', '+queue'
-elseif state == 'free+queue' then
-  state, plusQueue = 'free', '+queue'
-end
+local plusQueue = string.match(state or '', '%+queue$') or ''
+state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local readable = format == FORMAT or not format and not state
 if state then

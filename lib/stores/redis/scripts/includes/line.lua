@@ -133,20 +133,14 @@ local function settle()
   if held and leaseEnd <= now then
     lapse()
   end
-  if held then
-    return
-  end
-  if redis.call('ZCARD', queue) > 0 then
+  if not held and redis.call('ZCARD', queue) > 0 then
     plusQueue = '+queue'
     pass()
   end
-  if held then
-    return
-  end
-  if redis.call('ZCARD', queue) == 0 then
+  if not held and redis.call('ZCARD', queue) == 0 then
     plusQueue = ''
     keepFree(REST)
-  elseif state == 'held' then
+  elseif not held and state == 'held' then
     keepFree(RETENTION)
   end
 end
