@@ -41,7 +41,7 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
     readonly grant: Grant,
     /** The store's name for the key. */
     readonly encoded: string,
-    /** Whose it is: the same key of another engine is another lock. */
+    /** The engine's grants, to which it belongs: the same key of another engine is another lock. */
     readonly keeper: ActiveGrants,
     /** The call that it was granted to. */
     readonly call: { readonly options: CheckedOptions },
@@ -166,7 +166,7 @@ export async function endInReverse(holds: readonly Hold[]): Promise<void> {
   await Promise.all(holds.toReversed().map((hold) => hold.end()));
 }
 
-/** All that an engine holds, and what can happen to it from outside: lost, held for too long, to be ended. */
+/** All grants that an engine holds, and what can happen to them: they are lost, held for too long, or ended by a shutdown. */
 export class ActiveGrants {
   private readonly all = new LinkedList<ActiveGrant>();
   /** Warns of holds that take long; undefined: they are not watched. */

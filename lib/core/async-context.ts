@@ -4,8 +4,8 @@ import { sharedByAllCopies } from './shared-by-all-copies.js';
 /** The client for which a request runs. Made for every request, so it must cost nothing before a request waits. */
 export interface RequestClient {
   /**
-   * Whether what is asked for now is for a client that is still to be answered. Otherwise it is work that the request
-   * left behind, or goes on with although its client has gone.
+   * Whether the client still waits for its answer. If not, the code that asks for a lock is work that the request left
+   * behind, or that goes on although the client has gone.
    */
   readonly awaitsAnswer: boolean;
 
@@ -13,7 +13,7 @@ export interface RequestClient {
   leaving(): AbortSignal;
 }
 
-/** What an async flow takes along. */
+/** What an async flow carries with it. */
 interface Flow {
   readonly client: RequestClient | undefined;
   /** The locks that it is inside of, as lock-handle.ts keeps them. */
@@ -58,7 +58,7 @@ const outside = new AsyncResource('FairLock', { requireManualDestroy: true });
  * Calls `code` outside of the async flow that runs: with none of its AsyncLocalStorage stores, and inside none of its
  * holds.
  *
- * All that the module does by itself goes through here: what a store is asked to do, timers, warnings. Otherwise the
+ * The module does all its own work through this function: calls of a store, timers, warnings. Otherwise the
  * heartbeat of one lock would belong to the request that happened to arm the timer, appear in its trace, keep its
  * stores in memory, and run callbacks inside its holds.
  */

@@ -13,7 +13,7 @@ import type { LockSnapshot, LockStore, StoreHealth } from './lock-store.js';
 import type { Observer } from './observer.js';
 import { AcquireCall } from './waits.js';
 
-/** What the service works with. */
+/** The parts of an engine that the service uses. */
 export interface ServiceParts {
   readonly store: LockStore;
   readonly defaults: EngineDefaults;
@@ -50,7 +50,7 @@ export class FairLockService {
   /** @internal The engine makes it. */
   constructor(private readonly parts: ServiceParts) {}
 
-  /** @internal What a caller learns when its lock was lost: the module's option of this name. */
+  /** @internal How the caller of a section learns that its lock was lost: the module's option of this name. */
   get onLost(): 'signal' | 'reject' {
     return this.parts.defaults.onLost;
   }
@@ -82,7 +82,7 @@ export class FairLockService {
     let result: T;
     try {
       lock.assertHeld();
-      // Of a query that begins only when it is awaited, the beginning, too, is inside the hold.
+      // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
     } finally {
       await lock.release();

@@ -1,7 +1,7 @@
 import type { LeaseState } from './lease.js';
 
 /**
- * What a holder has in hand.
+ * The handle of a held lock.
  *
  * A nested request (for a key that its flow holds already) gets a handle of its own on the same lease: same token, same
  * state, released on its own.

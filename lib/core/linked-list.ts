@@ -1,14 +1,14 @@
-/** What a list holds knows its neighbours there; it can be in one list only. */
+/** An item of a list. It knows its neighbours, so it can be in one list only. */
 export interface Linked<T> {
   previous: T | undefined;
   next: T | undefined;
 }
 
 /**
- * In the order of adding, each in O(1).
+ * Keeps items in the order in which they were added. Adding and deleting take O(1).
  *
- * Not a Set, for what comes and goes with every lock: a table that V8 has outgrown keeps what it held, and its successor,
- * until a full garbage collection; so a Set that is always in motion fills the old generation with all that ever was in it.
+ * It is not a Set because its items come and go with every lock. When a Set grows, V8 keeps the old table, with all that was in it,
+ * until a full garbage collection, so a busy Set fills the old generation.
  */
 export class LinkedList<T extends Linked<T>> {
   private head: T | undefined;

@@ -39,7 +39,7 @@ export class AcquireCall {
   }
 }
 
-/** One stay in one line, and what may end it from outside: the caller, the client that went away, the engine. */
+/** One wait in one line, and what may end it from outside: the caller, the client that went away, the engine. */
 export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   previous: Wait | undefined;
   next: Wait | undefined;
@@ -81,7 +81,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     if (signal) follow(signal, this);
   }
 
-  /** It stands in line from now on, behind so many others. Inside a hold it waits on when its client goes away. */
+  /** The request is in line from now on, behind `ahead` others. A request inside a hold goes on waiting when its client goes away. */
   onQueued(ahead: number, id?: string): void {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
@@ -109,7 +109,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     if (this.listener === listener) this.listener = undefined;
   }
 
-  /** Out of the line for whatever reason: listens no more. */
+  /** The request is out of the line: stops listening to its caller and its client. */
   end(): void {
     const { signal } = this.call.options;
     if (signal) unfollow(signal, this);

@@ -104,7 +104,7 @@ export abstract class LineState<T extends LineTypes> {
     if (request.state !== 'waiting') return;
     if (placed && retriable) return this.requestAfterPause(request);
     if (tooLate && !request.cameTooLate) {
-      // Once: this process may have stood still between the call and the sending.
+      // This process may have stood still before it sent the command: the request is made once more.
       request.cameTooLate = true;
       return this.requestAfterPause(request);
     }

@@ -24,7 +24,7 @@ interface Outcomes {
 /**
  * Sends scripts: the first time on a connection as text (EVAL), which makes the server keep it, from then on by digest (EVALSHA).
  *
- * What is sent by digest right behind the text is carried out behind it, so nothing waits, and no script is sent twice to a
+ * The server runs commands in the order in which they were sent, so a digest may follow its text at once. No script is sent twice to a
  * server that was restarted or has taken another one's place.
  *
  * Commands that come together go out by one write. Sent one by one, each would be a system call of its own, which costs a busy route a
@@ -35,11 +35,11 @@ export class ScriptSender implements ScriptRunner {
   /** By address: which scripts its server has got by the present connection, and the number of that sending. */
   private readonly sent = new Map<string | undefined, Map<string, number>>();
   private sendings = 0;
-  /** What is to be sent next. */
+  /** The commands that are gathered and not sent yet. */
   private batch: Call[] = [];
   private turnEnds = false;
   private iterationEnds = false;
-  /** Those that must be answered in time. Each may take equally long, so one timer serves all. */
+  /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
   private readonly pending = new LinkedList<Call>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -66,7 +66,7 @@ export class ScriptSender implements ScriptRunner {
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (!this.turnEnds) {
       this.turnEnds = true;
-      // Not later: others may wait for what is given back, and what runs next may take long.
+      // Not later: other processes may wait for this command, and the code that runs next may block the event loop.
       process.nextTick(() => {
         this.turnEnds = false;
         this.sendBatch();
@@ -76,8 +76,8 @@ export class ScriptSender implements ScriptRunner {
   }
 
   /**
-   * As `run`, together with what is sent until all sockets that have something to read have been read: each request to a route comes in a
-   * turn of its own. For a command whose caller alone waits for it.
+   * As `run`, but gathers commands until all sockets with data have been read, because each request to a route comes in a turn of its
+   * own. Only for a command for which nothing but its own caller waits.
    */
   runGathered(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (!this.iterationEnds) {

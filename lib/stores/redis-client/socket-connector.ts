@@ -4,8 +4,8 @@ import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { DISCONNECT_TIMEOUT } from './own-options.js';
 
 /**
- * The socket of a client that the lock has made, as far as it is connected. The client of a Cluster, or of a function of the user, has
- * sockets of its own.
+ * Lets the commands of one client share writes. It works for clients that the lock makes; those of a Cluster, and those that a function
+ * of the user makes, open sockets of their own and write each command by itself.
  */
 export class SharedWrites {
   private socket: Socket | undefined;

@@ -168,7 +168,7 @@ export class Replication {
     return replicas;
   }
 
-  /** In step with the WAIT behind it: nothing is sent after an answer. */
+  /** The WAIT behind it must cover this command, so the command is not sent a second time here. */
   private async run(
     script: Script,
     keys: readonly string[],

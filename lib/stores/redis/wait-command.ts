@@ -13,7 +13,7 @@ export interface WaitOptions {
 export class WaitCommand {
   /** Why this server cannot report on replicas; undefined where no reason is known. */
   refused: LockConfigurationError | undefined;
-  /** What was warned of is not repeated before it was well again. */
+  /** A warning is not repeated until its cause has gone. */
   private warnedOfRefusal = false;
   private warnedOfShortage = false;
 

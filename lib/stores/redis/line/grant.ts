@@ -184,8 +184,8 @@ export function lose(line: Line, run: Run, why: string): void {
 }
 
 /**
- * The holder has been notified. The margin of the lease is the time in which it must stop, so the grant is not released before
- * it does, or the lease ends; but others of the run have waited long enough, and ask anew (M7).
+ * The holder has been notified, and the margin of the lease is its time to stop. So the grant is released when its section ends, or
+ * it ends with its lease. The other requests of the run do not wait for that and ask anew (M7).
  */
 function lost(line: Line, run: Run): void {
   if (unserved(run).length > 0) return finish(line, run);

@@ -23,7 +23,7 @@ export function heartbeatFailed(line: Line, run: Run | undefined, pause = RETRY_
   line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);
 }
 
-/** All that this client sends of a lock in a heartbeat period, whatever it holds and however many wait. */
+/** Sends the one command of a heartbeat period: it renews what this client holds of the lock, and keeps the places of all that wait. */
 export function beat(line: Line): void {
   line.beating = true;
   line.nextBeat = line.now.monotonic + line.settings.timing.heartbeat;

@@ -113,12 +113,12 @@ function failed(line: Line, command: Command, failure: Failure): void {
       for (const request of command.requests) line.placeRequestFailed(request, request.ticket > 0, failure);
       break;
     case 'release':
-      // The lease ends the grant.
+      // The grant ends with its lease.
       line.releasing -= 1;
       line.acknowledged(command.ended);
       break;
     case 'leave':
-      // The liveness window puts it out.
+      // The server drops the request when the liveness window is over.
       line.left(command.request, undefined);
       break;
     case 'heartbeat':

@@ -34,14 +34,14 @@ export interface Holder {
 }
 
 /**
- * A grant as this client lives it: a run of requests, neighbours in line, that hold the lock one after the other, are
- * renewed as one, and released once at the end (R14).
+ * A grant as this client uses it. It covers a run of requests, neighbours in line: they hold the lock one after the other, are
+ * renewed together, and are released once at the end (R14).
  */
 export interface Run {
   /** Token of the first request; names the grant. */
   readonly first: number;
   readonly sequences: readonly number[];
-  /** Undefined: not of this client's making any more. */
+  /** Undefined: a request that this client no longer has. */
   readonly members: readonly (PlaceRequest | undefined)[];
   /** Fixed lease of its only request; undefined: the watchdog renews. */
   readonly leaseTime: number | undefined;

@@ -107,7 +107,7 @@ export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
 /** The reply to the command of that order contains a grant of this client. */
 function applyGrant(line: Line, grant: PresentGrant, order: number): void {
   if (grant.first > line.finished) return present(line, grant);
-  // From before its release, or while that is still under way: nothing new.
+  // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = line.releasing > 0 || order <= line.releasedAfter;
   if (old || grant.first === line.lapsing?.run.first) return;
   // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
@@ -124,7 +124,7 @@ export function applyMessage(line: Line, grant: PresentGrant): void {
 export function revoke(line: Line, first: number): void {
   if (line.run?.first === first) lose(line, line.run, 'it was released by force');
   else if (line.confirming?.first === first) finish(line, line.confirming);
-  // The reply that brings it comes by another connection, and is still to come: it must not be entered then.
+  // The reply with this grant comes by another connection and may arrive later: the grant must not be entered then.
   else line.finished = Math.max(line.finished, first);
 }
 
