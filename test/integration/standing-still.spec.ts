@@ -10,7 +10,11 @@ function standStill(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
-const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Before what was asked for is sent: that is gathered until all sockets have been read. */
+const beforeSending = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Right after that, before a reply can be read. */
+const afterSending = (): Promise<void> =>
+  new Promise((resolve) => process.nextTick(() => setImmediate(resolve)));
 
 describe('a process that stood still reads what came meanwhile before it judges', () => {
   let server: RedisServer;
@@ -39,11 +43,25 @@ describe('a process that stood still reads what came meanwhile before it judges'
     await (await engine.acquire('before')).release();
     const before = await connections();
     const asked = engine.acquire('k');
-    await endOfTurn();
+    await afterSending();
     standStill(commandTimeout + 100);
     const lock = await asked;
     expect(lock.state).toBe('held');
     await lock.release();
     expect(await connections()).toEqual(before);
+  });
+
+  test.each([
+    ['a request', {}],
+    ['a try', { waitTime: 0 }],
+  ])('%s that could not be sent meanwhile is sent then', async (_, options) => {
+    const { engine } = await clients.start(server.url);
+    await (await engine.acquire('before')).release();
+    const asked = engine.acquire('k', options);
+    await beforeSending();
+    standStill(commandTimeout + 100);
+    const lock = await asked;
+    expect(lock.state).toBe('held');
+    await lock.release();
   });
 });

@@ -119,6 +119,18 @@ export const RULES: readonly Exhibit[] = [
     proof: test('integration/standing-still.spec.ts', 'an answer that lay there is no timeout'),
   },
   {
+    of: 'R2 what came too late wrote nothing',
+    what: 'a request that a process could not send in time is refused',
+    mutations: [
+      {
+        file: 'stores/redis-client/line-state.ts',
+        from: 'if (tooLate && !request.cameTooLate) {',
+        to: 'if (tooLate && request.cameTooLate) {',
+      },
+    ],
+    proof: test('integration/standing-still.spec.ts', 'a request that could not be sent meanwhile'),
+  },
+  {
     of: 'R9 a message is only a hint',
     what: 'who waits for a message asks no more',
     mutations: [
