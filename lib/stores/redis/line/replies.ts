@@ -9,6 +9,7 @@ import {
   isPresent,
   markedAlive,
   missedGrant,
+  mustConfirm,
   mustRequest,
   queuedBehind,
   reportPlace,
@@ -79,9 +80,9 @@ function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ah
 /** The request is in the grant that the server has; that need not be the one that this client has. */
 function lookForGrant(line: Line, request: PlaceRequest): void {
   if (isPresent(line, request)) return;
-  // Until the release of that grant has run, the server would give the same answer each round trip.
-  if (line.releasing > 0) line.requestAfterPause(request);
-  // A newer grant came first: the server has lost this one with its data.
+  // The server lost this grant with its data when a newer one came first. Where the release of this one is under way, or the present
+  // hold has a token that is not lower, the server gives the same answer each round trip.
+  if (line.releasing > 0 || mustConfirm(request)) line.requestAfterPause(request);
   else requestAgain(line, request);
 }
 

@@ -85,8 +85,13 @@ export function requestAllAgain(line: Line): void {
  */
 export function mustRequest(line: Line, waiter: PlaceRequest): boolean {
   if (waiter.state !== 'waiting' || waiter.requesting || isPresent(line, waiter)) return false;
-  if (waiter.confirmAfter !== NO_NEED) return true;
+  if (mustConfirm(waiter)) return true;
   return waiter.ticket > 0 && waiter.generation !== line.generation;
+}
+
+/** Whether an acknowledgement is missing that the request has asked for again. */
+export function mustConfirm({ confirmAfter }: PlaceRequest): boolean {
+  return confirmAfter !== NO_NEED;
 }
 
 /** Redis dropped one of this client's requests, or may have: each asks whether it is the one (M5). */

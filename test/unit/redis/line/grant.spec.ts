@@ -220,6 +220,30 @@ describe('a run', () => {
   });
 });
 
+describe('a grant that repeats the token of the present hold, from a server that lost its data and whose clock was set back', () => {
+  test('is not asked for each round trip', () => {
+    line.hold(500);
+    line.reply(line.request(), { status: 'granted', grant: [500, 2] });
+    for (let i = 0; i < 2; i += 1) {
+      line.reply(line.last('acquire'), { status: 'granted', grant: [500, 2] });
+      const asked = line.of('acquire').length;
+      line.passes(99);
+      expect(line.of('acquire')).toHaveLength(asked);
+      line.passes(1);
+      expect(line.of('acquire')).toHaveLength(asked + 1);
+    }
+  });
+
+  test('is asked for again when that hold has ended', () => {
+    line.hold(500);
+    line.reply(line.request(), { status: 'granted', grant: [500, 2] });
+    line.release(500);
+    line.reply(line.last('release'), { status: 'released' });
+    line.reply(line.last('acquire'), { status: 'granted', grant: [501, 2] });
+    expect(line.granted).toEqual([500, 501]);
+  });
+});
+
 describe('the lease', () => {
   test('R12: it is lost a margin before the server ends it', () => {
     line.hold(500);
