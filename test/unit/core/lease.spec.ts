@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { LockLostError, LockShuttingDownError } from '../../../lib/core/errors.js';
-import { elapsedSince, Lease, now } from '../../../lib/core/lease.js';
+import { elapsedSince, Lease, now, safetyMargin } from '../../../lib/core/lease.js';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 
@@ -28,6 +28,23 @@ describe('elapsed time', () => {
     expect(elapsedSince(start)).toBe(3_600_100);
     setWallClock(-7_200_000);
     expect(elapsedSince(start)).toBe(100);
+  });
+});
+
+describe('R12: the margin', () => {
+  it.each([
+    [30_000, 3_000],
+    [2_000, 200],
+    [500, 100],
+    [50, 25],
+    // Redis counts whole milliseconds.
+    [1, 1],
+  ])('of a lease of %i ms is %i ms', (lease, margin) => {
+    expect(safetyMargin(lease)).toBe(margin);
+  });
+
+  it('is a tenth of what was given of a long lease', () => {
+    expect(safetyMargin(30_000, 10_000)).toBe(1_000);
   });
 });
 

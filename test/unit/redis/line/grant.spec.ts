@@ -245,6 +245,11 @@ describe('a grant that repeats the token of the present hold, from a server that
 });
 
 describe('the lease', () => {
+  test('R12: one of which the margin leaves nothing is not entered', () => {
+    line.reply(line.request({ leaseTime: 1 }), { status: 'granted', grant: [500, 1], left: 1 });
+    expect(line.granted).toEqual([]);
+  });
+
   test('R12: it is lost a margin before the server ends it', () => {
     line.hold(500);
     line.fail(line.sent[0]!);
