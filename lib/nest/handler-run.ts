@@ -55,6 +55,20 @@ export function promisesAnswer(context: ExecutionContext): boolean {
   const handler = context.getHandler();
   if (isSse(handler)) return false;
   const target = context.getClass().prototype as object;
-  const kind = LockedMethod.of(target, handler.name)?.kind ?? kindOfMethod(target, handler.name, handler);
-  return kind === 'promise' || (kind === undefined && isUntyped(target, handler.name));
+  const property = propertyOf(target, handler);
+  const kind = LockedMethod.of(target, property)?.kind ?? kindOfMethod(target, property, handler);
+  return kind === 'promise' || (kind === undefined && isUntyped(target, property));
+}
+
+/** Not always the name of the function: a decorator may have put a function of its own there. */
+function propertyOf(target: object, handler: { readonly name: string }): string | symbol {
+  if (methodOf(target, handler.name) === handler) return handler.name;
+  for (let owner: object | null = target; owner; owner = Object.getPrototypeOf(owner) as object | null) {
+    for (const property of Reflect.ownKeys(owner)) if (methodOf(owner, property) === handler) return property;
+  }
+  return handler.name;
+}
+
+function methodOf(owner: object, property: string | symbol): unknown {
+  return Object.getOwnPropertyDescriptor(owner, property)?.value;
 }

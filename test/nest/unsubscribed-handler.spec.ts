@@ -46,6 +46,14 @@ class Persistent implements NestInterceptor {
 
 const LOCK = FairLockInterceptor.for((context) => context.getHandler().name);
 
+/** Wraps a method as decorators of other packages do: in a function that has not its name. */
+function Traced(_target: object, _name: string, descriptor: PropertyDescriptor): void {
+  const method = descriptor.value as (...args: unknown[]) => unknown;
+  descriptor.value = function traced(...args: unknown[]): unknown {
+    return Reflect.apply(method, this, args);
+  };
+}
+
 @Controller()
 @UseInterceptors(Impatient)
 class Carts {
@@ -91,6 +99,13 @@ class Carts {
   @Get('stream')
   @UseInterceptors(LOCK)
   stream(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Get('wrapped-stream')
+  @UseInterceptors(LOCK)
+  @Traced
+  wrappedStream(): Observable<unknown> {
     return NEVER;
   }
 
@@ -182,12 +197,15 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     await waiting(web.locks, 'async', 0);
   });
 
-  test('that returns a stream gives the lock back at once', async () => {
-    const answer = ask(`${web.url}/stream`);
-    await held(web.locks, 'stream');
+  test.each([
+    ['stream', 'stream'],
+    ['wrapped-stream', 'traced'],
+  ])('that returns a stream gives the lock back at once (%s)', async (path, key) => {
+    const answer = ask(`${web.url}/${path}`);
+    await held(web.locks, key);
     giveUp.next();
     expect((await answer).status).toBe(500);
-    await free(web.locks, 'stream');
+    await free(web.locks, key);
   });
 
   test('that returns a stream, and does not show it, gives the lock back after the first value', async () => {
