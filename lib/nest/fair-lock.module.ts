@@ -18,7 +18,7 @@ import {
   type FairLockRegistrationOptions,
 } from './fair-lock.module-definition.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
-import { requireObject } from './fair-lock.option-resolution.js';
+import { requireObject, withInherited } from './fair-lock.option-resolution.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from './http-request-scope.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';
@@ -67,7 +67,7 @@ export class FairLockModule
   static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
     // Before Nest copies what has names: of a Promise, or a number, nothing would be left, which stands for the defaults.
     requireObject(options);
-    return super.forRoot(options);
+    return super.forRoot(withInherited(options));
   }
 
   /**

@@ -63,8 +63,9 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
  * @throws LockConfigurationError with a sentence for the first option that cannot work; it never repeats a value that
  *   could hold a password
  */
-export function resolveOptions(given: FairLockModuleOptions): ResolvedFairLockOptions {
-  refuseUnknown(given);
+export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOptions {
+  refuseUnknown(asked);
+  const given = withInherited(asked);
   const chosen = { redis: process.env['REDIS_URL'] || 'redis://localhost:6379', ...withoutUndefined(given) };
   for (const name of Object.keys(chosen) as (keyof typeof chosen)[]) {
     const expected = CHECKS[name](chosen[name]);
@@ -120,11 +121,31 @@ export function requireObject(given: unknown): asserts given is object {
   }
 }
 
+/** The options as own properties, which alone are copied: a class may give them by getters, which stand in its prototype. */
+export function withInherited<Options extends object>(given: Options): Options {
+  const all = { ...given };
+  for (const name of [...Object.keys(CHECKS), ...BESIDE] as (keyof Options & string)[]) {
+    if (!Object.hasOwn(all, name) && isInherited(given, name)) all[name] = given[name];
+  }
+  return all;
+}
+
+/** A method of that name is no option. */
+function isInherited(given: object, name: string): boolean {
+  if (!(name in given)) return false;
+  let owner = given;
+  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object;
+  return typeof Object.getOwnPropertyDescriptor(owner, name)?.value !== 'function';
+}
+
+/** What stands beside the options that a factory makes. */
+const BESIDE: readonly string[] = ['name', 'isGlobal', 'filter'];
+
 function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
   requireObject(given);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(CHECKS, name)) continue;
-    if (name === 'name' || name === 'isGlobal' || name === 'filter') {
+    if (BESIDE.includes(name)) {
       refuse(
         `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
       );

@@ -13,6 +13,7 @@ import {
   getFairLockToken,
   InjectFairLock,
   LockConfigurationError,
+  LockQueueFullError,
 } from 'nestjs-fair-lock';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
@@ -258,6 +259,28 @@ describe('FairLockModule', () => {
     const given = options as unknown as FairLockModuleOptions;
     expect(() => FairLockModule.forRoot(given)).toThrow(sentence);
     expect(() => FairLockModule.forRoot(given)).not.toThrow('secret');
+  });
+
+  test('reads options that a class gives by getters, and does not take the defaults', async () => {
+    class Config implements FairLockModuleOptions {
+      get store() {
+        return 'memory' as const;
+      }
+      get maxQueue() {
+        return 0;
+      }
+    }
+    for (const registration of [
+      FairLockModule.forRoot(new Config()),
+      FairLockModule.forRootAsync({ useFactory: () => new Config() }),
+    ]) {
+      const module = await Test.createTestingModule({ imports: [registration] }).compile();
+      await module.init();
+      const locks = module.get(FairLockService);
+      await using _lock = await locks.acquire('k');
+      await expect(locks.acquire('k', { waitTime: 1_000 })).rejects.toThrow(LockQueueFullError);
+      await module.close();
+    }
   });
 
   test('refuses a name that is none', () => {
