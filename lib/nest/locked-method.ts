@@ -128,7 +128,7 @@ export class LockedMethod {
   private observable(self: unknown, args: unknown[]): Observable<unknown> {
     const call = (method: Callable): Observable<unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isObservable(result) ? result : this.refuseResult('it is no Observable');
+      return isObservable(result) ? result : this.refuseResult('it is no Observable', result);
     };
     return lockObservable(
       this.opener(self, args),
@@ -143,7 +143,7 @@ export class LockedMethod {
   private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
     const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable');
+      return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable', result);
     };
     return lockIteration(
       this.opener(self, args),
@@ -179,7 +179,8 @@ export class LockedMethod {
     );
   }
 
-  private refuseResult(why: string): never {
+  private refuseResult(why: string, result?: unknown): never {
+    if (result instanceof Promise) result.catch(() => undefined); // nobody else waits for it
     throw new LockConfigurationError(
       `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.` +
         see('A stream that is not declared'),

@@ -59,8 +59,8 @@ class Feeds {
   }
 
   @Locked('feed:<0>', { returns: 'observable' })
-  noStream(_id: string): unknown {
-    return Promise.resolve(1);
+  noStream(id: string): unknown {
+    return id === 'failing' ? Promise.reject(new Error('no stream')) : Promise.resolve(1);
   }
 
   @FairLocked('feed:<0>', { returns: 'observable', waitTime: 0, onTimeout: 'skip' })
@@ -234,6 +234,14 @@ describe('a locked method that returns an Observable', () => {
       '@FairLocked on Feeds.noStream: what the method returned does not fit: it is no Observable.',
     );
     await free(locks, 'feed:1');
+  });
+
+  test('refuses a promise also where that rejects, and the process lives on', async () => {
+    await expect(lastValueFrom(feeds.noStream('failing') as Observable<unknown>)).rejects.toThrow(
+      'it is no Observable.',
+    );
+    // Jest fails the test for a rejection that nobody handles.
+    await new Promise(setImmediate);
   });
 
   test('when the lock is busy fails, is skipped, or is replaced, as its options say', async () => {

@@ -182,6 +182,13 @@ describe('a locked method that returns a promise', () => {
     },
   );
 
+  test('refuses the promise of an async key function also where that rejects, and the process lives on', async () => {
+    const made = Promise.reject(new Error('no key'));
+    await expect(orders.byAnyFunction(made)).rejects.toThrow(LockKeyError);
+    // Jest fails the test for a rejection that nobody handles.
+    await new Promise(setImmediate);
+  });
+
   test('refuses an argument that makes no key, without running', async () => {
     const call = orders.pay({} as Order, 'a');
     await expect(call).rejects.toThrow(LockKeyError);
