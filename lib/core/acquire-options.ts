@@ -142,13 +142,16 @@ function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
 }
 
-/** A callback that throws must not cost its caller the place in line, nor throw into a store. */
+/** A callback that throws must not cost its caller the place in line, nor throw into a store; nor end the process, where it is async. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
+  const failed = (error: unknown): void =>
+    defaults.onWarning('onQueued threw; the request stays in line.', { error });
   return (position) => {
     try {
-      onQueued(position);
+      const returned: unknown = onQueued(position);
+      if (returned instanceof Promise) returned.catch(failed);
     } catch (error) {
-      defaults.onWarning('onQueued threw; the request stays in line.', { error });
+      failed(error);
     }
   };
 }

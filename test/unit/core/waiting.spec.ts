@@ -99,6 +99,17 @@ describe('a wait', () => {
     expect(b.warnings).toHaveLength(3);
   });
 
+  it('keeps its place, and the process lives on, when an async onQueued rejects; a warning is given', async () => {
+    const holder = await b.engine.acquire('k');
+    // Jest fails the test for a rejection that nobody handles.
+    const onQueued = (): unknown => Promise.reject(new Error('callback'));
+    const waiting = b.engine.acquire('k', { onQueued });
+    await settle();
+    expect(b.warnings).toEqual(['onQueued threw; the request stays in line.']);
+    await holder.release();
+    await (await waiting).release();
+  });
+
   it('may be ended by its own onQueued', async () => {
     const holder = await b.engine.acquire('k');
     const ask = (): Promise<Error> => {
