@@ -19,6 +19,8 @@ export interface EngineDefaults {
   slowHold?: number;
   /** Whether a flow that holds a key may ask for it again. */
   reentrant: boolean;
+  /** Whether a wait ends when the client of the running request goes away: see `AcquireOptions.requestScope`. Absent: true. */
+  requestScope?: boolean;
   /** Called with what an operator should know and no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning: (message: string, detail?: object) => void;
 }
@@ -109,7 +111,8 @@ export class CheckedOptions {
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(options: AcquireOptions, defaults: EngineDefaults) {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
-    const { leaseTime, requestScope = true, owner, label = '', group, signal, onQueued } = options;
+    const { leaseTime, owner, label = '', group, signal, onQueued } = options;
+    const { requestScope = defaults.requestScope ?? true } = options;
     this.waitTime = whole('waitTime', options.waitTime ?? defaults.waitTime);
     this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
     this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);

@@ -38,6 +38,7 @@ export class FairLockRegistration {
       onLost: options.onLost,
       drainTimeout: options.drainTimeout,
       reentrant: options.reentrant,
+      requestScope: options.requestScope,
       slowWait: options.slowWait || Infinity,
       slowHold: options.slowHold || Infinity,
       onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),

@@ -14,7 +14,13 @@ import {
   Query,
   UseGuards,
 } from '@nestjs/common';
-import { FairLocked, FairLockFilter, FairLockService } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  FairLockFilter,
+  FairLockModule,
+  FairLockService,
+  getFairLockToken,
+} from 'nestjs-fair-lock';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import {
   type Answer,
@@ -317,6 +323,30 @@ describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {
     await eventually(() => log.includes('gone out'), SOON, 'the handler to run all the same');
     await web.app.close();
   });
+});
+
+test('with requestScope: false a registration keeps its requests in line, also beside one without it', async () => {
+  const ran: string[] = [];
+  @Controller()
+  class Billing {
+    @FairLocked('bill', { name: 'billing' })
+    @Get('bill')
+    async bill(): Promise<void> {
+      ran.push('bill');
+    }
+  }
+  const billing = FairLockModule.forRoot({ name: 'billing', store: 'memory', requestScope: false });
+  const web = await webApp('express', { imports: [billing], controllers: [Billing] });
+  const locks = web.app.get<FairLockService>(getFairLockToken('billing'));
+  const lock = await locks.acquire('bill');
+  const gone = noticed(web.app);
+  const client = leavingClient(`${web.url}/bill`);
+  await waiting(locks, 'bill', 1);
+  client.leave();
+  await gone;
+  await lock.release();
+  await eventually(() => ran.includes('bill'), SOON, 'the handler to run all the same');
+  await web.app.close();
 });
 
 describe.each(PLATFORMS)('the filter on %s', (platform) => {
