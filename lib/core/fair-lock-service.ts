@@ -204,8 +204,14 @@ export class FairLockService {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = new CheckedOptions(options, this.parts.defaults);
-      if (Object.isFrozen(options)) this.checked.set(options, checked);
+      if (isConstant(options)) this.checked.set(options, checked);
     }
     return new AcquireCall(checked, waitTime);
   }
+}
+
+/** Whether each reading of the options shows the same: a getter may tell another owner for each call. */
+function isConstant(options: AcquireOptions): boolean {
+  if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
+  return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);
 }

@@ -37,6 +37,29 @@ describe('an explicit owner', () => {
     await other?.release();
   });
 
+  it('is read anew for each call, also of frozen options where a getter tells it', async () => {
+    let asking = 'A';
+    const options = Object.freeze({
+      get owner(): string {
+        return asking;
+      },
+    });
+    const first = await b.engine.acquire('k', options);
+    asking = 'B';
+    expect(await b.engine.tryAcquire('k', options)).toBeUndefined();
+    await first.release();
+    class Options {
+      get owner(): string {
+        return asking;
+      }
+    }
+    const ofClass = Object.freeze(new Options());
+    const second = await b.engine.acquire('k', ofClass);
+    asking = 'A';
+    expect(await b.engine.tryAcquire('k', ofClass)).toBeUndefined();
+    await second.release();
+  });
+
   it('takes the place of the async flow: inside a section it is another asker', async () => {
     await b.engine.withLock('k', async () => {
       expect(await b.engine.tryAcquire('k', A)).toBeUndefined();
