@@ -2,12 +2,23 @@ import { type DynamicModule, type InjectionToken, Module } from '@nestjs/common'
 import { type FairLockRegistrationOptions } from '../nest/fair-lock.module-definition.js';
 import { FairLockModule } from '../nest/fair-lock.module.js';
 import { type FairLockModuleOptions } from '../nest/fair-lock.options.js';
+import { withInherited } from '../nest/fair-lock.option-resolution.js';
 import { DEFAULT_NAME, getStoreFactoryToken } from '../nest/fair-lock.tokens.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
 /** The options of `FairLockModule.forRoot`, without those that choose where the locks are kept. */
 export type FairLockTestingOptions = Omit<FairLockModuleOptions, 'store' | 'redis'> &
   FairLockRegistrationOptions;
+
+/** The options of an application that have no meaning here are taken, and left aside. */
+const IN_MEMORY: FairLockModuleOptions = {
+  store: 'memory',
+  replicas: undefined,
+  strict: undefined,
+  maxLease: undefined,
+  fairLockWaitTimeout: undefined,
+  lockWatchdogTimeout: undefined,
+};
 
 /** What `FairLockTestingModule.replaceIn` needs of Nest's TestingModuleBuilder. */
 export interface ProviderOverrides {
@@ -29,7 +40,7 @@ export class FairLockTestingModule {
   /** In place of `FairLockModule.forRoot()`, for a test that puts its module together itself. */
   static forRoot(options: FairLockTestingOptions = {}): DynamicModule {
     const { name = DEFAULT_NAME } = options;
-    const module = FairLockModule.forRoot({ ...options, store: 'memory' });
+    const module = FairLockModule.forRoot({ ...withInherited(options), ...IN_MEMORY });
     const probe = getFairLockProbeToken(name);
     return {
       ...module,

@@ -249,6 +249,18 @@ export function describeProbe(timers: FakeTimers): void {
     await app.close();
   });
 
+  it('takes the options of an application that are for a store on Redis only', async () => {
+    for (const options of [
+      { replicas: { min: 1 }, strict: true, maxLease: 60_000 },
+      { lockWatchdogTimeout: 20_000, fairLockWaitTimeout: 5_000 },
+    ]) {
+      const builder = Test.createTestingModule({ imports: [FairLockTestingModule.forRoot(options)] });
+      const app = await (await builder.compile()).init();
+      await (await app.get<FairLockProbe>(FairLockProbe).hold('a', BRIEFLY)).release();
+      await app.close();
+    }
+  });
+
   it('watches each registration on its own', async () => {
     const builder = Test.createTestingModule({
       imports: [
