@@ -4,11 +4,14 @@ import { controllerForMany, follow, unfollow } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
 import { type RequestClient, runForClient } from '../core/async-context.js';
 
-/** A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. */
+/**
+ * A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. That of
+ * another adapter may tell nothing of its end.
+ */
 interface WsClient {
   readonly readyState?: number;
   readonly connected?: boolean;
-  once(event: 'close' | 'disconnect', listener: () => void): unknown;
+  once?(event: 'close' | 'disconnect', listener: () => void): unknown;
 }
 
 /** `readyState` of a `ws` client from which on it is closing or closed. */
@@ -70,7 +73,7 @@ function signalOf(client: WsClient): AbortSignal {
     const gone = new AbortController();
     const leave = (): void => gone.abort(new ClientGoneError());
     // Not both: to socket.io, `close` is a message that any client may send.
-    client.once(client.readyState === undefined ? 'disconnect' : 'close', leave);
+    client.once?.(client.readyState === undefined ? 'disconnect' : 'close', leave);
     if (hasGone(client)) leave();
     signals.set(client, (signal = gone.signal));
   }

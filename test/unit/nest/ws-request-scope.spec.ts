@@ -53,6 +53,11 @@ describe('the scope of a WebSocket message', () => {
     expect(signal.aborted).toBe(false);
   });
 
+  test('of a client of another adapter, which tells nothing of its end, ends with its handler', async () => {
+    const [message, signal] = await handle({}, (own) => [own, own.leaving()] as const);
+    expect([message.awaitsAnswer, signal.aborted]).toEqual([false, false]);
+  });
+
   test('does not tie what is asked for after the client has gone', async () => {
     const client = wsClient();
     await handle(client, (message) => {
