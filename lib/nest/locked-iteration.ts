@@ -27,6 +27,7 @@ export function lockIteration<T>(
     return: leave,
     throw: (error: unknown) => {
       leaving.abort();
+      step.leave?.();
       return steps.throw(error);
     },
     [Symbol.asyncIterator]: (): AsyncGenerator<T, unknown, unknown> => locked,

@@ -1,4 +1,5 @@
 import { EventEmitter, on } from 'node:events';
+import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
@@ -168,6 +169,15 @@ describe('a locked async generator', () => {
     await within(left, SOON, 'return()');
     expect(await events[1]).toEqual({ value: undefined, done: true });
     expect(await locks.isLocked('pages:1')).toBe(false);
+    expect(pages.changes.listenerCount('change')).toBe(0);
+  });
+
+  test('left with an error while it waits for an event, as a stream made of it is, gives the lock back', async () => {
+    const stream = Readable.from(pages.changesOf('1'));
+    stream.on('error', () => undefined).resume();
+    await eventually(() => pages.changes.listenerCount('change') > 0, SOON, 'the source to listen');
+    stream.destroy(new Error('The client went away.'));
+    await free(locks, 'pages:1');
     expect(pages.changes.listenerCount('change')).toBe(0);
   });
 
