@@ -60,8 +60,8 @@ export class FairLockBoardController {
     const { name, readOnly } = this.settings;
     const file = page['index.html']!;
     const text = file.text
-      .replaceAll('{{base}}', escapeHtml(baseOf(request)))
-      .replaceAll('{{name}}', escapeHtml(name === DEFAULT_NAME ? '' : name))
+      .replaceAll('{{base}}', () => escapeHtml(baseOf(request)))
+      .replaceAll('{{name}}', () => escapeHtml(name === DEFAULT_NAME ? '' : name))
       .replaceAll('{{read-only}}', String(readOnly));
     this.sendFile(response, { ...file, text });
   }

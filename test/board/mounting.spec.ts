@@ -11,7 +11,7 @@ import {
   VersioningType,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { LockConfigurationError } from 'nestjs-fair-lock';
+import { FairLockModule, LockConfigurationError } from 'nestjs-fair-lock';
 import { map, type Observable } from 'rxjs';
 import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
@@ -45,6 +45,19 @@ describe('the board does not start', () => {
       /FairLockModule\.forRoot\(\{ name: "billing" \}\)/,
     );
   });
+});
+
+test('the page shows the name of a registration as it is, also with a $', async () => {
+  const name = "US$$ & $' $&";
+  const imports = [
+    FairLockModule.forRoot({ name, store: 'memory' }),
+    FairLockBoardModule.forRoot({ name, unguarded: true }),
+  ];
+  const app = (await Test.createTestingModule({ imports }).compile()).createNestApplication();
+  await app.listen(0, '127.0.0.1');
+  const { body } = await get(`${await app.getUrl()}/locks`);
+  await app.close();
+  expect(body).toContain('US$$ &#38; $&#39; $&#38;');
 });
 
 describe.each(PLATFORMS)('the board on %s', (platform) => {
