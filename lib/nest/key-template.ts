@@ -72,7 +72,7 @@ export function parseKeyTemplates(
 export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
   if (typeof made === 'string') return made;
   if (Array.isArray(made) && made.every((key) => typeof key === 'string')) return made;
-  if (made instanceof Promise) made.catch(() => undefined); // nobody else waits for it
+  if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
     `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of strings.`,
     `its key function made ${describe(made)}`,

@@ -180,7 +180,7 @@ export class LockedMethod {
   }
 
   private refuseResult(why: string, result?: unknown): never {
-    if (result instanceof Promise) result.catch(() => undefined); // nobody else waits for it
+    if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
     throw new LockConfigurationError(
       `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.` +
         see('A stream that is not declared'),

@@ -101,7 +101,7 @@ describe('a wait', () => {
 
   it('keeps its place, and the process lives on, when an async onQueued rejects; a warning is given', async () => {
     const holder = await b.engine.acquire('k');
-    // Jest fails the test for a rejection that nobody handles.
+    // Jest fails the test for a rejection without a handler.
     const onQueued = (): unknown => Promise.reject(new Error('callback'));
     const waiting = b.engine.acquire('k', { onQueued });
     await settle();

@@ -240,7 +240,7 @@ describe('a locked method that returns an Observable', () => {
     await expect(lastValueFrom(feeds.noStream('failing') as Observable<unknown>)).rejects.toThrow(
       'it is no Observable.',
     );
-    // Jest fails the test for a rejection that nobody handles.
+    // Jest fails the test for a rejection without a handler.
     await new Promise(setImmediate);
   });
 

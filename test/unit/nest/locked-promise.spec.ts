@@ -185,7 +185,7 @@ describe('a locked method that returns a promise', () => {
   test('refuses the promise of an async key function also where that rejects, and the process lives on', async () => {
     const made = Promise.reject(new Error('no key'));
     await expect(orders.byAnyFunction(made)).rejects.toThrow(LockKeyError);
-    // Jest fails the test for a rejection that nobody handles.
+    // Jest fails the test for a rejection without a handler.
     await new Promise(setImmediate);
   });
 
