@@ -68,6 +68,18 @@ describe('commands of one turn of the event loop', () => {
     expect(bad).toMatchObject({ reason: { failure: 'foreign-type', effect: 'none' } });
   });
 
+  test('have each their own outcome where what wraps the client, such as a tracer, throws for one of them', async () => {
+    const client = connection.client as Redis;
+    const send = client.sendCommand.bind(client);
+    client.sendCommand = (command, stream) => {
+      if (command.args.includes(`${prefix}bad`)) throw new Error('no span');
+      return send(command, stream);
+    };
+    const [good, bad, better] = await Promise.allSettled([count('a'), count('bad'), count('b')]);
+    expect([good, better]).toMatchObject([{ value: 1 }, { value: 1 }]);
+    expect(bad).toMatchObject({ reason: { failure: 'unreachable', effect: 'unknown' } });
+  });
+
   test('are all served by a server that has forgotten their script', async () => {
     await admin.script('FLUSH');
     expect(await Promise.all([count('a'), count('b'), count('c')])).toEqual([1, 1, 1]);

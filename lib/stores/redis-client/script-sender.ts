@@ -129,10 +129,15 @@ export class ScriptSender implements ScriptRunner {
 
   private send(call: Call): void {
     this.prepare(call);
-    this.client[call.name](...call.words).then(
-      (reply) => this.replied(call, reply),
-      (error: unknown) => this.failed(call, error),
-    );
+    try {
+      this.client[call.name](...call.words).then(
+        (reply) => this.replied(call, reply),
+        (error: unknown) => this.failed(call, error),
+      );
+    } catch (error) {
+      // Not of ioredis, but of what wraps it, such as a tracer: only this command fails, and no other of its batch.
+      this.failed(call, error);
+    }
   }
 
   private prepare(call: Call): void {
