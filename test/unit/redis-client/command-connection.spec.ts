@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
 import { openConnection } from '../../../lib/stores/redis-client/redis-source.js';
+import { within } from '../../support/waiting.js';
 
 describe('a connection that is not there', () => {
   test('does not keep a process alive in which a release of a lease of days waits for it', async () => {
@@ -12,6 +13,20 @@ describe('a connection that is not there', () => {
     const waiting = timers();
     await connection.close(1_000);
     expect(waiting).toBe(before);
+  });
+
+  test('is closed at once between two attempts to connect, when nothing is left to wait for', async () => {
+    const opened = openConnection('redis://127.0.0.1:1', 'commands');
+    const connection = new CommandConnection(opened, 10_000);
+    connection.connect();
+    const { client } = opened;
+    await new Promise<void>((resolve) => {
+      // The first attempts follow each other without a pause.
+      client.on('reconnecting', (delay: number) => delay > 100 && resolve());
+    });
+    expect(client.status).toBe('reconnecting');
+    await within(connection.close(10_000), 5_000, 'the close');
+    expect(process.getActiveResourcesInfo()).not.toContain('TCPSocketWrap');
   });
 
   test("is waited for by a command whose limit is beyond Node's longest timer", async () => {
