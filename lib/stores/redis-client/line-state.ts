@@ -104,9 +104,10 @@ export abstract class LineState<T extends LineTypes> {
     if (request.state !== 'waiting') return;
     if (placed && retriable) return this.requestAfterPause(request);
     if (tooLate && !request.cameTooLate) {
-      // This process may have stood still before it sent the command: the request is made once more.
+      // This process may have stood still before it sent the command: the request is made once more, at once, so that later ones do not
+      // overtake it.
       request.cameTooLate = true;
-      return this.requestAfterPause(request);
+      return this.remind({ at: this.now.monotonic, what: 'request place', request });
     }
     this.refuse(request, { why: 'error', error });
     if (placed || effect === 'unknown') this.leave(request);
