@@ -225,6 +225,8 @@ function plain(cause: unknown): Error | undefined {
   return cause instanceof Error ? new Error(firstLine(cause.message)) : undefined;
 }
 
+/** Without user name and password: someone may have given a URL as the host. */
 function firstLine(text: string): string {
-  return text.split('\n', 1)[0]?.slice(0, 200) ?? '';
+  const [line = ''] = text.split('\n', 1);
+  return line.replace(/[^\s:]*:\S*@/, '…@').slice(0, 200);
 }

@@ -1,7 +1,9 @@
+import { inspect } from 'node:util';
 import { type LockStoreUnavailableError } from '../../../lib/core/errors.js';
 import {
   commandTimeout,
   networkTrouble,
+  noConnection,
   nodeOfCluster,
   toCommandFailure,
 } from '../../../lib/stores/redis-client/server-failure.js';
@@ -100,6 +102,14 @@ describe('why a connection cannot be made', () => {
     expect(networkTrouble(Object.assign(new AggregateError([each, each]), { code: 'ECONNREFUSED' }))).toBe(
       'connect ECONNREFUSED ::1:6379',
     );
+  });
+
+  test('does not repeat the password of an address that has one, as where a URL was given as the host', () => {
+    const url = 'redis://user:se/cr:et@x@cache';
+    const cause = coded('ENOTFOUND', `getaddrinfo ENOTFOUND ${url}`);
+    const failure = noConnection(cause)!;
+    expect(failure.error.details).toContain('getaddrinfo ENOTFOUND …@cache');
+    expect(inspect([failure, networkTrouble(cause)])).not.toMatch(/se\/|et@|x@/);
   });
 
   test('is not told where the error has no code: its text may have a password in it', () => {
