@@ -13,7 +13,7 @@ export interface Closable {
 /** Quits, and cuts the connection where that takes longer than `limit` ms. Resolves when it is gone. Never rejects. */
 export async function closeClient(client: Closable, limit: number): Promise<void> {
   if (client.status === 'end') return;
-  // Between two attempts to connect ioredis only stops its timer, and tells of no end.
+  // Between two attempts to connect ioredis only stops its timer, and emits no `end`.
   if (client.status === 'reconnecting') return client.disconnect();
   const ended = new Promise<boolean>((resolve) => client.once('end', () => resolve(true)));
   // Not both: after a successful quit ioredis would arm a timer for a socket that is closed already.

@@ -135,7 +135,7 @@ export class ScriptSender implements ScriptRunner {
         (error: unknown) => this.failed(call, error),
       );
     } catch (error) {
-      // Not of ioredis, but of what wraps it, such as a tracer: only this command fails, and no other of its batch.
+      // A tracer that wraps ioredis may throw: only this command fails, not the others of its batch.
       this.failed(call, error);
     }
   }

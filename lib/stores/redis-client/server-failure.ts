@@ -225,7 +225,7 @@ function plain(cause: unknown): Error | undefined {
   return cause instanceof Error ? new Error(firstLine(cause.message)) : undefined;
 }
 
-/** Without user name and password: someone may have given a URL as the host. */
+/** Without user name and password: the host may be a URL by mistake. */
 function firstLine(text: string): string {
   const [line = ''] = text.split('\n', 1);
   return line.replace(/[^\s:]*:\S*@/, '…@').slice(0, 200);
