@@ -128,7 +128,7 @@ export const RULES: readonly Exhibit[] = [
         to: 'if (tooLate && request.cameTooLate) {',
       },
     ],
-    proof: test('integration/standing-still.spec.ts', 'a request that could not be sent meanwhile'),
+    proof: test('integration/standing-still.spec.ts', 'that could not be sent meanwhile is sent then'),
   },
   {
     of: 'R9 a message is only a hint',
