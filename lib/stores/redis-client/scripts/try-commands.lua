@@ -1,9 +1,9 @@
--- Tries commands as a script of the lock would run them, to tell at start which rights are missing. What it writes it takes
--- away again.
+-- Tries commands as a script of the lock would run them, so that a client can report missing rights when it starts. Leaves no
+-- data behind.
 --
 -- KEYS  [1] a key that nothing else uses
 -- ARGV  commands with their arguments, separated by spaces; KEY stands for the key
--- Returns { command, error, … } for each that Redis refuses whatever the data are; other errors do not count
+-- Returns { command, error, … } for each command that Redis refuses regardless of the data; other errors do not count
 local refused = {}
 for _, command in ipairs(ARGV) do
   local words = {}

@@ -1,21 +1,22 @@
--- Takes a lock that is free if no request waits, or a place in its line. Repeating it changes nothing.
+-- Takes the lock if it is free and no request waits; otherwise takes a place in its line. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
 --       [4] label of a holder  [5] highest token the client has seen
---       and where it is not so: [6] its fixed lease in ms, '': its lease is renewed  [7] most waiters allowed, -1: any number
+--       [6] to [9] are left out when all have their defaults ('', -1, 0, 'wait'):
+--       [6] its fixed lease in ms, '': its lease is renewed  [7] most waiters allowed, -1: any number
 --       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
 --       the last three: the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
---       GRANTED  the request is in the present grant, now or already
+--       GRANTED  the request is in the present grant, since this call or an earlier one
 --       DONE     the request was granted and released before (M9)
 --       BUSY     a try on a lock that is not free: a = label of the holder, b = held for ms
 --       FULL     the line is full: a = its length
---       QUEUED   a = ticket, b = how many will be served before
--- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
+--       QUEUED   a = ticket, b = how many requests will be served before it
+-- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); PROTOCOL or NEWER before any write.
 --- include: time
--- A hundred years, ms. Lua writes a time in ms that is at most so far ahead as it is, and larger numbers not.
+-- A hundred years, ms. Lua writes leases up to this length in full, and much larger numbers with an exponent.
 local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
 local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
@@ -24,7 +25,7 @@ if #ARGV > 8 then
 end
 local me = client .. ':' .. sequence
 
--- A short cut for a free lock that nothing waits for, where the clock is ahead of every token: the same as below.
+-- A short cut with the same result as the code below, for a free lock that no request waits for and a clock ahead of every token.
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
 if fixed ~= '' then
@@ -66,19 +67,19 @@ local function take()
   return reply('GRANTED')
 end
 
--- A run whose lease ended may have requests to requeue: then the line is not empty.
+-- If the lease of a run has ended, settle may have to requeue its other requests, so the line may not count as empty.
 local waiting = redis.call('ZCARD', queue)
 local free = not held or leaseEnd <= now
 if free and waiting == 0 and not isRun() and mayGrant() then
   if held then
-    -- Its lease had ended: a new generation (M5).
+    -- The lease of the old holder has ended: it gets a new generation (M5).
     redis.call('HDEL', hash, 'client:' .. holder)
   end
   plusQueue = ''
   return take()
 end
 
--- A lock that is held needs nothing of what passes a free one on.
+-- A try on a held lock needs none of the code that passes a free lock on.
 if mode == 'try' and not free then
   return reply('BUSY', label, now - since)
 end
@@ -89,7 +90,8 @@ local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 
 local function enter()
   markAlive()
-  -- A late copy of the first acquire may have given a lost place a younger ticket: the one that the client knows counts.
+  -- If the place was lost, a late copy of the first acquire may have queued the request with a later ticket. The ticket that
+  -- the client knows counts.
   if not ticket or (ownTicket > 0 and ownTicket < ticket) then
     local last = lastTicket()
     ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
@@ -108,13 +110,13 @@ end
 
 --- include: line
 if free then
-  -- There is a request to pass the lock to (R3).
+  -- The lock can be passed to a waiting request, so the first write must be one that is allowed when memory is full (R3).
   keepHash()
 end
 if mode == 'try' then
   settle()
   if not held and not askAgainAt and mayGrant() then
-    -- Only dead waiters were left.
+    -- All waiters were dead.
     return take()
   end
   return reply('BUSY', held and label or '', held and now - since or 0)

@@ -1,8 +1,9 @@
--- Ends a grant of any client, tells its holder, and passes the lock on. It names the grant, so that repeating it ends no other.
+-- Ends a grant of any client, notifies its holder, and passes the lock on. The caller names the grant, so that a repeated call
+-- cannot end another one.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] the caller  [2] first token of the grant, or 'unreadable': only a grant that no script can read is cleared away
--- Returns reply(status): FORCED it was ended, now or by this command before; FREE it is not the present grant
+-- ARGV  [1] the caller  [2] first token of the grant, or 'unreadable': clears a grant only if no script can read it
+-- Returns reply(status): FORCED the grant was ended, by this call or an earlier copy of it; FREE it is not the present grant
 -- Errors PROTOCOL or NEWER before any write.
 --- include: line
 local status = 'FREE'

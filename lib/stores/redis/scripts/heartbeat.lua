@@ -1,4 +1,5 @@
--- One call a lock, client and heartbeat: renews what the client holds, marks it alive in line, and passes on a lock that is free.
+-- A client sends this once per heartbeat for each lock: it renews the client's grant, marks the client alive in line, and
+-- passes the lock on if it is free.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
@@ -8,8 +9,8 @@
 --       [10] 'ping' to send a message to the caller, or ''  [11] to [13] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a); a = how many connections of this server listen to the caller's channel, -1 if unknown:
 --       EXPIRED  the deadline has passed; nothing was written
---       RENEWED  the grant [10] is still the present one
---       GONE     it is not, or none was named
+--       RENEWED  the grant [3] is still the present one and was renewed
+--       GONE     it is not, or [3] is 0
 -- Errors PROTOCOL or NEWER before any write.
 --- include: changes
 if now > tonumber(ARGV[2]) then
@@ -25,13 +26,13 @@ end
 keepHash(WINDOW + RETENTION)
 local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
-  -- The grant ran out before its client knew of it (the server's clock was set forward), and no request has had the lock since: it
-  -- is granted again.
+  -- The lease ended before the client knew of the grant (the server's clock was set forward), and no request has had the lock
+  -- since: grant it again.
   grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
 end
 if ARGV[7] == 'waiting' then
   if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[8]) then
-    -- The queue was lost (evicted): a new generation, so that all requests of this client re-enter (M5).
+    -- The queue was lost (evicted). A new generation makes all requests of this client re-enter (M5).
     forget(client)
   end
   markAlive(true)

@@ -2,9 +2,9 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] how many waiters to name
--- Returns reply('SHOWN', …): the holder, '' if the lock is free, its label, token of the request that has its turn, held for ms, ms left
---         of its lease, first token of the grant, how many wait, those of the present grant that had no turn included, and
---         { member, ticket in µs, liveness deadline in ms, record, … } four entries a waiter, in order
+-- Returns reply('SHOWN', …): the holder ('' if the lock is free), its label, token of the request that has its turn, held for ms,
+--         ms left of its lease, first token of the grant, how many requests wait (including those of the present grant that have
+--         not had their turn), and { member, ticket in µs, liveness deadline in ms, record, … }: four entries per waiter, in order
 -- Errors PROTOCOL or NEWER.
 --- include: changes
 local waiters, known = {}, {}

@@ -1,5 +1,5 @@
--- Puts several new requests of one client into the line of a lock at once, next to each other, and passes the lock on if it
--- is free: what acquire would do for them one by one.
+-- Puts several new requests of one client into the line of a lock, next to each other, and passes the lock on if it is free.
+-- It does in one call what acquire would do for each of them.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the first request; the others follow without a gap
@@ -7,8 +7,8 @@
 -- Returns reply(status, a, b):
 --       EXPIRED  the deadline has passed; nothing was written
 --       QUEUED   a = ticket of the first, the others follow without a gap; b = how many will be served before the first
---       KNOWN    some were in line or granted before (the command was repeated): each has to acquire for itself
--- Errors OOM when memory is full, unless there is a request to pass the lock to (R3); PROTOCOL or NEWER before any write.
+--       KNOWN    some were already in line or granted (the command was repeated): the client sends an acquire for each
+-- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); PROTOCOL or NEWER before any write.
 --- include: changes
 if now > tonumber(ARGV[2]) then
   return reply('EXPIRED')

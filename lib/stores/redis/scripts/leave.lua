@@ -2,10 +2,10 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] the caller  [2] sequence of the request  [3] its fixed lease, or ''
---       [4] 'waiting' or 'idle': what the caller does apart from this request
---       [5] to [7], where it waits: its listener (includes/lock.lua)
--- Returns reply('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many were to be served before (-1: was not in
---       line)
+--       [4] 'waiting' if the caller has other requests in line, else 'idle'
+--       [5] to [7], if [4] is 'waiting': the caller's listener (includes/lock.lua)
+-- Returns reply('LEFT', a, b, c): a = label of the holder, b = held for ms, c = how many requests were ahead of it (-1: it was not
+--       in line)
 -- Errors PROTOCOL or NEWER before any write.
 --- include: line
 local member = memberOf(ARGV[2], ARGV[3])

@@ -1,14 +1,16 @@
--- Looks at the marker of strict mode, as every client does when it has connected (docs/replication.md).
+-- Reads the marker of strict mode. Every client calls this when it has connected (docs/replication.md).
 --
 -- KEYS  [1] marker
 -- ARGV  [1] the longest lease of strict clients, ms; '' if the caller is not strict
 -- Returns { status, time in ms, a }:
---       FREE     no strict client was here: to clients that are not strict
---       STRICT   there was one: to the same
---       GRANTS   this server may grant: to strict clients
---       WAITS    it may not yet: a = for how many ms
---       UNKNOWN  it cannot tell which server it is: it grants nothing to strict clients
--- Errors what a strict client's writing of the marker met: until it is kept, nothing is granted
+--       to a client that is not strict:
+--       FREE     no strict client has used this server
+--       STRICT   a strict client has used it
+--       to a strict client:
+--       GRANTS   this server may grant
+--       WAITS    it may not grant yet: a = for how many ms
+--       UNKNOWN  the script cannot tell which server this is, so nothing is granted
+-- Errors the error of Redis when a strict client cannot read or write the marker: nothing is granted until it can
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local marker, STRICT = KEYS[1], tonumber(ARGV[1])

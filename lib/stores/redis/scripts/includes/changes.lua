@@ -1,22 +1,22 @@
--- How the present grant changes, and the reply.
+-- Functions that change the present grant, and the reply of every script.
 --- include: grant
--- Names of channels and of the marker of strict mode begin with this: a prefix has no braces.
+-- The key prefix, with which the names of channels and of the marker of strict mode begin. A prefix contains no braces.
 local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
 
--- Lua's own conversion writes large numbers as 1.7952544115099e+15.
+-- Lua's own conversion would write a time in µs as 1.7952544115099e+15.
 local function int(number)
   return string.format('%.0f', number)
 end
 
--- Every write of the hash says in which format it is.
+-- Writes fields of the hash, always together with the version of the format.
 local function set(...)
   return redis.call('HSET', hash, 'format', FORMAT, ...)
 end
 
--- The time to live (ms) of a hash that is to be kept for `spare` ms longer than it is needed: a grant needs it until its lease
--- ends, and the last token until the clock has passed it, so that tokens rise also when the clock was set back. Every time to
--- live of the hash comes from here, so that none is shorter than what a lease needs.
+-- The time to live (ms) of the hash: `spare` ms longer than a grant or the last token needs it. A grant needs the hash until its
+-- lease ends. The last token needs it until the clock has passed that token, so that tokens rise even if the clock was set back.
+-- All times to live of the hash except those of the short cuts come from here, so none is shorter than a lease.
 local function lifetime(spare)
   local needed = held and leaseEnd > now and leaseEnd - now or 0
   if lastToken > micros then
@@ -25,17 +25,17 @@ local function lifetime(spare)
   return needed + spare
 end
 
--- R4: each write of the hash is followed by its time to live. R3: all scripts but acquire begin with this write, too, since it is
--- allowed when memory is full.
+-- R4: each write of the hash is followed by this one. R3: scripts that must work when memory is full also begin with it, since
+-- Redis allows it then.
 local function keepHash(spare)
   redis.call('PEXPIRE', hash, lifetime(spare or RETENTION))
 end
 
--- What is kept of the grant that this script ended: fields and values.
+-- Fields and values that record the grant that this script ended.
 local ended = {}
 
--- Makes `name` the holder, for `lease` ms. One token for each request of the run, in order: the first is by the clock, unless
--- that is behind.
+-- Makes `name` the holder, for `lease` ms. Each request of the run gets a token, in order. The first token is the time in µs,
+-- or one more than the last token if the clock is behind that.
 local function grant(name, sequences, count, lease, text)
   token = lastToken < micros and stamp or int(lastToken + 1)
   lastToken = token + count - 1
@@ -45,7 +45,7 @@ local function grant(name, sequences, count, lease, text)
   keepHash()
 end
 
--- Keeps a lock that nothing holds any more.
+-- Keeps the hash of a lock that is free now.
 local function keepFree(spare)
   held = false
   keepHash(spare)
@@ -56,13 +56,18 @@ end
 
 -- Messages are sent after all writes (R4).
 local outbox = {}
--- When asking again makes sense although the lock is free and requests wait: a time in ms, or nil.
+-- If the lock stays free although requests wait: when a client should call again (ms). Else nil.
 local askAgainAt
 
--- The reply of every script: status; time in µs; ms until asking again makes sense (-1: never by itself); of the caller's own present
--- grant its requests ('' if it has none), first token, and ms left of its lease (M1); 1 if the lock is free and the caller has to ask
--- then (else 0); generation of the caller (0: it has none, -1: not read). Then the details that the script's header names. A short cut
--- gives the first of these as one text with spaces, which costs the server less; where it ends, there is nothing else to say.
+-- Sends the messages and builds the reply of every script. Its values, in order:
+--   status
+--   time in µs
+--   ms until the caller should call again (-1: no such time)
+--   of the caller's own present grant: its requests ('' if it has none), first token, ms left of its lease (M1)
+--   1 if the lock is free and the caller must call again at that time, else 0
+--   generation of the caller (0: it has none, -1: not read)
+--   the details that the script's header names
+-- A short cut returns only the first values, as one text with spaces between them, which costs the server less.
 local function reply(status, ...)
   for _, message in ipairs(outbox) do
     redis.pcall('PUBLISH', message[1], message[2])

@@ -1,13 +1,13 @@
--- The waiting clients: what is kept of each, and how the caller is marked alive (R5, R7).
+-- The waiting clients: the record of each, and how a script marks its caller alive (R5, R7).
 --- include: changes
 
--- A value of another type at this key is an error here, before any write.
+-- If the key has a value of another type, this fails before any write.
 redis.call('ZCARD', clients)
 
--- A client's record is one field, since its removal is what makes a new generation (M5). It reads
+-- A client's record is a single field, so that removing it starts a new generation (M5). Its text:
 --   generation=<µs> server=<run id> subscribed=<ms> suspect=<µs> window=<ms> reads=<format> where=<host/pid>
--- server: where its subscription is, '-' if unknown; subscribed: since when; suspect: since when nothing listens to its channel,
--- 0 if it is not suspect; reads: the newest format that it reads.
+-- server: the run id of the server with its subscription, '-' if unknown; subscribed: since when; suspect: since when no
+-- connection listens to its channel, 0 if it is not suspect; window: its liveness window; reads: the newest format that it reads.
 local function recordOf(name)
   if name == client and record ~= nil then
     return record
@@ -19,25 +19,24 @@ local function valueOf(text, name)
   return text and string.match(text, name .. '=(%S*)')
 end
 
--- How many connections listen to a client's channel; nil where that cannot be asked.
+-- How many connections listen to a client's channel; nil if the server refuses PUBSUB.
 local function listeners(name)
   local answer = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
   return type(answer) == 'table' and not answer.err and tonumber(answer[2]) or nil
 end
 
--- Which client an entry of the queue belongs to; '' if it cannot be read, so that it counts as dead.
+-- The client of an entry of the queue; '' if the entry cannot be read, so that it counts as dead.
 local function nameOf(member)
   return string.match(member, '^([^:]+):%d+:?%d*$') or ''
 end
 
--- Records removed when a new one is made, so that they do not pile up on a lock that is never at rest: at most so many of clients
--- silent for long, and about so many of those that the set no longer has because it has expired.
+-- Each new record removes old ones, so that they do not pile up on a lock that is never idle: at most STALE records of clients that
+-- have been silent for long, and about ORPHANS records of clients that are missing in the set because it has expired.
 local STALE = 16
 local ORPHANS = 64
--- At least so many fields of the hash are not records: those that every grant writes.
+-- The hash has at least this many fields that are not records: those that every grant writes.
 local FIELDS = 9
--- A deadline with more than this share of the window left is not set again, unless the window is longer than what the keys of a
--- line are kept for in any case.
+-- A deadline with more than this share of the window left is not set again, unless the window is longer than RETENTION.
 local FRESH = 0.9
 -- How long a subscription that broke may take to come back, ms; the same as in timing.ts.
 local GRACE = 250
@@ -52,12 +51,12 @@ local function keepLine()
   redis.call('PEXPIRE', clients, ttl)
 end
 
--- The last ticket given (µs). Should the hash have been lost, the queue still knows.
+-- The last ticket given (µs). If the hash was lost, it comes from the queue.
 local function lastTicket()
   return tonumber(redis.call('HGET', hash, 'last-ticket') or redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]) or 0
 end
 
--- What is known of the clients of an empty line is not kept for long.
+-- If the line is empty, lets the set of clients expire soon.
 local function leaveToExpire()
   if redis.call('ZCARD', queue) == 0 then
     redis.call('PEXPIRE', clients, REST)
@@ -72,12 +71,12 @@ local function writeRecord(name, text)
   return text
 end
 
--- The same record with another number, and with whatever a newer version keeps in it.
+-- Replaces one number in a record and leaves the rest as it is, since a newer version may keep more values there.
 local function change(name, text, value, number)
   return writeRecord(name, (string.gsub(text, value .. '=%d+', value .. '=' .. int(number))))
 end
 
--- A record that is gone is a new generation (M5): the client's waiters re-enter when it next calls.
+-- Removes a record and thereby starts a new generation (M5): the client's requests re-enter when it next calls.
 local function forget(name)
   redis.call('HDEL', hash, 'client:' .. name)
   if name == client then
@@ -85,7 +84,7 @@ local function forget(name)
   end
 end
 
--- R7: when all waiting clients are overdue at once, the server was away: one more window for all, once.
+-- R7: if all waiting clients are overdue at once, the server was away, and all get one more window, once.
 local graceUntil
 local function inGrace()
   if not graceUntil then
@@ -97,7 +96,7 @@ local function inGrace()
         newest = math.max(newest, tonumber(latest[i + 1]))
       end
     end
-    -- A deadline beyond the last grace means that a client called since it was given.
+    -- A deadline after the end of the last grace means that a client has called since that grace was given.
     if not callerWasInTouch and newest < now and newest > graceUntil then
       graceUntil = now + WINDOW
       set('grace-until', graceUntil)
@@ -115,7 +114,7 @@ local function sweep()
   end
   local size = redis.call('HLEN', hash)
   if size > FIELDS + redis.call('ZCARD', clients) then
-    -- Records of clients that the set no longer has; in a large hash those from a random place on.
+    -- Look for records of clients that are missing in the set; in a large hash, begin at a random place.
     local from = size > ORPHANS and time[2] or 0
     local found = redis.call('HSCAN', hash, from, 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
     for i = 1, #found, 2 do
@@ -127,7 +126,7 @@ local function sweep()
   end
 end
 
--- R5: marks the caller alive. `wholly`: for a whole window from now, where a fresh deadline would do.
+-- R5: marks the caller alive. `wholly`: sets a deadline of a whole window from now, even if the present one is fresh.
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
   callerWasInTouch = deadline and deadline >= now
@@ -156,12 +155,13 @@ local function markAlive(wholly)
   end
 end
 
--- Puts entries, each a ticket and a member, into the queue, which had `before` of them and of which `last` is the last ticket then.
--- Returns how many were added. Nothing else adds to the queue, so that `state` promises an empty one only where it is.
+-- Adds entries (ticket, member, …) to the queue, which has had `before` entries; `last` is the last ticket given, including these.
+-- Returns how many were added. Only this function adds to the queue, and it writes `+queue`: so a `state` without it means that
+-- the queue is empty.
 local function enqueue(entries, last, before)
   local added = redis.call('ZADD', queue, unpack(entries))
   if before == 0 then
-    -- The clients were left to expire with the line before.
+    -- When the line became empty, leaveToExpire gave the set of clients a short time to live.
     keepLine()
   end
   set('state', (state or 'free') .. '+queue', 'last-ticket', last, 'last-token', lastToken)

@@ -1,17 +1,17 @@
--- What is kept of a lock. Where `state` is 'free' the grant is the last one; it is false where nothing is kept.
+-- Reads the hash of the lock. If `state` is 'free', the other fields describe the last grant; `state` is false if there is no hash.
 --- include: time
 local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
--- The largest whole number that Redis and Lua both keep exact.
+-- The largest whole number that both Redis and Lua store exactly.
 local LONGEST = 2 ^ 53 - 1
 
--- A whole number of milliseconds or microseconds; nil if the text is none.
+-- Reads a whole number of milliseconds or microseconds; nil if the text is not one.
 local function whole(text)
   local number = tonumber(text)
   return number and number >= 0 and number <= LONGEST and number % 1 == 0 and number or nil
 end
 
--- An error before any write: what a script cannot read it does not change.
+-- An error before any write: a script does not change data that it cannot read.
 local function protocolError(what)
   return redis.error_reply('PROTOCOL this version cannot read the ' .. what)
 end
@@ -24,7 +24,8 @@ if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
   return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
 end
 
--- 'held' and 'free' promise that the queue is empty. What is added to them where requests may wait there is kept apart.
+-- In Redis, 'held' and 'free' mean that the queue is empty; with the suffix '+queue', requests may wait in it. Keep the suffix
+-- in its own variable.
 local plusQueue = string.match(state or '', '%+queue$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
@@ -53,8 +54,8 @@ local function isRun()
   return held and string.find(requests, ',', 1, true) ~= nil
 end
 
--- Of the present run, how many requests have not had their turn yet, as far as its client has reported, and how many had it
--- before the one that has it now.
+-- How many requests of the present run have not had their turn yet, and how many had it before the present one, as far as the
+-- client has reported.
 local function unserved()
   if not isRun() then
     return 0, 0

@@ -1,19 +1,21 @@
--- The line: which request is next, and the handing over (settle, pass; R5 to R8).
+-- Chooses the next request of the line and passes the lock to it (settle, pass; R5 to R8).
 --- include: liveness
 --- include: primary
 
--- R8: a call ends when it has looked at more than so many entries, in steps. So a live waiter behind this many is still found.
+-- R8: one call looks at entries in steps of STEP and stops after more than SWEEP of them, so it still finds a live waiter behind
+-- SWEEP dead ones.
 local SWEEP = 1000
 local STEP = 100
 
--- At most so many requests of one client, next to each other in line, are granted together.
+-- At most this many requests of one client, next to each other in line, are granted together.
 local MAX_RUN = 64
 
--- Grants the free lock to the request `head` at `rank` of the queue, and to those behind it of the same client. `behind` is the
--- entry behind it, `text` the client's record.
+-- Grants the free lock to the request `head` at `rank` of the queue, and to the requests of the same client that follow it directly.
+-- `behind` is the next entry, `text` the client's record.
 local function give(name, rank, head, behind, text)
   local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
-  -- The first lease is short: a waiter that died just now blocks for a window at most; its first renewal makes the lease whole.
+  -- The first lease is short, so that a waiter that died just now blocks the lock for one window at most. The first renewal
+  -- extends it to the full lease.
   local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
   local count, tickets = 1, nil
   if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
@@ -43,18 +45,18 @@ local function give(name, rank, head, behind, text)
   end
 end
 
--- Whether a request may pass those ahead of it that are suspect since `suspectSince` and were marked alive at `markedAt`: only if
--- it was in line before, and if the subscription of its client has been up since before then, or for longer than the grace.
--- Otherwise all subscriptions may just be coming back, and order is kept.
+-- Whether a request may pass the suspects ahead of it (`suspectSince`, `markedAt`: see look; the earliest of all suspects). The
+-- request must have been in line before they became suspect, and the subscription of its client must have been up before they were
+-- last marked alive, or for the grace by now. Otherwise all subscriptions may just be coming back, and the order is kept.
 local function mayPass(member, subscribed, suspectSince, markedAt)
   return subscribed and tonumber(redis.call('ZSCORE', queue, member)) < suspectSince
     and (subscribed < markedAt or now - subscribed >= GRACE)
 end
 
--- Gives the free lock to the lowest ticket whose client is live (R6), and drops the dead ahead of it (R8).
+-- Grants the free lock to the lowest ticket whose client is live (R6), and drops dead waiters ahead of it (R8).
 local function pass()
   if not mayGrant() then
-    -- Where it is unknown until when, a client looks now and then.
+    -- If the time is unknown, a client asks again once per window.
     askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
     return
   end
@@ -88,11 +90,11 @@ local function pass()
       return
     end
   end
-  -- There is more to look at: the caller goes on.
+  -- More entries are left to look at: the caller must call again at once.
   askAgainAt = now
 end
 
--- Puts the requests of the present run that the list has back into their places in line (M7).
+-- Puts the requests of the present run that are in `list` back into their places in line (M7).
 local function requeue(list)
   local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
   local entries = {}
@@ -105,14 +107,15 @@ local function requeue(list)
   end
   if #entries > 0 then
     enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
-    -- The set of clients may have expired while the queue was empty (the clock was set forward): a new window.
+    -- The set of clients may have expired while the queue was empty (the clock was set forward): give the holder a new window.
     redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
     keepLine()
   end
 end
 
--- The grant ends without a release: a new generation for its client (M5). Which of a run has its turn only its client knows: all
--- but the first go back to their places, and those that were served are handed on when their turn comes.
+-- Ends the grant without a release: its client gets a new generation (M5). Redis does not know exactly which request of a run has
+-- its turn. So all but the first go back to their places; a request that was already served is handed on by its client when its
+-- turn comes again.
 local function takeAway(keepsPlaces)
   if keepsPlaces then
     requeue(string.match(requests, ',(.*)') or '')
@@ -121,14 +124,14 @@ local function takeAway(keepsPlaces)
   held = false
 end
 
--- The lease has ended. The others of its run are still waiting (its renewals were lost, or the clock was set), unless nothing listens
--- to its client any more; whether that is alive is judged when their turn comes.
+-- Ends a grant whose lease is over. The other requests of its run keep their places (renewals may have been lost, or the clock was
+-- set), unless no connection listens to the client's channel any more. pass judges whether the client is alive when their turn comes.
 local function lapse()
   takeAway(isRun()
     and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
 end
 
--- Ends a lease that is over, passes a free lock on, and leaves to expire what is no longer needed.
+-- Ends a lease that is over, passes a free lock on, and shortens the time to live of a lock that is no longer needed.
 local function settle()
   if held and leaseEnd <= now then
     lapse()

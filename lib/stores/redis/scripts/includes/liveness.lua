@@ -1,4 +1,4 @@
--- Which of the waiting clients live (R6, R7, R8).
+-- Decides which waiting clients are alive (R6, R7, R8).
 --- include: clients
 
 local LIVE, SUSPECT, DEAD = 1, 2, 3
@@ -12,18 +12,18 @@ local function isThisServer(id)
   return serverId == id
 end
 
--- What is known of a waiting client: its verdict and its record; where its subscription is known, since when it is up (ms); of a
--- suspect since when it is that (µs) and when it was last marked alive (ms). The caller lives (R5), also before it is marked alive.
+-- Judges a waiting client. Returns its verdict and its record; if it listens on a known server, `subscribed`: since when (ms); for a
+-- suspect, `suspectSince` (µs) and `markedAt`: when it was last marked alive (ms). The caller itself is always live (R5).
 local function look(name)
   local text = recordOf(name)
   local deadline = tonumber(redis.call('ZSCORE', clients, name) or nil)
   local another = name ~= client
   if not deadline and another then
-    -- Where its record is gone, too, it was silent for so long that both were swept.
+    -- Where its record is gone as well, the client has been silent for so long that sweep removed both.
     if not text then
       return { verdict = DEAD }
     end
-    -- Its entry was lost (evicted): a new window and a new generation.
+    -- Its entry was lost (evicted): give it a new window and a new generation.
     deadline = now + WINDOW
     redis.call('ZADD', clients, deadline, name)
     keepLine()
@@ -34,7 +34,7 @@ local function look(name)
   end
   local server, suspect = valueOf(text, 'server'), tonumber(valueOf(text, 'suspect'))
   if not suspect or server == '-' then
-    -- Nothing is known of its subscription, which may just be coming back.
+    -- The state of its subscription is unknown; it may just be coming back.
     return { verdict = LIVE, record = text }
   end
   local count = listeners(name)
@@ -45,7 +45,7 @@ local function look(name)
     return { verdict = LIVE, record = text, subscribed = tonumber(valueOf(text, 'subscribed')) }
   end
   if not another then
-    -- The reply to a heartbeat says that nothing listens to its channel.
+    -- No connection listens to the caller's channel; the reply to its heartbeat reports that.
     return { verdict = LIVE, record = text }
   end
   if suspect == 0 then
@@ -58,14 +58,15 @@ local function look(name)
   return { verdict = SUSPECT, suspectSince = suspect, markedAt = deadline - (tonumber(valueOf(text, 'window')) or WINDOW) }
 end
 
--- Each client is looked at once.
+-- Judges each client once per call.
 local verdicts = {}
 local function judge(name)
   verdicts[name] = verdicts[name] or look(name)
   return verdicts[name]
 end
 
--- R8: out of the line, with its record; a deadline of 0 marks what it still has further back as dead.
+-- R8: removes dead entries from the line, with the records of their clients. A deadline of 0 marks the other entries of these
+-- clients, further back, as dead.
 local function drop(members)
   if #members == 0 then
     return
@@ -83,11 +84,11 @@ local function drop(members)
   end
 end
 
--- How many entries of a full line are looked at.
+-- How many entries of a full line prune looks at.
 local FEW = 8
 
--- Drops dead waiters among a few, at another place of the line each time: a refusal costs the same however long the line is, and
--- repeated requests find the dead, the sooner the more of them there are. Returns how many were dropped.
+-- Looks at FEW entries of a full line, at another place each time, and drops the dead ones. So a refusal costs the same for any
+-- length of the line, and repeated requests find the dead waiters after a while. Returns how many were dropped.
 local function prune(length)
   local dead = {}
   local from = micros % math.max(1, length - FEW + 1)
