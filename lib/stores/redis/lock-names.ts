@@ -5,14 +5,14 @@ import { askNodes } from '../redis-client/ask-nodes.js';
 import { escapePattern } from '../redis-client/pattern.js';
 import { within } from '../redis-client/time-limit.js';
 
-/** Longer encoded names are shortened and carry a digest instead: no command should repeat a megabyte. */
+/** A longer encoded name is cut and ends with a digest, so that no command carries a megabyte. */
 const LONGEST_NAME = 512;
 const KEPT_OF_LONG_NAME = 128;
 
 /** How many keys a node looks at in one step of a SCAN. */
 const STEP = 1_000;
 
-/** Printable ASCII except what has a meaning here: `%` escapes, braces are the Cluster's hash tag. */
+/** Printable ASCII except `%`, which begins an escape, and braces, which delimit the hash tag of a Cluster. */
 const PLAIN = /^[!-$&-z|~]+$/;
 const NOT_PLAIN = /[^!-$&-z|~]/g;
 
@@ -41,7 +41,7 @@ function encode(name: string): string {
   return `${encoded.slice(0, KEPT_OF_LONG_NAME)}%h${digest}`;
 }
 
-/** The name that `encoded` stands for; undefined where a digest stands in the place of a part of it. */
+/** The name that `encoded` stands for; undefined if a digest replaces a part of it. */
 function decodeName(encoded: string): string | undefined {
   if (encoded === '%') return '';
   if (encoded.includes('%h')) return undefined;
@@ -56,8 +56,8 @@ function escapeUnit(unit: string): string {
 }
 
 /**
- * The names of all locks that Redis keeps anything for: `<prefix>{name}`. Looks at every key of the database, in steps that
- * block no other command for long. Names that are too long to be kept in full are left out.
+ * The names of all locks of which Redis has data: `<prefix>{name}`. Scans every key of the database, in steps that block no other
+ * command for long. Leaves out names that are too long to be kept in full.
  *
  * @param timeout within which each step must be answered, ms
  * @throws CommandFailure where no node answers

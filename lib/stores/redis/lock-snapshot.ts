@@ -9,7 +9,7 @@ type Details = readonly [
   leaseLeft: number,
   first: number,
   queueLength: number,
-  /** Four a waiter: member, ticket in µs, liveness deadline in ms, record of its client. */
+  /** Four entries per waiter: member, ticket in µs, liveness deadline in ms, record of its client. */
   entries: readonly (string | number)[],
 ];
 

@@ -18,7 +18,7 @@ export interface ClientContext extends LineContext {
   readonly commands: LockCommands;
   readonly subscriber: Subscriber;
   readonly subscriptionCheck: SubscriptionCheck;
-  /** Where a grant counts only when replicas have it; undefined: at once. */
+  /** Confirms grants by replicas; undefined: a grant is valid at once. */
   readonly replication: Replication | undefined;
   readonly timing: Timing;
 }
@@ -109,18 +109,18 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
       }
       return reply;
     };
-    // Once: a heartbeat that failed is followed by the next.
+    // Sent once: if a heartbeat fails, the next one follows anyway.
     return command.replicate ? this.confirmed(command, send, performance.now()) : send();
   }
 
-  /** Repeated until it was answered and WAIT, too, or time is up. */
+  /** Repeats the renewal until both it and its WAIT are answered, or the time is up. */
   private async confirm(command: Extract<Command, { readonly kind: 'confirm' }>): Promise<ReplicatedReply> {
     const deadline = performance.now() + this.replication.grantTimeout;
     const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
       this.context.commands.heartbeat(this.keys, command.args, false, via);
     for (;;) {
       const reply = await this.confirmed(command, send, deadline);
-      // The server's clock was set: now it is known (R2).
+      // 'expired': the server's clock was set. Its reply has told the new time, so the next attempt works (R2).
       if (reply.status !== 'expired' || performance.now() >= deadline) return reply;
     }
   }

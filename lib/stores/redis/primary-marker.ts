@@ -4,7 +4,7 @@ import type { CommandConnection } from '../redis-client/command-connection.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
 import { primary } from './scripts.generated.js';
 
-/** How often a strict client looks at the marker, ms: several times within the shortest life of it (scripts/includes/primary.lua). */
+/** How often a strict client reads the marker, ms: several times within its shortest time to live (scripts/includes/primary.lua). */
 const REFRESH = 600_000;
 /** Pause before the next look after one that failed, or that found a reason to refuse, ms. */
 const RETRY_PAUSE = 1_000;
@@ -13,16 +13,16 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
 
 /**
  * The marker of strict mode (docs/replication.md): which server may grant, and since when. Scripts of a strict client
- * look at it themselves, wherever they run; this class looks at each connect, so that the wait on a new primary begins
- * then, that operators are warned, and that strict and other clients do not share a prefix.
+ * read it themselves, on any server. This class reads it at each connect, so that the wait on a new primary begins at once,
+ * operators are warned, and strict and other clients do not share a prefix.
  */
 export class PrimaryMarker implements Watched {
-  /** Why no lock may be asked for here. */
+  /** Why no request may be sent to this server; undefined: requests are allowed. */
   refused: LockConfigurationError | undefined;
   private looked!: () => void;
   private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
 
-  /** Called when the look at a new connection found that nothing must be asked for here. */
+  /** Called when the marker, read on a new connection, forbids requests to this server. */
   onRefused: ((error: LockConfigurationError) => void) | undefined;
 
   constructor(

@@ -96,7 +96,7 @@ export class RedisLockStore implements LockStore {
       check.received();
       if (!client.peers.onMessage(message)) this.onMessage(message);
     };
-    // Heartbeats find what was missed (M6), and mark the client alive before the server takes it for dead (R6).
+    // A heartbeat finds out what was missed (M6), and marks the client alive before the server considers it dead (R6).
     subscriber.onUp = subscriber.onDown = () => this.subscriptionChanged();
     connection.onConnected = () => this.onConnected();
     connection.onClockStep = (step) => warnOfClockStep(step, options);
@@ -151,7 +151,7 @@ export class RedisLockStore implements LockStore {
     return this.client.answer(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
-  /** The grant is named by its first token, so that a repeated command does not end the next one too. */
+  /** Names the grant by its first token, so that a repeated command cannot end the next grant. */
   private async endByForce(key: string, token: number | undefined): Promise<boolean> {
     let first: number | undefined;
     try {
@@ -162,7 +162,7 @@ export class RedisLockStore implements LockStore {
       first = firstToken(reply);
       if (first === undefined) return false;
     } catch (error) {
-      // A grant that no script can read has no name, and is cleared away.
+      // A grant that no script can read has no known token; the script clears it away.
       if (token !== undefined || !(error instanceof LockProtocolError)) throw error;
     }
     const keys = this.keysOf(encodeName(key));
@@ -189,18 +189,18 @@ export class RedisLockStore implements LockStore {
       this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
       return;
     }
-    // M1: the message may be old; the largest age that it can have is taken off. A process that stood still, or got no replies, for a
-    // lease does not know that age, and asks before it enters.
+    // M1: the message may be old, so its largest possible age is taken off. A process that stood still or got no replies for the
+    // length of a lease does not know that age, and asks Redis before it enters.
     const line = this.lines.get(name);
     const clock = this.client.connection.clockOf(line.keys[0]);
     const left = message.left - clock.ageAtMost(message.stamp, this.options.lease);
-    // R10: where no request waits any more, the line made for it hands the grant on and is forgotten again.
+    // R10: if no request waits any more, `lines.get` makes a line, which hands the grant on and is forgotten again.
     const grant = { run: message.run, first: message.first, left, since: now() };
     this.commands.saw(grant);
     line.happens({ type: 'granted', grant });
   }
 
-  /** Why this client must not ask for that. */
+  /** The error with which this client refuses the request without asking Redis. */
   private refusal({ key, leaseTime = 0 }: LockRequest): FairLockError | undefined {
     if (this.client.closing) return new LockShuttingDownError(key);
     const { maxLease = Infinity } = this.marker;

@@ -9,7 +9,7 @@ import { atMost } from '../redis-client/time-limit.js';
 import type { Replicated } from './line/events.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
-/** A command that replicas were asked about, with its answer. */
+/** The answer to a command, and how many replicas have what it wrote. */
 interface Confirmed<T> extends Replicated {
   readonly answer: T;
 }
@@ -23,21 +23,21 @@ export interface ReplicationOptions extends WaitOptions {
 interface Item {
   /** Sends it now. Resolves when it was answered or has failed; never rejects. */
   send(runner: ScriptRunner): Promise<void>;
-  /** The batch is over: so many replicas have what was written before its WAIT; undefined: not known. */
+  /** The batch is over. `replicas`: how many have what was written before its WAIT; undefined: not known. */
   done(replicas: number | undefined): void;
 }
 
 /**
  * Commands that count only when enough replicas have what they wrote (docs/replication.md).
  *
- * WAIT waits for what its own connection wrote, and blocks it. So this connection carries nothing else, and while one
- * WAIT is under way all further commands are gathered, to go out together with one WAIT behind them.
+ * WAIT covers the writes of its own connection, and blocks that connection. So this connection carries nothing else. While a
+ * WAIT is under way, further commands are gathered; then they go out together, followed by one WAIT.
  */
 export class Replication {
   private readonly retry: Retry;
   private gathered: Item[] = [];
   private busy = false;
-  /** Counts connections: an answer to a WAIT counts only on the one that carried the writes. */
+  /** Number of the present connection: an answer to a WAIT is valid only on the connection that carried the writes. */
   private epoch = 0;
   private readonly wait: WaitCommand;
   private readonly firstProbe: Promise<void>;
@@ -65,7 +65,7 @@ export class Replication {
     return outcome?.refusal ?? new LockNotReplicatedError(key, outcome?.replicas, min, timeout);
   }
 
-  /** Why no grant can be confirmed on this server; undefined where nothing is known against it. */
+  /** Why no grant can be confirmed on this server; undefined if no reason is known. */
   get refused(): LockConfigurationError | undefined {
     return this.wait.refused;
   }
@@ -74,14 +74,14 @@ export class Replication {
     this.connection.connect();
   }
 
-  /** Resolves when it is known, and warned of, whether this server can do what is demanded; after `limit` ms at the latest. */
+  /** Checks whether this server can confirm writes as demanded, and warns if not. Resolves after `limit` ms at the latest. */
   async start(limit: number): Promise<void> {
     await atMost(this.firstProbe, limit);
   }
 
   /**
-   * Sends a command and waits for the replicas. It is repeated until it was answered and WAIT, too, or `deadline`
-   * (monotonic) has passed; it must be idempotent.
+   * Sends a command and waits for the replicas. Repeats it until both it and its WAIT are answered, or `deadline`
+   * (monotonic) has passed. The command must be idempotent.
    *
    * @param onAnswer is called with the answer at once, before replicas have it
    * @throws CommandFailure when it was not answered in time
@@ -134,7 +134,7 @@ export class Replication {
 
   private gather(item: Item): void {
     this.gathered.push(item);
-    // Not at once: what is learnt in the same turn of the event loop goes out together.
+    // Not at once, so that all commands of one turn of the event loop go out together.
     if (!this.busy) {
       this.busy = true;
       setImmediate(() => void this.work());
@@ -182,13 +182,13 @@ export class Replication {
     }
   }
 
-  /** Whether this server knows WAIT, and has enough replicas that keep up: it warns if not. */
+  /** Checks whether this server knows WAIT and has enough replicas that keep up, and warns if not. */
   private probe(): Promise<void> {
     this.wait.forget();
     return new Promise((done) => this.gather({ send: () => Promise.resolve(), done: () => done() }));
   }
 
-  /** No answer for longer than WAIT can take: the socket may be dead without knowing it. */
+  /** Reconnects after no answer for longer than WAIT can take: the socket may be half open. */
   private rebuild(): void {
     this.epoch += 1;
     const { client } = this.connection;

@@ -1,7 +1,7 @@
 import type { RequiredCommands } from '../redis-client/start-up-check.js';
 
 /**
- * What the scripts need of the Redis user.
+ * The commands, keys and channels that the scripts use and the Redis user must be allowed.
  *
  * @param keyPrefix of the store
  * @param clientPrefix the user's ioredis key prefix, which ioredis puts before keys by itself
@@ -9,7 +9,7 @@ import type { RequiredCommands } from '../redis-client/start-up-check.js';
 export function requiredCommands(keyPrefix: string, clientPrefix: string): RequiredCommands {
   const all = `${clientPrefix}${keyPrefix}:*`;
   return {
-    // No name is encoded to a percent sign that two hexadecimal digits or a `u` do not follow.
+    // This cannot be the name of a lock: in an encoded name, two hexadecimal digits, `u` or `h` follow a percent sign.
     key: `${keyPrefix}:{%check}`,
     keys: all,
     channels: all,

@@ -15,11 +15,11 @@ export interface RedisLockStoreOptions {
   /** How many replicas must have a grant or a renewal before it counts, and how long they may take (ms). */
   readonly replicas?: { readonly min: number; readonly timeout: number } | undefined;
   /**
-   * Strict mode: no lease is longer than so many ms, and a server that is new as primary gives none before that time has
-   * passed. Undefined: off. All clients of a key prefix must agree.
+   * Strict mode: the longest lease, ms. A server that has just become primary grants nothing until that time has passed.
+   * Undefined: off. All clients of a key prefix must agree.
    */
   readonly maxLease?: number | undefined;
-  /** Called with what an operator should know; never contains credentials. */
+  /** Called with warnings for the operator; they never contain credentials. */
   readonly onWarning: (message: string) => void;
 }
 

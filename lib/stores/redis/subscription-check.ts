@@ -1,26 +1,26 @@
 import type { Subscriber } from '../redis-client/subscriber.js';
 
-/** Where even a new subscription does not receive the ping, the check backs off, up to so many periods. */
+/** If even a new subscription does not receive the ping, the pause between pings doubles, up to this many periods. */
 const MOST_PERIODS = 32;
 
 /**
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
  * connections to a server that is no longer the one that commands go to.
  *
- * The ping is part of a heartbeat that is sent anyway, so it costs no command of its own. It is judged when a later heartbeat
- * is answered: in a process that stood still, timers run before the sockets are read.
+ * The ping is part of a heartbeat that is sent anyway, so it needs no command of its own. Whether it arrived is checked when a
+ * later heartbeat is answered, not by a timer: in a process that stood still, timers run before the sockets are read.
  */
 export class SubscriptionCheck {
   private pingedAt = -Infinity;
   private receivedAt = -Infinity;
   /** The server reported that it sent the last ping, but the ping did not arrive. */
   private missing = false;
-  /** Periods between two pings; more than one where no message arrived since a rebuild (messages may be denied). */
+  /** Periods between two pings: more than one if no message has arrived since a rebuild (ACLs may deny messages). */
   private retry = 1;
 
   constructor(
     private readonly subscriber: Subscriber,
-    /** Most often a ping is sent, ms. */
+    /** Least time between two pings, ms. */
     private readonly period: number,
     /** Whether commands and subscriptions are on one server; on a Cluster each may be on another node. */
     private readonly oneServer: boolean,
@@ -48,7 +48,7 @@ export class SubscriptionCheck {
     if (listening === 0 && this.oneServer && this.wasUpAt(sentAt)) this.subscriber.rebuild();
   }
 
-  /** What lay in the socket has been read by now. */
+  /** Rebuilds the subscription if the ping is still missing now that all data of the socket have been read. */
   private judge(): void {
     if (!this.missing) return;
     this.missing = false;
@@ -57,7 +57,7 @@ export class SubscriptionCheck {
     this.subscriber.rebuild();
   }
 
-  /** A timer may fire a little early against the last one; a beat a period later must count as one. */
+  /** Whether `periods` have passed since the last ping, with a tolerance: a timer may fire a little earlier than the last one did. */
   private isLater(time: number, periods: number): boolean {
     return time - this.pingedAt >= (periods - 0.1) * this.period;
   }

@@ -2,7 +2,7 @@ import { LockConfigurationError } from '../../core/errors.js';
 import type { CommandConnection } from '../redis-client/command-connection.js';
 
 export interface WaitOptions {
-  /** How many replicas must have a write before it counts. */
+  /** How many replicas must have a write before the store relies on it. */
   readonly min: number;
   /** Milliseconds that a WAIT may take. */
   readonly timeout: number;
@@ -22,7 +22,7 @@ export class WaitCommand {
     private readonly options: WaitOptions,
   ) {}
 
-  /** Another server may answer now. */
+  /** Forgets what one server refused, because another may answer now. */
   forget(): void {
     this.refused = undefined;
   }
@@ -55,7 +55,7 @@ export class WaitCommand {
   }
 
   private applyError(message: string): 0 | 'failed' {
-    // A replica refuses WAIT; as the primary it will not.
+    // A replica refuses WAIT, and accepts it once it is the primary.
     if (/replica instances|slave instances/i.test(message)) return 'failed';
     if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
       return 'failed';

@@ -1,4 +1,4 @@
-/** What names a request in the queue. */
+/** The parts of a request's name in the queue. */
 export interface RequestName {
   readonly sequence: number;
   /** ms of a fixed lease; undefined: the watchdog renews */
@@ -8,7 +8,7 @@ export interface RequestName {
 export interface AcquireArgs extends RequestName {
   /** Ticket to take back; 0: it has none. */
   readonly ticket: number;
-  /** It wants the lock now or not at all. */
+  /** The request is a try: it never waits in line. */
   readonly tries: boolean;
   readonly maxQueue: number;
   readonly label: string;
@@ -22,7 +22,7 @@ export interface FinishedGrant {
   readonly head: number;
   /** Sequences of the requests that had no turn, which go back to their places (M7). */
   readonly unserved: readonly number[];
-  /** For how long Redis may keep it, ms, where that is not the usual lease. */
+  /** How long Redis may keep the grant, ms, if that differs from the usual lease. */
   readonly leaseTime: number | undefined;
 }
 
@@ -39,6 +39,6 @@ export interface Renewal extends Pick<RequestName, 'leaseTime'> {
 
 export interface HeartbeatArgs {
   readonly renewal: Renewal;
-  /** What this client waits for: its request that waits longest and that Redis must know; absent: it does not wait. */
+  /** Present while this client waits; `oldest`: its longest waiting request that Redis must know. */
   readonly waiting: { readonly oldest: RequestName | undefined } | undefined;
 }

@@ -2,15 +2,15 @@ import { script, type Script } from '../../redis-client/script.js';
 import * as shared from '../scripts.generated.js';
 import type { Timing } from '../timing.js';
 
-/** How long the hash of a grant that is never released outlives its lease, ms: until then a crashed holder can be named. */
+/** How long the hash of an unreleased grant outlives its lease, ms, so that a crashed holder can be named. */
 const RETENTION = 60_000;
 
 export type ClientScripts = Readonly<Record<keyof typeof shared, Script>>;
 
 /**
- * The scripts as one client sends them: what its options fix stands at the top of each as constants, which
- * scripts/includes/lock.lua describes. As arguments they would be sent, read and checked with every command. Clients with the same
- * options have the same scripts, so a server keeps them once.
+ * The scripts as one client sends them. Each begins with constants for the values that the client's options fix
+ * (scripts/includes/lock.lua describes them). As arguments these would be sent, read and checked with every command. Clients with the
+ * same options have the same scripts, so a server keeps them once.
  *
  * @param maxLease the longest lease of a strict client, ms; undefined: not strict
  */
@@ -18,7 +18,7 @@ export function scriptsOfClient(times: Timing, maxLease: number | undefined): Cl
   const window = Math.round(times.window);
   const lease = Math.round(times.lease);
   const rest = Math.round(times.rest);
-  // A waiter that died just now blocks for a window at most.
+  // A waiter that died just now blocks the lock for one window at most.
   const firstLease = Math.min(window, lease);
   const constants = {
     WINDOW: window,

@@ -31,7 +31,7 @@ import {
 /** The keys of one lock. */
 export type LineKeys = readonly [hash: string, queue: string, clients: string];
 
-/** What a client tells of itself with its commands. */
+/** The client, as its commands describe it to Redis. */
 interface NativeClient extends ScriptClient {
   readonly subscriber: Subscriber;
   /** host/pid, without white space */
@@ -39,11 +39,11 @@ interface NativeClient extends ScriptClient {
 }
 
 /**
- * The scripts as typed calls: how each is asked and repeated, and what it answers. The only place that knows the order of
- * arguments, as the headers of the scripts have it.
+ * The scripts as typed calls, with the rule by which each is repeated. Only this class knows the order of their arguments, which the
+ * headers of the scripts document.
  */
 export class LockCommands extends ScriptCommands<RawReply> {
-  /** Of all grants of this client that it was told of, whatever the lock. */
+  /** The highest token of all grants of this client that it has received, over all locks. */
   highestToken = 0;
 
   private readonly scripts: ClientScripts;
@@ -59,12 +59,12 @@ export class LockCommands extends ScriptCommands<RawReply> {
     this.scripts = scriptsOfClient(timing, maxLease);
   }
 
-  /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
+  /** @param deadline until when the command is repeated; no copy of it writes after that (R2, R13); monotonic ms */
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
     const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
     const values = (limit: number): Values => {
       const usual = [this.clientId, limit, sequence, label, this.highestToken];
-      // What is sent costs the server time, also when it says nothing new.
+      // Default arguments are left out: each argument costs the server time.
       const isUsual = leaseTime === undefined && maxQueue === Infinity && ticket === 0 && !tries;
       if (isUsual) return [...usual, ...this.listener()];
       const most = maxQueue === Infinity ? -1 : maxQueue;
@@ -92,9 +92,9 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * Ends a grant. Repeated until answered, at the longest for its lease, after which the server ends it by itself.
+   * Ends a grant. Repeated until answered, but not after its lease, when the server ends the grant itself.
    *
-   * @param markAlive whether it also tells that this client lives (R5)
+   * @param markAlive whether the command also marks this client alive (R5)
    */
   release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
     const { first, head, unserved, leaseTime = 0 } = grant;
@@ -108,7 +108,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * Takes a request out of the line. Repeated until the liveness window would do the same.
+   * Takes a request out of the line. Repeated until answered, but not after the liveness window, when the server may drop the request.
    *
    * @param markAlive as for `release`
    */
@@ -121,7 +121,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * Sent once: a heartbeat that failed is followed by the next.
+   * Sends a heartbeat once: if it fails, the next one follows anyway.
    *
    * @param ping asks the server to send this client a message
    * @param via another connection than that of all commands
@@ -151,8 +151,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * @param first token of the grant to end, which names it, so that a repeated command does not end the next one too;
-   *   undefined: only a grant that no script can read is cleared away
+   * @param first token of the grant to end, so that a repeated command cannot end the next grant; undefined: clears the lock only if
+   *   no script can read its grant
    */
   forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
     const until = performance.now() + this.timing.commandTimeout;
@@ -167,7 +167,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return this.repeat(this.scripts.inspect, keys, values, until, (reply) => reply);
   }
 
-  /** A grant of this client: tokens rise beyond it, also on a server that lost its data and whose clock is behind. */
+  /** Notes a grant of this client, so that later tokens are higher, even on a server that lost its data and whose clock is behind. */
   saw({ first, run }: Pick<PresentGrant, 'first' | 'run'>): void {
     this.highestToken = Math.max(this.highestToken, first + run.length - 1);
   }
@@ -179,15 +179,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /**
-   * Until when Redis remembers a lock that is released now and that nothing waits for, in Redis ms: when that has passed, so have the
-   * deadlines of all commands sent before and the last token of the grant. 0: not known, so the script looks itself.
+   * Until when Redis remembers a lock that is released now and that no request waits for (Redis ms): not before the last token of the
+   * grant and the deadlines of all commands sent before have passed. 0: not known, so the script reads the time itself.
    */
   private restUntil(keys: LineKeys): number {
     const until = this.clockOf(keys).atMost(performance.now() + this.timing.rest);
     return until * 1_000 > this.highestToken ? until : 0;
   }
 
-  /** The end of a command that may mark this client alive (R5): which server carries the subscription, for how long, the process. */
+  /** The last arguments of a command that may mark this client alive (R5): server and age of its subscription, and its process. */
   private listener(): Values {
     const { subscriber, connection, where } = this.self;
     const { upSince, serverRunId } = subscriber;

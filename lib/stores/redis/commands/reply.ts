@@ -4,7 +4,7 @@ import type { Instant } from '../../../core/lease.js';
 import type { Blocker } from '../../redis-client/line-machine.js';
 import type { Answered, Sent } from '../../redis-client/script-commands.js';
 
-/** The client's present grant of a lock, as a reply or a message tells it. */
+/** The client's present grant of a lock, from a reply or a message. */
 export interface PresentGrant {
   /** Sequence numbers of the run's requests, in order. */
   readonly run: readonly number[];
@@ -15,13 +15,13 @@ export interface PresentGrant {
   readonly since: Instant;
 }
 
-/** What every reply tells about the lock. */
+/** The part that every reply has. */
 export interface LockReply extends Sent {
   /** The client's generation at this lock (M5); 0: it has none; -1: the script did not look. */
   readonly generation: number;
   /** Milliseconds until asking again makes sense; -1: never by itself. */
   readonly wake: number;
-  /** The lock is free although requests wait: the client has to ask again after `wake`, waiting itself or not (R8). */
+  /** The lock is free although requests wait: the client must ask again after `wake`, even if it does not wait itself (R8). */
   readonly mustRetry: boolean;
   readonly grant: PresentGrant | undefined;
 }
@@ -45,7 +45,7 @@ export type AcquireReply = LockReply &
 
 export type JoinReply = LockReply &
   Repeatable & {
-    /** known: some were in line or granted before, so that each has to ask for itself. */
+    /** known: some requests were already in line or granted, so each asks by a command of its own. */
     readonly status: 'queued' | 'known';
     /** Ticket of the first; the others follow without a gap. */
     readonly ticket: number;
@@ -62,7 +62,7 @@ export type HeartbeatReply = LockReply & {
   readonly listeners: number;
 };
 
-/** `ahead`: how many were to be served before; -1: it was not in line. */
+/** `ahead`: how many requests were ahead of it; -1: it was not in line. */
 export type LeaveReply = LockReply & {
   readonly status: 'left';
   readonly blocker: Blocker;
@@ -78,8 +78,8 @@ export interface RawReply extends LockReply, Answered {
 }
 
 /**
- * The shape of every reply (scripts/includes/changes.lua). A short cut gives the first values as a text with spaces between them: then no
- * request waits, or the lock was passed on, and there is nothing else to tell.
+ * The shape of every reply (scripts/includes/changes.lua). A short cut returns only the first values, as one text with spaces between
+ * them.
  */
 type Answer = [
   status: string,
@@ -124,7 +124,7 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
   };
 }
 
-/** The reply of a short cut: of a grant, its token is its time, and what is left of it is the time until it ends. */
+/** Reads the reply of a short cut. If it contains a grant, the time of the reply is its token, and `wake` is what is left of its lease. */
 function shortReply(values: readonly string[], order: number, sentAt: Instant): RawReply {
   const [status = '', micros, wake = -1, run] = values;
   return {
@@ -144,7 +144,7 @@ function presentGrant(run: unknown, first: unknown, left: unknown, since: Instan
   return { run: String(run).split(',').map(Number), first: Number(first), left: Number(left), since };
 }
 
-/** Notes in a reply what only its command tells. Not in a copy: on Node 20 that took longer than the rest of the reading. */
+/** Adds the details of one command to a reply. Does not copy it: on Node 20 a copy took longer than the rest of the reading. */
 function complete<const Details extends object>(reply: RawReply, details: Details): RawReply & Details {
   return Object.assign(reply, details);
 }
@@ -188,12 +188,12 @@ export function readForceRelease(reply: RawReply): ForceReleaseReply {
   return complete(reply, { status: reply.status === 'FORCED' ? 'forced' : 'free' });
 }
 
-/** Who was in the way, as Redis tells it. */
+/** The holder that blocked a request, as Redis reports it. */
 function blocker(label: unknown, heldFor: unknown): Blocker {
   return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
 }
 
-/** Without a time, the clocks of this client would know nothing any more. */
+/** The failure for an answer that no script gives. It is not read further: a wrong time would spoil the clocks of this client. */
 function noReply(): CommandFailure {
   const text =
     'The lock store could not serve: something between this process and Redis gave an answer that no script of the lock gives. ' +

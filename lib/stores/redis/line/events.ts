@@ -14,9 +14,9 @@ import type { NewRequest, PlaceRequest, Run } from './model.js';
 /** How many replicas have a renewal. */
 export interface Replicated {
   readonly replicas: number;
-  /** At least as many as are demanded. */
+  /** Whether that is at least the demanded number. */
   readonly enough: boolean;
-  /** Why that cannot be known on this server. */
+  /** Why this server cannot tell. */
   readonly refusal: FairLockError | undefined;
 }
 
@@ -41,9 +41,9 @@ export interface NativeTypes extends LineTypes {
   /** Send `turn ended` when this turn of the event loop is over. */
   readonly effect: { readonly type: 'await turn' };
   readonly event:
-    /** The turn of the event loop is over in which requests came that can ask together. */
+    /** The turn of the event loop is over: new requests of this turn ask together. */
     | { readonly type: 'turn ended' }
-    /** A renewal was answered that replicas need not have yet; `reply` or `failed` follows. */
+    /** A renewal was answered, but replicas may not have it yet; `reply` or `failed` follows. */
     | { readonly type: 'written'; readonly command: Command; readonly reply: HeartbeatReply }
     /** Messages, which may come late, twice or never (R9). */
     | { readonly type: 'granted'; readonly grant: PresentGrant }
@@ -52,7 +52,7 @@ export interface NativeTypes extends LineTypes {
     | { readonly type: 'subscription'; readonly upSince: number | undefined }
     /** Which server process keeps the lock from now on, where that is known. */
     | { readonly type: 'server'; readonly id: string | undefined }
-    /** No request is served here any more. */
+    /** The store refuses all requests from now on. */
     | { readonly type: 'refused'; readonly error: FairLockError };
 }
 
@@ -71,7 +71,7 @@ export type Command =
   | {
       readonly kind: 'heartbeat';
       readonly args: HeartbeatArgs;
-      /** It counts as a renewal only when replicas have it. */
+      /** Whether the renewal is valid only when replicas have it. */
       readonly replicate: boolean;
       readonly run: Run | undefined;
       readonly late: PresentGrant | undefined;

@@ -6,11 +6,11 @@ import { missedGrant, mustMarkAlive, requestAgain, served } from './requests.js'
 import type { Line } from './state.js';
 
 /**
- * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis; shorter ones,
- * as on a lock that many want, cost no command of their own.
+ * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis. Shorter
+ * sections, which are common on a hot lock, cost no such command.
  */
 const FIRST_REPORT = 100;
-/** A first lease with less left than this is renewed at once: an event loop may be blocked for so long (ms). */
+/** A first lease with less left than this (ms) is renewed at once, because the event loop may be blocked for about that long. */
 const SHORT_LEASE = 3_000;
 
 const NONE: readonly PlaceRequest[] = [];
@@ -29,7 +29,7 @@ export function newRun(line: Line, grant: PresentGrant): Run {
     left: grant.left - margin,
     confirmed: leaseTime !== undefined && grant.left >= leaseTime,
     next: 0,
-    // Only a request that was never in line has its label there from the start.
+    // Redis has the label from the start only for a request that was never in line.
     reported: grant.run.length === 1 && members[0]?.ticket === 0 ? 1 : 0,
     holderSince: 0,
     holder: undefined,
@@ -46,8 +46,8 @@ export function remaining(line: Line, run: Run): number {
 }
 
 /**
- * Milliseconds after which Redis, too, must have ended the grant if it is not renewed. Not by the wall clock, which may
- * have been set: this must not be too short.
+ * Milliseconds after which Redis must have ended the grant as well, if it is not renewed. Uses only the monotonic clock: the wall
+ * clock may have been set, and the result must not be too short.
  */
 function serverLeft(line: Line, run: Run): number {
   return Math.max(0, run.left + run.margin - (line.now.monotonic - run.since.monotonic));
@@ -75,7 +75,7 @@ export function unserved(run: Run): readonly PlaceRequest[] {
     .filter((request): request is PlaceRequest => request?.state === 'waiting');
 }
 
-/** Whether a token of this run. */
+/** Whether the token belongs to this run. */
 function covers(run: Run, token: number): boolean {
   return token >= run.first && token < run.first + run.sequences.length;
 }
@@ -93,19 +93,19 @@ function isUnreported(run: Run): boolean {
   return run.holder !== undefined && run.reported < run.next;
 }
 
-/** Whether a heartbeat should renew it: a fixed lease only until its full length is confirmed, and its holder is known. */
+/** Whether a heartbeat should renew the grant. A fixed lease needs that only until Redis has confirmed its full length and its holder. */
 export function wantsRenewal(run: Run): boolean {
   return run.leaseTime === undefined || !run.confirmed || isUnreported(run);
 }
 
-/** What a renewal names. */
+/** The arguments of a renewal. */
 export function renewalOf(run: Run): Renewal {
   const { label } = run.holder?.request ?? unserved(run)[0] ?? { label: '' };
   const served = Math.max(0, run.next - 1);
   return { first: run.first, run: run.sequences, leaseTime: run.leaseTime, label, served };
 }
 
-/** What the release script needs of it. */
+/** The arguments of the release script for this run. */
 function finishedGrant(run: Run, left: readonly PlaceRequest[]): FinishedGrant {
   return {
     first: run.first,
@@ -124,7 +124,7 @@ export function leaseLost(line: Line, token: number): void {
 export function endSection(line: Line, token: number, kept: boolean): void {
   const { run, lapsing } = line;
   if (run?.holder?.token === token && kept) {
-    // What is left of a lease that was not renewed any more may be too short for the next, who gets a whole one.
+    // If the lease is no longer renewed, the rest of it may be too short for the next member, who gets a new grant instead.
     if (run.holder.renewable) handOn(line, run, token);
     else finish(line, run, token);
   } else if (lapsing && covers(lapsing.run, token)) {
@@ -135,7 +135,7 @@ export function endSection(line: Line, token: number, kept: boolean): void {
   }
 }
 
-/** Gives back what is held: the client closes. */
+/** Gives the grant back, because the client closes. */
 export function giveBack(line: Line): void {
   const run = line.run ?? line.confirming;
   if (!run) return;
@@ -143,7 +143,7 @@ export function giveBack(line: Line): void {
   finish(line, run);
 }
 
-/** Lets the next member of the run hold the lock; releases it when none is left (R10). */
+/** Lets the next member of the run hold the lock; releases the grant if none is left (R10). */
 export function handOn(line: Line, run: Run, ended?: number): void {
   const holder = remaining(line, run) > 0 ? grantNextMember(line, run) : undefined;
   if (!holder) return finish(line, run, ended);
@@ -160,8 +160,8 @@ export function handOn(line: Line, run: Run, ended?: number): void {
 }
 
 /**
- * The grant ends here, and then on the server, which puts members that had no turn back into their places; they ask
- * for them all the same, should that command be lost (M7).
+ * Ends the grant here and then on the server, which puts members that had no turn back into their places. They also ask for
+ * these places themselves, in case that command is lost (M7).
  *
  * @param ended token of the section whose end this is
  */
@@ -184,8 +184,8 @@ export function lose(line: Line, run: Run, why: string): void {
 }
 
 /**
- * The holder has been notified, and the margin of the lease is its time to stop. So the grant is released when its section ends, or
- * it ends with its lease. The other requests of the run do not wait for that and ask anew (M7).
+ * The grant was lost and its holder notified; the holder has the margin of the lease to stop. The grant is released when the section
+ * ends, or it ends with its lease on the server. If other requests of the run wait, it is released now and they ask anew (M7).
  */
 function lost(line: Line, run: Run): void {
   if (unserved(run).length > 0) return finish(line, run);
@@ -194,7 +194,7 @@ function lost(line: Line, run: Run): void {
   line.lapsing = { run, until: line.now.monotonic + serverLeft(line, run) };
 }
 
-/** @param ended token of the section that waits for the acknowledgement, no longer than for the command deadline */
+/** @param ended token of the section that waits for the acknowledgement, at most for the command deadline */
 export function release(line: Line, grant: FinishedGrant, ended?: number): void {
   const markAlive = line.waiting.size > 0 && mustMarkAlive(line);
   line.releasing += 1;

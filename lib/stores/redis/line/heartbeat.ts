@@ -16,7 +16,7 @@ export function beatNow(line: Line): void {
   line.nextBeat = line.now.monotonic;
 }
 
-/** No reply, or the renewal was written but is not known to be replicated. */
+/** The heartbeat got no reply, or replicas are not known to have its renewal. */
 export function heartbeatFailed(line: Line, run: Run | undefined, pause = RETRY_PAUSE): void {
   line.beating = false;
   if (run?.holder) line.effects.push({ type: 'suspect lease', grant: run.holder.token });
@@ -35,7 +35,7 @@ export function beat(line: Line): void {
   const named = renewing && present ? present : lateRenewal(line);
   const { label = '', served = 0 } = present ?? {};
   const args = heartbeatArgs(line, { ...named, label, served });
-  // The heartbeat reports the holder.
+  // This heartbeat tells Redis who the present holder is.
   if (renewing) run.reported = run.next;
   const replicate = renewing && line.settings.replicated;
   line.send({ kind: 'heartbeat', args, replicate, run, late });
@@ -55,17 +55,17 @@ export function heartbeatAnswered(line: Line, command: HeartbeatCommand, reply: 
   line.beating = false;
   const { replicated } = reply;
   if (!replicated) return applyHeartbeat(line, command, reply, true);
-  // The rest was applied when the write was answered.
+  // The rest of the reply was applied when the write was answered (see `written`).
   if (reply.status !== 'renewed') return;
   if (!replicated.enough) heartbeatFailed(line, command.run);
   else if (command.run) applyRenewal(line, command.run, reply);
 }
 
-/** @param counts whether it renews what is held */
+/** @param counts whether the reply may renew the lease on this side */
 function applyHeartbeat(line: Line, command: HeartbeatCommand, reply: HeartbeatReply, counts: boolean): void {
   const { run, late, args } = command;
   if (reply.status === 'expired') {
-    // The server's clock was set: now it is known, and asking again works (R2).
+    // The server's clock was set. This reply has told the new time, so a repeated heartbeat works (R2).
     line.nextBeat = line.now.monotonic + 1;
     applyReply(line, reply);
     return;
@@ -81,7 +81,7 @@ function applyRenewal(line: Line, run: Run, reply: HeartbeatReply): void {
   if (line.run !== run) return;
   const { status, grant } = reply;
   if (status === 'renewed' && grant) renew(line, run, grant.since, grant.left);
-  // Also where it was not to be renewed.
+  // This check also applies to a heartbeat that did not renew the grant.
   if (status === 'gone' && grant?.first !== run.first) {
     lose(
       line,
@@ -91,12 +91,12 @@ function applyRenewal(line: Line, run: Run, reply: HeartbeatReply): void {
   }
 }
 
-/** A heartbeat that named the grant that came too late was answered without it: it is over. */
+/** A heartbeat has asked about the grant that came too late. If its reply does not contain the grant, the grant is over. */
 function applyLateRenewal(line: Line, late: PresentGrant, reply: HeartbeatReply): void {
   if (line.late === late && reply.grant?.first !== late.first) dropLate(line, late);
 }
 
-/** A renewal of this very grant, sent at `since`, left so much (M1, M2). */
+/** Applies a renewal of this grant that was sent at `since` and left `left` ms of the lease (M1, M2). */
 function renew(line: Line, run: Run, since: Instant, left: number): void {
   const margin = marginOf(line, run, left);
   const usable = left - margin;
@@ -111,7 +111,7 @@ function renew(line: Line, run: Run, since: Instant, left: number): void {
 
 // ---- replicas --------------------------------------------------------------------------------------------------------
 
-/** A renewal was answered that replicas need not have yet: it renews nothing here, but the common part of the reply applies. */
+/** A renewal was answered, but replicas may not have it yet: applies the common part of the reply, and renews nothing here. */
 export function written(line: Line, command: Command, reply: HeartbeatReply): void {
   if (command.kind === 'heartbeat') {
     applyHeartbeat(line, command, reply, reply.status === 'gone');
@@ -121,7 +121,7 @@ export function written(line: Line, command: Command, reply: HeartbeatReply): vo
   }
 }
 
-/** If enough replicas have the grant it is held. If not, its first request is refused, and the others go back in line. */
+/** Enters the grant if enough replicas have it. If not, refuses its first request and puts the others back in line. */
 export function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
   if (line.confirming !== run) return;
   const { grant, status, replicated } = reply;
@@ -146,7 +146,7 @@ export function notConfirmed(line: Line, run: Run, replicated: Replicated | unde
   finish(line, run);
 }
 
-/** Takes the next member that still waits out without its turn; undefined if there is none. */
+/** Skips the turn of the next member that still waits, and returns that member; undefined if there is none. */
 function skipMember(run: Run): PlaceRequest | undefined {
   const [request] = unserved(run);
   if (request) run.next = run.members.indexOf(request) + 1;

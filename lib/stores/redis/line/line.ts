@@ -18,15 +18,15 @@ import type { Line } from './state.js';
 const RAN_OUT = 'its lease ran out before it could be renewed';
 
 /**
- * One lock as this client sees it: its requests in line, the grant it holds, and the heartbeat for both. Something happens
- * to the line at a moment; what is to be done about it is returned, in order.
+ * The state machine of one lock in this client: its requests in line, the grant it holds, and the heartbeat for both. Applies an
+ * event at a moment, and returns the effects to execute, in order.
  *
- * Nothing depends on which replies and messages arrive, in which order, or how often (R9).
+ * It stays correct when replies and messages are lost, repeated or reordered (R9).
  */
 export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
   line.now = now;
   line.effects = [];
-  // A section that has ended gave its lease back at an earlier instant.
+  // The section gave its lease back before this event, so the lease is not checked then.
   if (event.type !== 'section ended') lookAtLease(line);
   apply(line, event);
   arrange(line);
@@ -113,7 +113,7 @@ function failed(line: Line, command: Command, failure: Failure): void {
       for (const request of command.requests) line.placeRequestFailed(request, request.ticket > 0, failure);
       break;
     case 'release':
-      // The grant ends with its lease.
+      // The release failed, so the grant ends with its lease on the server.
       line.releasing -= 1;
       line.acknowledged(command.ended);
       break;
@@ -129,7 +129,7 @@ function failed(line: Line, command: Command, failure: Failure): void {
   }
 }
 
-/** The lease may have run out by the local clocks (R12). */
+/** Loses the lease if it has run out by the local clocks (R12). */
 function lookAtLease(line: Line): void {
   if (line.run && remaining(line, line.run) <= 0) lose(line, line.run, RAN_OUT);
   if (line.lapsing && line.lapsing.until <= line.now.monotonic) line.lapsing = undefined;
@@ -139,7 +139,7 @@ function stopRenewing(line: Line, token: number): void {
   if (line.run?.holder?.token === token) line.run.holder.renewable = false;
 }
 
-/** Another server process may not have the waiters of its predecessor (M6). */
+/** If another server process keeps the lock now, all requests ask again, because it may not know them (M6). */
 function keptBy(line: Line, server: string | undefined): void {
   if (server === undefined || server === line.server) return;
   line.server = server;
@@ -169,15 +169,15 @@ function arrange(line: Line): void {
 function nextWakeUp(line: Line): number {
   const { run, lapsing, reminders, beating } = line;
   const time = line.now.monotonic;
-  // Looking at the lease when it ends is what makes it lost (R12).
+  // The line must wake up when the lease ends, since only `lookAtLease` makes it lost (R12).
   const left = run ? Math.max(0, remaining(line, run)) : Infinity;
-  // A line that is forgotten while a section may still give its lost grant back would meet its successor.
+  // Keep the line while a section may still give back a lost grant: otherwise a new line of the same lock would get that release.
   let due = Math.min(time + left, lapsing?.until ?? Infinity, reminders[0]?.at ?? Infinity);
   if (beating) return due;
   due = Math.min(due, lookDue(line));
   if (isPeriodic(line)) {
     if (line.nextBeat === 0) line.nextBeat = time + line.settings.timing.heartbeat;
-    // The first lease is by the settings of the client that passed the lock on, and may be shorter than this client's.
+    // The client that passed the lock on chose the first lease, which may be shorter than the heartbeat of this client expects.
     if (run?.holder?.renewable && wantsRenewal(run)) line.nextBeat = Math.min(line.nextBeat, time + left / 2);
     due = Math.min(due, line.nextBeat, run ? reportDue(line, run) : Infinity);
   }
@@ -198,12 +198,12 @@ function isPeriodic(line: Line): boolean {
   return isInLine(line) || late !== undefined || (run !== undefined && wantsRenewal(run));
 }
 
-/** When the lock may be free for a waiter: when the lease of the present holder must have ended (R9), or the server said so (R8). */
+/** When to ask whether the lock is free: when the lease of the present holder must have ended (R9), or at the server's time (R8). */
 function lookDue(line: Line): number {
   return isInLine(line) || line.mustRetry ? line.wakeAt : Infinity;
 }
 
-/** Whether requests wait whose places are to be kept. Before the first reply only a look at what was missed is worth a command. */
+/** Whether waiting requests need heartbeats. Before the first reply they do only if a message may have been missed (`beatNow`). */
 function isInLine(line: Line): boolean {
   return line.waiting.size > 0 && (line.newest > 0 || line.nextBeat > 0);
 }

@@ -1,11 +1,11 @@
 import type { Instant } from '../../../core/lease.js';
 import type { CommonRequest } from '../../redis-client/line-machine.js';
 
-/** A call that wants the lock. */
+/** A new request for the lock. */
 export interface NewRequest {
   readonly sequence: number;
   readonly leaseTime: number | undefined;
-  /** It wants the lock now or not at all. */
+  /** The request is a try: it never waits in line. */
   readonly tries: boolean;
   readonly maxQueue: number;
   readonly label: string;
@@ -13,13 +13,13 @@ export interface NewRequest {
 
 /** One request, with what this client knows of its place. */
 export interface PlaceRequest extends NewRequest, CommonRequest {
-  /** When it came (monotonic ms). */
+  /** When the request was made (monotonic ms). */
   readonly since: number;
   /** Place in line, given by Redis; 0 before the first acknowledgement. */
   ticket: number;
   /** The client's generation under which the request was last acknowledged (M5). */
   generation: number;
-  /** Only the reply to a later command than this acknowledges it (M6); -1: it needs no other. */
+  /** Only the reply to a command sent after this one acknowledges the place (M6); -1: no further acknowledgement is needed. */
   confirmAfter: number;
   placeReported: boolean;
   /** No copy of an earlier command could run when the present one was sent. */
@@ -41,20 +41,20 @@ export interface Run {
   /** Token of the first request; names the grant. */
   readonly first: number;
   readonly sequences: readonly number[];
-  /** Undefined: a request that this client no longer has. */
+  /** The requests of `sequences`; undefined for one that this client no longer has. */
   readonly members: readonly (PlaceRequest | undefined)[];
   /** Fixed lease of its only request; undefined: the watchdog renews. */
   readonly leaseTime: number | undefined;
-  /** Taken off the lease on this side (R12); a tenth of what the server has granted last is enough. */
+  /** Milliseconds by which this side ends the lease earlier than the server (R12), from what the server granted last. */
   margin: number;
-  /** From when `left` counts (M1); margin taken off. */
+  /** The instant from which `left` counts (M1). `left` is without the margin. */
   since: Instant;
   left: number;
-  /** Set when Redis has confirmed the whole of a fixed lease. */
+  /** Whether Redis has confirmed the full length of a fixed lease. */
   confirmed: boolean;
   /** Index of the next member. */
   next: number;
-  /** How many turns Redis knows of: whose label and token it shows, and how many wait behind it. */
+  /** How many turns have been reported to Redis, which shows the holder and the length of the line accordingly. */
   reported: number;
   /** When the present holder got its turn (monotonic ms). */
   holderSince: number;

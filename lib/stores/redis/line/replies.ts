@@ -18,7 +18,7 @@ import {
 } from './requests.js';
 import type { Line } from './state.js';
 
-/** For so long (ms) a try asks again where the lock is free and only requests of unreachable clients are in line. */
+/** How long (ms) a try asks again if the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
 
 /** Applies the part that every reply has, whatever the command was. */
@@ -49,11 +49,11 @@ export function applyPlaceReply(
     if (reply.status === 'busy') busy(line, request, reply);
     if (reply.status === 'full') line.refuse(request, { why: 'full' });
   }
-  // Before the place is reported to the caller: the reply may contain the grant.
+  // This comes before the place is reported to the caller, because the reply may contain the grant.
   applyReply(line, reply);
   for (const [index, request] of requests.entries()) {
     if (reply.status === 'queued') settlePlace(line, request, reply, reply.ahead + index);
-    // To a join that was repeated: each asks for itself.
+    // The join was repeated: each request asks by a command of its own.
     else if (reply.status === 'known') requestPlace(line, request);
     else if (reply.status === 'granted') lookForGrant(line, request);
   }
@@ -72,16 +72,16 @@ function queued(
 }
 
 function settlePlace(line: Line, request: PlaceRequest, { order }: LockReply, ahead: number): void {
-  // It is in line although it has left before this command ran.
+  // A request that is over is in line, because this command ran after its leave.
   if (request.state === 'refused' && order > request.leftAfter) line.leave(request);
   else reportPlace(line, request, ahead);
 }
 
-/** The request is in the grant that the server has; that need not be the one that this client has. */
+/** The server has the request in its present grant, which may differ from the grant that this client knows. */
 function lookForGrant(line: Line, request: PlaceRequest): void {
   if (isPresent(line, request)) return;
-  // The server lost this grant with its data when a newer one came first. Where the release of this one is under way, or the present
-  // hold has a token that is not lower, the server gives the same answer each round trip.
+  // The request is not in the grant of this client. While a release is under way, or while this client refuses the server's grant
+  // because its token is not higher, the server gives the same answer each round trip: so ask again only after a pause.
   if (line.releasing > 0 || mustConfirm(request)) line.requestAfterPause(request);
   else requestAgain(line, request);
 }
@@ -98,20 +98,20 @@ function busy(
   else line.refuse(request, { why: 'busy', blocker });
 }
 
-/** Who was in the way of a request that left. */
+/** What blocked a request that left the line. */
 export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
   return { ...blocker, ...(ahead >= 0 && { ahead }) };
 }
 
 // ---- grants ---------------------------------------------------------------------------------------------------------
 
-/** The reply to the command of that order contains a grant of this client. */
+/** The reply to command number `order` contains a grant of this client. */
 function applyGrant(line: Line, grant: PresentGrant, order: number): void {
   if (grant.first > line.finished) return present(line, grant);
   // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = line.releasing > 0 || order <= line.releasedAfter;
   if (old || grant.first === line.lapsing?.run.first) return;
-  // M8: over for this client, so it is released again; those that still wait in it ask anew behind that.
+  // M8: the grant is over for this client, so it is released again; requests in it that still wait ask anew after that.
   release(line, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
   for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));
 }
@@ -129,7 +129,7 @@ export function revoke(line: Line, first: number): void {
   else line.finished = Math.max(line.finished, first);
 }
 
-/** The grant was over before this client could enter it: the requests in it ask anew, for a higher token. */
+/** The grant was over before this client could enter it: its requests ask anew, for a higher token. */
 export function dropLate(line: Line, late: PresentGrant): void {
   line.late = undefined;
   line.finished = Math.max(line.finished, late.first);
@@ -139,7 +139,7 @@ export function dropLate(line: Line, late: PresentGrant): void {
 function present(line: Line, grant: PresentGrant): void {
   const { late } = line;
   if (late && grant.first < late.first) return;
-  // Redis has granted anew, so the one that came too late is over, and no heartbeat will report it.
+  // Redis has made a newer grant, so the one that came too late is over, and no heartbeat will report it.
   if (late && grant.first > late.first) dropLate(line, late);
   if (line.run) {
     if (grant.first <= line.run.first) return;
@@ -147,7 +147,7 @@ function present(line: Line, grant: PresentGrant): void {
   }
   const { confirming } = line;
   if (confirming) {
-    // R10, before it is even confirmed.
+    // R10: no member waits any more, so the grant is handed on even before it is confirmed.
     const unwanted = grant.first === confirming.first && unserved(confirming).length === 0;
     if (grant.first > confirming.first || unwanted) finish(line, confirming);
     if (grant.first <= confirming.first) return;
@@ -159,12 +159,12 @@ function enter(line: Line, grant: PresentGrant): void {
   const run = newRun(line, grant);
   const wanted = unserved(run).length > 0;
   if (wanted && grant.first <= line.seenBefore) {
-    // Of a server that lost the last token and whose clock is behind it. The requests ask for a higher one.
+    // The server lost the last token, and its clock is behind that token. The requests ask for a higher token.
     finish(line, run);
   } else if (wanted && line.settings.replicated) {
     confirm(line, run);
   } else if (wanted && remaining(line, run) <= 0) {
-    // Nothing left beyond the margin: a heartbeat renews it, and its reply comes here again (M1).
+    // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).
     if (line.late?.first !== grant.first) line.nextBeat = line.now.monotonic;
     line.late = grant;
   } else {

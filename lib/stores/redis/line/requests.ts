@@ -3,12 +3,12 @@ import type { LockReply } from '../commands/reply.js';
 import type { NewRequest, PlaceRequest } from './model.js';
 import { WAKE_PLACES, WAKE_SPREAD, type Line } from './state.js';
 
-/** So many requests at most are put in line by one command. */
+/** One command puts at most this many requests in line. */
 const LARGEST_GROUP = 250;
-/** No other acknowledgement is needed. */
+/** Value of `confirmAfter`: the request needs no other acknowledgement. */
 const NO_NEED = -1;
 
-/** A call wants the lock. Requests of one turn of the event loop ask together, if they can. */
+/** Takes in a new request. Requests of one turn of the event loop ask for their places together if they can. */
 export function request(line: Line, entry: NewRequest): void {
   const { sequence, leaseTime, tries, maxQueue, label } = entry;
   const added: PlaceRequest = {
@@ -36,13 +36,13 @@ export function request(line: Line, entry: NewRequest): void {
   if (plain) {
     if (line.newcomers.push(added) === 1) line.effects.push({ type: 'await turn' });
   } else {
-    // Those that came before are not overtaken within the process either.
+    // Requests that came earlier ask first, so that this one does not overtake them.
     admitNewcomers(line);
     requestPlace(line, added);
   }
 }
 
-/** Requests whose sequences follow each other ask in groups: a thousand of a hot lock are four commands. */
+/** Asks for the places of new requests, in groups of consecutive sequences: a thousand requests take four commands. */
 export function admitNewcomers(line: Line): void {
   const newcomers = line.newcomers.filter(({ state }) => state === 'waiting');
   line.newcomers = [];
@@ -58,7 +58,7 @@ export function requestPlace(line: Line, waiter: PlaceRequest): void {
   if (!waiter.requesting && waiter.state === 'waiting') requestPlaces(line, [waiter]);
 }
 
-/** The last acknowledgement counts no longer: the request asks for its place again (M6, M7). */
+/** The last acknowledgement is no longer valid: the request asks for its place again (M6, M7). */
 export function requestAgain(line: Line, waiter: PlaceRequest | undefined): void {
   if (waiter?.state !== 'waiting') return;
   waiter.confirmAfter = line.now.order;
@@ -74,7 +74,7 @@ export function missedGrant(line: Line, waiter: PlaceRequest | undefined): void 
   if (waiter.state !== 'waiting') line.leave(waiter);
 }
 
-/** Another server answers now, which may not know what its predecessor acknowledged: all ask for their places (M6). */
+/** Another server answers now. It may not know what the previous one acknowledged, so all requests ask for their places (M6). */
 export function requestAllAgain(line: Line): void {
   for (const waiter of line.waiting.values()) if (waiter.ticket > 0) requestAgain(line, waiter);
 }
@@ -89,19 +89,19 @@ export function mustRequest(line: Line, waiter: PlaceRequest): boolean {
   return waiter.ticket > 0 && waiter.generation !== line.generation;
 }
 
-/** Whether an acknowledgement is missing that the request has asked for again. */
+/** Whether the request still waits for an acknowledgement that it has asked for again. */
 export function mustConfirm({ confirmAfter }: PlaceRequest): boolean {
   return confirmAfter !== NO_NEED;
 }
 
-/** Redis dropped one of this client's requests, or may have: each asks whether it is the one (M5). */
+/** A new generation means that Redis may have dropped requests of this client, so each asks for its place again (M5). */
 export function applyGeneration(line: Line, generation: number): void {
   if (generation === line.generation || generation < 0) return;
   line.generation = generation;
   for (const waiter of line.waiting.values()) if (mustRequest(line, waiter)) requestPlace(line, waiter);
 }
 
-/** Acknowledged in line. */
+/** Redis has acknowledged the place of the request. */
 export function acknowledge(
   waiter: PlaceRequest,
   ticket: number,
@@ -126,13 +126,13 @@ export function served(line: Line, waiter: PlaceRequest): void {
   line.leaveAfterLateCommands(waiter);
 }
 
-/** Whether it is its turn in the present grant that the request waits for. */
+/** Whether the request is a member of the present grant and waits only for its turn. */
 function isGranted(line: Line, request: PlaceRequest): boolean {
   const run = line.run ?? line.confirming;
   return run !== undefined && run.members.includes(request, run.next);
 }
 
-/** The same, or it is part of a grant of which the next heartbeat tells whether it is over (M1). */
+/** As `isGranted`, or the request is in a grant that came too late, which the next heartbeat asks about (M1). */
 export function isPresent(line: Line, request: PlaceRequest): boolean {
   return isGranted(line, request) || line.late?.run.includes(request.sequence) === true;
 }
@@ -142,14 +142,14 @@ export function markedAlive(line: Line, { sentAt }: LockReply): void {
   line.markedAliveAt = Math.max(line.markedAliveAt, sentAt.monotonic);
 }
 
-/** Whether a release should do the same (R5): not if Redis knows it already, under the very subscription that stands. */
+/** Whether a release should mark this client alive (R5). It need not if an earlier command did under the present subscription. */
 export function mustMarkAlive(line: Line): boolean {
   const { subscribedSince, markedAliveAt, now, settings } = line;
   const known = subscribedSince !== undefined && subscribedSince <= markedAliveAt;
   return !known || now.monotonic - markedAliveAt > settings.timing.heartbeat / 2;
 }
 
-/** The first in line looks after an ended lease at once, those behind a little later, in case it does not. */
+/** When a lease ends, the first in line asks at once; those behind ask a little later, in case the first does not. */
 export function queuedBehind(line: Line, ahead: number): void {
   line.wakeSpread = Math.min(line.wakeSpread, Math.min(ahead, WAKE_PLACES) * WAKE_SPREAD);
 }
@@ -173,7 +173,7 @@ function requestPlaces(line: Line, requests: readonly PlaceRequest[]): void {
   const deadline = line.now.monotonic + line.settings.timing.commandTimeout;
   for (const waiter of requests) {
     waiter.requesting = true;
-    // From now on until the deadline a copy of the command may be under way (R13).
+    // Until the deadline a copy of the command may be under way (R13).
     waiter.confirmedBefore = waiter.outcomeUnknownUntil < line.now.monotonic;
     waiter.outcomeUnknownUntil = deadline;
   }

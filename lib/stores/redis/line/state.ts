@@ -6,18 +6,18 @@ import type { PlaceRequest, Run } from './model.js';
 
 export interface LineSettings {
   readonly timing: Timing;
-  /** A grant or a renewal counts only when replicas have it (docs/replication.md). */
+  /** Whether a grant or renewal is valid only when replicas have it (docs/replication.md). */
   readonly replicated: boolean;
 }
 
-/** Neighbours in line look after an ended lease one after the other: ms between them, and for how many. */
+/** After a lease has ended, the first WAKE_PLACES in line ask one after the other, WAKE_SPREAD ms apart. */
 export const WAKE_SPREAD = 5;
 export const WAKE_PLACES = 20;
 
 /** One lock as this client sees it. Only the functions beside this file change it. */
 export class Line extends LineState<NativeTypes> {
   // ---- the requests (requests.ts)
-  /** Those of this turn of the event loop, which ask together at its end. */
+  /** New requests of this turn of the event loop, which ask together at its end. */
   newcomers: PlaceRequest[] = [];
   /** The client's generation in the last reply of Redis (M5). */
   generation = 0;
@@ -25,11 +25,11 @@ export class Line extends LineState<NativeTypes> {
   // ---- the grant (grant.ts)
   /** The run whose member holds the lock. */
   run: Run | undefined;
-  /** A grant that not enough replicas are known to have yet: it is not held. */
+  /** A grant that waits for confirmation by replicas and is not held yet. */
   confirming: Run | undefined;
   /** A grant that came too late to be entered; the reply to a heartbeat that names it decides (M1). */
   late: PresentGrant | undefined;
-  /** A grant that was lost while its section still runs, until the server, too, must have ended it (monotonic ms). */
+  /** A lost grant whose section still runs; `until`: when the server must have ended it as well (monotonic ms). */
   lapsing: { readonly run: Run; readonly until: number } | undefined;
   /** Grants up to this first token are over for this client (M8). */
   finished = 0;
@@ -45,7 +45,7 @@ export class Line extends LineState<NativeTypes> {
   beating = false;
   /** When the lease of the present holder must have ended, as far as is known. */
   wakeAt = Infinity;
-  /** ms after that time at which this client asks. */
+  /** How long after `wakeAt` this client asks, ms. */
   wakeSpread = WAKE_PLACES * WAKE_SPREAD;
   /** The lock is free although requests wait: this client has to ask at `wakeAt` (R8). */
   mustRetry = false;
@@ -66,7 +66,7 @@ export class Line extends LineState<NativeTypes> {
     super();
   }
 
-  /** If the reply names a grant of which no member waits or works any more, that is handed on (M3). */
+  /** If the reply names a grant without any member that still waits or holds the lock, the line hands that grant on (M3). */
   leave(request: PlaceRequest): void {
     request.leftAfter = this.now.order;
     this.send({ kind: 'leave', request, markAlive: this.waiting.size > 0 });
