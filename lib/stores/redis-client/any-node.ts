@@ -6,11 +6,10 @@ import { CONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /**
- * A connection to any one node of a Cluster, to listen by: what is published on one node reaches all of them. Each time
- * it breaks, another node is tried.
+ * A connection to one node of a Cluster, for listening: a message published on any node reaches all nodes. Each time the connection
+ * breaks, another node is tried.
  *
- * The subscriber inside a Cluster client cannot be used for this: it changes nodes without an event, and there is none
- * either when it fails to subscribe.
+ * The subscriber inside a Cluster client cannot be used for this: it emits no event when it changes nodes or fails to subscribe.
  */
 export class AnyNode extends EventEmitter implements SubscriberClient {
   readonly isCluster = true;
@@ -23,7 +22,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   /** @param cluster knows the nodes, and is closed with this connection */
   constructor(private readonly cluster: Cluster) {
     super();
-    // Not an address to begin with before it has answered: it may have left the Cluster, and gets no messages then.
+    // Not before `refresh`: the user's first address may belong to a node that has left the Cluster and gets no messages.
     cluster.on('refresh', () => this.open());
     cluster.on('end', () => this.end());
   }
@@ -102,7 +101,7 @@ function notConnected(): Promise<never> {
   return Promise.reject(new Error('Connection is closed.'));
 }
 
-/** This client sends no commands, so its list of nodes is as old as the last connection. */
+/** Refreshes the list of nodes. This client sends no commands, so the list is as old as the last connection. */
 function refreshNodes(cluster: Cluster): void {
   if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
   if (cluster.status !== 'ready') return;
@@ -111,7 +110,7 @@ function refreshNodes(cluster: Cluster): void {
   });
 }
 
-/** Another one than the last, if there is one: that may be silent for good. */
+/** Chooses a node other than `last` if there is one, since `last` may never answer again. */
 function anyOf(nodes: readonly Redis[], last: string | undefined): Redis | undefined {
   const others = nodes.filter((node) => addressOf(node) !== last);
   const choice = others.length > 0 ? others : nodes;

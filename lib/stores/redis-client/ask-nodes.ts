@@ -3,18 +3,18 @@ import { addressOf } from './cluster-nodes.js';
 import { toCommandFailure } from './server-failure.js';
 import { atMost } from './time-limit.js';
 
-/** What the nodes answered, and a sentence for each that did not. */
+/** The answers of the nodes, and a sentence for each node that gave none. */
 export interface NodeAnswers<T> {
   readonly answers: T[];
   readonly problems: string[];
 }
 
 /**
- * Asks each node of a Cluster, or the only server. The answers of the others count although some nodes give none.
+ * Asks each node of a Cluster, or the only server. Returns the answers that came, even if some nodes gave none.
  *
  * @param limit how long to look for nodes that joined, ms
  * @param command must settle, also where a node never answers
- * @param missing what one does not learn without the answer of a node: `did not report …`
+ * @param missing completes the sentence about a node without an answer: `did not report …`
  * @throws CommandFailure where no node answers
  */
 export async function askNodes<T>(
@@ -39,8 +39,8 @@ export async function askNodes<T>(
 
 /**
  * The nodes of a Cluster as they are now, or the only server. ioredis asks which nodes there are when it connects and when it is
- * redirected, so its table lacks what joined meanwhile: it is refreshed first, for `limit` ms at the most. A refresh that fails leaves
- * the nodes that were known; the commands sent to them tell why.
+ * redirected, so its table lacks nodes that joined since. The table is refreshed first, for `limit` ms at the most. If that fails, the
+ * known nodes remain, and the commands sent to them report the cause.
  */
 async function currentNodes(
   client: Redis | Cluster,

@@ -16,7 +16,7 @@ export async function closeClient(client: Closable, limit: number): Promise<void
   // Between two attempts to connect ioredis only stops its timer, and emits no `end`.
   if (client.status === 'reconnecting') return client.disconnect();
   const ended = new Promise<boolean>((resolve) => client.once('end', () => resolve(true)));
-  // Not both: after a successful quit ioredis would arm a timer for a socket that is closed already.
+  // Either QUIT or disconnect, not both: after a successful QUIT ioredis would arm a timer for a closed socket.
   if (client.status === 'ready' && client.quit && isQuitClean(client)) {
     client.quit().catch(() => client.disconnect());
   } else {
@@ -26,8 +26,8 @@ export async function closeClient(client: Closable, limit: number): Promise<void
 }
 
 /**
- * A Cluster client would first connect to the nodes that it has no connection to, and one with sentinels would stay
- * connected to these. Nothing is lost by cutting: every reply that matters has been awaited.
+ * Whether QUIT closes the client cleanly. A Cluster client would first connect to its other nodes, and a client with sentinels would
+ * stay connected to them. These are disconnected at once, which loses nothing: all replies that matter have been awaited.
  */
 function isQuitClean({ isCluster, options = {} }: Closable): boolean {
   return !isCluster && !('sentinels' in options && options.sentinels);

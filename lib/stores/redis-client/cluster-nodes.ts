@@ -7,7 +7,7 @@ import { atMost } from './time-limit.js';
 /** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
 const REFRESH_PAUSE = 100;
 
-/** What `CommandConnection` must know of the nodes behind a Cluster client, which appears as one connection. */
+/** The nodes behind a Cluster client, which `CommandConnection` treats as one connection. */
 export class ClusterNodes {
   /** The server process at each address, as far as its node is connected. */
   private readonly servers = new Map<string, string>();
@@ -50,8 +50,8 @@ export class ClusterNodes {
   }
 
   /**
-   * Some node did not answer: asks each for a sign of life and drops the connections on which none comes within `limit`
-   * ms, so that their commands fail, and the next ones go to the node that serves their slots then.
+   * Called when a node did not answer: pings all nodes, and drops the connections without an answer within `limit` ms. Then their
+   * commands fail, and later ones go to the node that serves their slots.
    */
   probe(limit: number): void {
     if (this.probing) return;
@@ -70,7 +70,7 @@ export class ClusterNodes {
     const address = addressOf(node);
     const onReady = (): void => {
       this.connections += 1;
-      // Where it is not known, each connection counts as another server.
+      // If the run id is not known, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
       void introduce(node, this.clocks.of(address)).then((id) => this.answers(address, id ?? unnamed));
     };
@@ -91,7 +91,7 @@ export class ClusterNodes {
 
 /** Resolves when it has answered, or its connection was dropped. Never rejects. */
 async function dropIfSilent(node: Redis, limit: number): Promise<void> {
-  // A refusal is an answer.
+  // An error reply is also an answer.
   const answered = node.ping().then(
     () => true,
     () => true,

@@ -17,12 +17,12 @@ import {
 import { ServerClocks, type ServerClock } from './server-clock.js';
 import { Signal } from './time-limit.js';
 
-/** Of the time that a command may take, the part that a node of a Cluster gets to give a sign of life. */
+/** The part of `commandTimeout` within which a node of a Cluster must answer a probe. */
 const PROBE_SHARE = 1 / 2;
 /** The address of the only server, where there is one. */
 const THE_SERVER = '';
 
-/** The connection by which scripts are sent, and what is known of the server at its other end. */
+/** The connection that carries the scripts, and the state of the server at its other end. */
 export class CommandConnection {
   private readonly readyOrClosed = new Signal();
   private lastReply = 0;
@@ -39,20 +39,20 @@ export class CommandConnection {
   /** The only server, where there is one. */
   private server: string | undefined;
 
-  /** What the last attempt to connect failed with. */
+  /** The error of the last attempt to connect. */
   connectError: unknown;
   /** Called after each connect, when the server is known; on a Cluster also when other nodes serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called when the clock of a server was set: by at least so many ms (negative: back). */
   onClockStep: ((step: number) => void) | undefined;
-  /** Known as soon as a server is connected, so that the first command carries a deadline that the server can judge. */
+  /** Read as soon as a server is connected, so that the first command can carry a deadline by the server's clock. */
   private readonly clocks = new ServerClocks((step) => this.onClockStep?.(step));
   /** Called after each loss of a connection. */
   onClosed: (() => void) | undefined;
 
   /**
-   * Run id of the server, for comparing with the subscriber's; undefined where INFO is not permitted, and on a Cluster,
-   * where two clients that share a node, or do not, prove nothing about their subscriptions.
+   * Run id of the server, to compare with that of the subscriber. Undefined if INFO is not permitted, and on a Cluster, where the
+   * node of a connection tells nothing about its subscription.
    */
   serverRunId: string | undefined;
 
@@ -105,8 +105,8 @@ export class CommandConnection {
   }
 
   /**
-   * Which server process keeps `key`; undefined while that is not known. Another one may not know what this one
-   * acknowledged. Where servers do not show their run ids, each connection counts as another one.
+   * Which server process keeps `key`; undefined while that is not known. Another process may not know what this one has
+   * acknowledged. If servers do not show their run ids, each connection counts as another process.
    */
   serverOf(key: string): string | undefined {
     if (this.nodes) return this.nodes.serverOf(this.connection.keyPrefix + key);
@@ -140,14 +140,14 @@ export class CommandConnection {
     return this.noted(this.backOff.after(why ?? failure, this.ready));
   }
 
-  /** Why there is no connection, if that is known. Those to single nodes of a Cluster fail also while others serve. */
+  /** Why there is no connection, if known. A network error counts only while none is ready: single nodes of a Cluster may fail. */
   private whyUnsent(): CommandFailure | undefined {
     return (
       refusedCredentials(this.connectError) ?? (this.ready ? undefined : noConnection(this.connectError))
     );
   }
 
-  /** Tells subscribers of a failure. */
+  /** Publishes a failure to diagnostics subscribers. */
   private noted(failure: CommandFailure): CommandFailure {
     if (failure.failure === undefined) return failure;
     this.failing = true;
@@ -176,7 +176,7 @@ export class CommandConnection {
     this.onClosed?.();
   }
 
-  /** No answer to this command nor to any later one: the socket may be dead without knowing it. */
+  /** A command was not answered. Probes the nodes of a Cluster; drops another connection if no later command was answered either. */
   private suspect(sentAt: number): void {
     if (this.closed) return;
     this.nodes?.probe(this.timeout * PROBE_SHARE);
@@ -186,8 +186,8 @@ export class CommandConnection {
   }
 
   /**
-   * The server has become a replica and did not close its connections: a new one leads to the primary, as found by its name or by
-   * the sentinels. Not more often than commands time out, in case there is none.
+   * Reconnects if the server has become a replica and kept its connections open: a new connection finds the primary by its name or by
+   * the sentinels. At most once per command timeout, in case there is no primary.
    */
   private leaveDemoted(): void {
     if (!this.client.isCluster && this.ready && performance.now() - this.readySince > this.timeout) {

@@ -4,7 +4,7 @@ const SLOTS = 16_384;
 /** CRC-16/XMODEM, which the Cluster specification prescribes. */
 const POLYNOMIAL = 0x1021;
 
-/** The slot of a key: of what stands between its first brace and the next closing one, if anything, else of all of it. */
+/** The slot of a key: hashes the text between its first `{` and the next `}` if that is not empty, else the whole key. */
 export function hashSlot(key: string): number {
   const tag = /^[^{]*\{([^}]+)\}/s.exec(key)?.[1] ?? key;
   let crc = 0;

@@ -21,10 +21,10 @@ export interface LineContext {
 type Call<T extends LineTypes> = Waiter<Grant, T['request']>;
 
 /**
- * Passes events to the state machine of one lock and executes the effects that the machine returns: sends commands, settles
- * requests, keeps leases and the wake-up time. Nothing else touches the machine.
+ * Passes events to the state machine of one lock and executes the effects that it returns: sends commands, settles requests, keeps
+ * leases and the wake-up time. Only the driver uses the machine.
  *
- * What is particular to a protocol is in its own driver, which extends this one.
+ * Each protocol has its own driver, which extends this one.
  */
 export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements Watched {
   watchEntry: WatchEntry | undefined;
@@ -38,16 +38,16 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   constructor(
     private readonly shared: LineContext,
     protected readonly line: Line,
-    /** The machine: changes the line, and returns what is to be done about an event. */
+    /** The state machine: applies an event to the line, and returns the effects. */
     private readonly handle: (line: Line, event: EventOf<T>, now: Moment) => readonly EffectOf<T>[],
-    /** The line is idle: neither a request nor a grant nor a command is left. */
+    /** Called when the line is idle: neither a request nor a grant nor a command is left. */
     private readonly forget: () => void,
   ) {}
 
   /** @throws CommandFailure when it got no usable reply */
   protected abstract reply(command: T['command']): Promise<T['reply']>;
   protected abstract newRequest(request: LockRequest, name: T['request']): T['newRequest'];
-  /** Does what only this protocol has. */
+  /** Executes an effect that only this protocol has. */
   protected abstract executeOwn(effect: T['effect']): void;
 
   acquire(request: LockRequest, name: T['request']): Promise<Grant> {
@@ -72,7 +72,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
   release(grant: T['grant']): Promise<void> {
     const held = this.held.get(grant);
-    // The lease may have run out by the clocks just now; `end` finds that.
+    // The lease may have just run out by the local clocks; `end` detects that.
     const kept = held?.lease.end() === true;
     if (!held) return Promise.resolve();
     return new Promise((resolve) => {
@@ -112,7 +112,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
 
   private execute(next: EffectOf<T>): void {
     const { watchdog } = this.shared;
-    // What is of no common type is of the protocol.
+    // Effects without a common type belong to the protocol (default branch).
     const effect = next as CommonEffect<T>;
     switch (effect.type) {
       case 'send':
@@ -150,7 +150,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     }
   }
 
-  /** What a caller is rejected with. A protocol with refusals of its own extends it. */
+  /** The error for a refused caller. A protocol with its own refusals overrides this. */
   protected errorOf(refusal: T['refusal'] | CommonRefusal, request: LockRequest): unknown {
     return refusalError(refusal as CommonRefusal, request);
   }
@@ -203,7 +203,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     try {
       call?.request.onQueued?.(ahead, this.memberOf(request));
     } catch (error) {
-      // Nothing may throw into the line; a caller whose callback fails leaves it.
+      // A callback must not throw into the line: its request is refused and leaves.
       call?.refuse(error);
       this.calls.delete(request);
       this.happens({ type: 'cancelled', request, why: 'abort' });
@@ -211,7 +211,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   }
 }
 
-/** A grant as its holder uses it. */
+/** The grant that the holder gets. */
 class LineGrant implements Grant {
   /** Set when its holder waits for the release. */
   onReleased: (() => void) | undefined;

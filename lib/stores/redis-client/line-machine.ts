@@ -8,10 +8,10 @@ export interface LineTypes {
   readonly grant: string | number;
   readonly newRequest: object;
   readonly place: CommonRequest;
-  /** What is sent to Redis, and what it answers. */
+  /** A command to Redis, and the reply. */
   readonly command: object;
   readonly reply: object;
-  /** What happens, and what is to be done, only in this protocol; and why a request does not get the lock only there. */
+  /** The events, effects and refusals that only this protocol has. */
   readonly event: object;
   readonly effect: object;
   readonly refusal: object;
@@ -26,7 +26,7 @@ export interface CommonRequest {
   requesting: boolean;
   /** Whether such a command reached the server after its deadline. */
   cameTooLate: boolean;
-  /** The last command before the one that took it out of the line. */
+  /** The number of the last command before the one that took it out of the line. */
   leftAfter: number;
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
   outcomeUnknownUntil: number;
@@ -36,7 +36,7 @@ export interface CommonRequest {
 
 /** When an event happens. */
 export interface Moment extends Instant {
-  /** How many commands this client has sent by then: a reply to one of these is older than what happens after (M6). */
+  /** How many commands this client has sent so far. A reply to one of these is older than any later event (M6). */
   readonly order: number;
 }
 
@@ -47,12 +47,12 @@ export interface Failure {
   readonly retriable: boolean;
   /** Milliseconds after which it should be repeated; Infinity: when there is a connection again. */
   readonly retryAfter: number;
-  /** It reached the server after its deadline: nothing was written, and no copy of it will be. */
+  /** It reached the server after its deadline: it wrote nothing, and no copy of it will. */
   readonly tooLate: boolean;
   readonly error: FairLockError;
 }
 
-/** What happens to every line. */
+/** The events of every protocol. */
 export type CommonEvent<T extends LineTypes> =
   | { readonly type: 'requested'; readonly request: T['newRequest'] }
   /** The wait time is over, or the caller aborts. */
@@ -66,17 +66,17 @@ export type CommonEvent<T extends LineTypes> =
   /** A command was answered, or failed for good. */
   | { readonly type: 'reply'; readonly command: T['command']; readonly reply: T['reply'] }
   | { readonly type: 'failed'; readonly command: T['command']; readonly failure: Failure }
-  /** Something may have been missed. */
+  /** A message may have been missed, so the line must ask the server. */
   | { readonly type: 'look' }
   /** The wake-up time is reached. */
   | { readonly type: 'due' }
   | { readonly type: 'closing' };
 
-/** All that happens to a line, and all that is to be done about it. */
+/** All events of a line, and all effects that they may have. */
 export type EventOf<T extends LineTypes> = CommonEvent<T> | T['event'];
 export type EffectOf<T extends LineTypes> = CommonEffect<T> | T['effect'];
 
-/** What is to be done in every protocol. */
+/** The effects of every protocol. */
 export type CommonEffect<T extends LineTypes> =
   /** The command comes back once, with the reply or the failure. */
   | { readonly type: 'send'; readonly command: T['command'] }
@@ -103,7 +103,7 @@ export type CommonEffect<T extends LineTypes> =
     }
   | { readonly type: 'suspect lease' | 'end lease'; readonly grant: T['grant'] }
   | { readonly type: 'lose lease'; readonly grant: T['grant']; readonly why: string }
-  /** What the end of that section gave back is given back, or need not be waited for any longer. */
+  /** The server has acknowledged the release after that section, or the caller need not wait for it any longer. */
   | { readonly type: 'released'; readonly grant: T['grant'] }
   /** When to send the event `due` (monotonic ms); Infinity: never. */
   | { readonly type: 'wake up'; readonly at: number }
@@ -112,10 +112,10 @@ export type CommonEffect<T extends LineTypes> =
   /** After `closing`: everything is given back. */
   | { readonly type: 'closed' };
 
-/** Who is in the way, for people. */
+/** The holder that blocks a request, for display. */
 export type Blocker = LockTimeoutError['blockedBy'];
 
-/** So many grants of a request with a fixed lease may be over before this client receives them. */
+/** How many grants of a request with a fixed lease may end before this client receives them. */
 export const MOST_MISSED = 3;
 
 /** Why a request does not get the lock, in every protocol. */

@@ -13,20 +13,20 @@ const LAST_WORDS = 100;
 /** Pause before a request asks again for a place that it may still have, ms. */
 const RETRY_PAUSE = 100;
 
-/** Something to do at a time. */
+/** An action that is due at a time. */
 type Reminder<T extends LineTypes> = { readonly at: number } & (
   | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: T['place'] }
   | { readonly what: 'acknowledge'; readonly grant: T['grant'] }
 );
 
 /**
- * One lock as this client sees it: what the machines of all protocols keep, and how requests leave the line. Plain data: only the
+ * The state of one lock in this client that all protocols share, and the ways in which requests leave the line. Only the state
  * machine changes it, on an event.
  */
 export abstract class LineState<T extends LineTypes> {
-  /** Of the event that is being handled. */
+  /** The moment of the event that is being handled. */
   now: Moment = { monotonic: 0, wall: 0, order: 0 };
-  /** What the event has led to so far. */
+  /** The effects of the event so far. */
   effects: EffectOf<T>[] = [];
   /** The requests in the order of their places. */
   readonly waiting = new Map<T['request'], T['place']>();
@@ -60,7 +60,7 @@ export abstract class LineState<T extends LineTypes> {
     reminders.splice(index, 0, reminder);
   }
 
-  /** The wake-up time is reached: does what was to be done by now. */
+  /** Carries out all actions that are due at the wake-up time. */
   doReminders(requestPlace: (request: T['place']) => void): void {
     this.wakeUpAt = Infinity;
     const later = this.reminders.findIndex(({ at }) => at > this.now.monotonic);
@@ -72,12 +72,12 @@ export abstract class LineState<T extends LineTypes> {
     }
   }
 
-  /** The request waits no longer. */
+  /** Removes a request that no longer waits. */
   remove(request: T['place']): void {
     this.waiting.delete(this.nameOf(request));
   }
 
-  /** It does not get the lock. */
+  /** Ends a request without the lock. */
   refuse(request: T['place'], refusal: T['refusal'] | CommonRefusal): void {
     if (request.state !== 'waiting') return;
     request.state = 'refused';
@@ -85,7 +85,7 @@ export abstract class LineState<T extends LineTypes> {
     this.effects.push({ type: 'refuse', request: this.nameOf(request), refusal });
   }
 
-  /** All of them are refused, and leave. */
+  /** Refuses all requests and takes them out of the line. */
   refuseAll(refusal: T['refusal'] | CommonRefusal): void {
     for (const request of [...this.waiting.values()]) {
       this.refuse(request, refusal);
@@ -96,7 +96,7 @@ export abstract class LineState<T extends LineTypes> {
   /**
    * The command that asks for its place failed for good.
    *
-   * @param placed it is in line already: it survives an outage until its wait time ends
+   * @param placed whether it is already in line; then it survives an outage until its wait time ends
    */
   placeRequestFailed(request: T['place'], placed: boolean, failure: Failure): void {
     const { retriable, effect, tooLate, error } = failure;
@@ -120,7 +120,7 @@ export abstract class LineState<T extends LineTypes> {
   /**
    * Its grant was over before this client could enter it.
    *
-   * @param fixed its lease is fixed: one that is always too short would be granted in vain for ever
+   * @param fixed whether its lease is fixed; if that is too short, every grant would end too early, so retries are limited
    */
   missedGrant(request: T['place'], fixed: boolean): void {
     const missed = (request.missed += 1);
@@ -143,7 +143,7 @@ export abstract class LineState<T extends LineTypes> {
   }
 
   /**
-   * The request is out of the line, or its client's silence must have put it out.
+   * The request has left the line, or the server must have dropped it because this client was silent.
    *
    * @param order of the command that took it out; undefined: there was no reply
    */
@@ -153,7 +153,7 @@ export abstract class LineState<T extends LineTypes> {
     if (request.state !== 'waiting') this.leaveAfterLateCommands(request);
   }
 
-  /** The wait time is over: refuses the request, with its blocker as far as the server reported it. */
+  /** Refuses a request whose wait time is over, with its blocker if the server reported one. */
   refuseLate(request: T['place'], blocker: Blocker = {}): void {
     if (!request.lastWords) return;
     request.lastWords = false;
@@ -161,7 +161,7 @@ export abstract class LineState<T extends LineTypes> {
     this.effects.push({ type: 'refuse', request: this.nameOf(request), refusal });
   }
 
-  /** A request that is over while a copy of its command may still run leaves once more after that (R13). */
+  /** If a copy of the command of an ended request may still run, sends another leave after its deadline (R13). */
   leaveAfterLateCommands(request: T['place']): void {
     const { outcomeUnknownUntil } = request;
     if (outcomeUnknownUntil === 0) return;
@@ -169,12 +169,12 @@ export abstract class LineState<T extends LineTypes> {
     this.remind({ at: outcomeUnknownUntil, what: 'leave', request });
   }
 
-  /** A late copy of its command may have put it in line. */
+  /** Sends another leave, because a late copy of the command may have put the request in line. */
   protected leaveAgain(request: T['place']): void {
     this.leave(request);
   }
 
-  /** The caller waits for its release no longer than until then (monotonic ms). */
+  /** Sets the time (monotonic ms) until which the caller waits for its release. */
   acknowledgeBy(at: number, grant: T['grant']): void {
     this.remind({ at, what: 'acknowledge', grant });
   }

@@ -1,12 +1,12 @@
 import type { Subscriber } from './subscriber.js';
 import { Signal, within } from './time-limit.js';
 
-/** Least time between two connections made anew for this reason, ms: where messages are denied, none of them helps. */
+/** Least time between two reconnects for this reason, ms: if ACLs deny messages, a reconnect does not help. */
 const REBUILD_PAUSE = 10_000;
 
 /**
- * Finds a subscription that only seems to be up (R9), by a message of the client to its own channel: a network that forgot an idle
- * connection, a node that left its Cluster. A client that holds or waits finds it by its heartbeats; this is for one that is idle.
+ * Finds a subscription that only seems to be up (R9), because the network dropped an idle connection or a node left its Cluster: the
+ * client sends a message to its own channel. Only an idle client needs this; others find it by their heartbeats.
  */
 export class LoopbackCheck {
   private readonly message = new Signal();
@@ -24,8 +24,8 @@ export class LoopbackCheck {
   }
 
   /**
-   * Whether messages arrive, answered within `limit` ms. If none does, the subscription is made anew. Where the message cannot be
-   * sent in half of that time, what the subscriber says counts. Never rejects.
+   * Resolves within `limit` ms with whether messages arrive. If they do not, makes the subscription anew. If the message cannot be
+   * sent in half of that time, resolves with whether the subscriber is up. Never rejects.
    */
   async works(limit: number): Promise<boolean> {
     const { subscriber } = this;

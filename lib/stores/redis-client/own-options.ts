@@ -6,15 +6,14 @@ export const CONNECT_TIMEOUT = 5_000;
 export const DISCONNECT_TIMEOUT = 50;
 /** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
 export const LOOK_UP_TIMEOUT = 1_000;
-/** How often a command is led on to another node before it fails; the lock repeats it then, within its own deadlines. */
+/** How often a command is redirected to another node before it fails; then the lock repeats it within its own deadlines. */
 const MAX_REDIRECTIONS = 5;
-/** Pause before ioredis repeats a command whose keys are on the way from one node to another, ms. */
+/** Pause before ioredis repeats a command whose keys are being moved to another node, ms. */
 const MOVING_PAUSE = 20;
 
 /**
- * Options of every connection the lock makes: nothing is sent twice by the client library, nothing is kept for later,
- * each command is written as it comes and to a primary; deadlines, repeats and re-subscription are the lock's own.
- * These options must not depend on the client that the user brings.
+ * Options of every connection that the lock makes. ioredis must not repeat or queue commands; it writes each at once, and to a primary.
+ * The lock handles deadlines, repeats and re-subscription itself. These options must not depend on the user's client.
  */
 export const OWN_OPTIONS = {
   lazyConnect: true,
@@ -40,8 +39,8 @@ export const OWN_OPTIONS = {
 } satisfies RedisOptions;
 
 /**
- * The same for a Cluster client. Redirections are left to ioredis: they mean that a command did not run. A broken
- * connection does not mean that, so nothing is repeated after one.
+ * The same for a Cluster client. ioredis follows redirections, because a redirected command did not run. After a broken connection
+ * a command may have run, so ioredis does not repeat it.
  */
 export const OWN_CLUSTER_OPTIONS = {
   lazyConnect: true,

@@ -1,11 +1,11 @@
-/** How clients request each other's reports: two messages on their channels, which a client that does not know them ignores. */
+/** The two messages by which clients request each other's reports on their channels. A client that does not know them ignores them. */
 
 import type { HoldReport, ProcessReport, WaitReport } from '../../core/lock-overview.js';
 import type { ReportRequest } from '../../core/peers.js';
 
 /** How many holds and waits one message carries. */
 const ENTRIES_PER_MESSAGE = 200;
-/** More parts than a client that keeps to its bounds can send. */
+/** An upper bound for the parts of a report, above what a correct client can send. */
 const MOST_PARTS = 100;
 
 /** `Q nonce requester request` */
@@ -43,7 +43,7 @@ export function parseRequest(text: string): RequestMessage | undefined {
   return { nonce, requester, request: key === undefined ? {} : { key } };
 }
 
-/** In parts, so that no message is large. */
+/** Splits a report into several messages, so that none is large. */
 export function reportMessages(nonce: string, report: ProcessReport): string[] {
   const { holds, waits, ...process } = report;
   const parts = Math.max(1, Math.ceil(Math.max(holds.length, waits.length) / ENTRIES_PER_MESSAGE));
@@ -106,7 +106,7 @@ function readHold(value: unknown): HoldReport | undefined {
     key,
     heldFor: heldFor as number,
     token: token as number,
-    // A state that a newer version may know is one of a lock that is held.
+    // A state that only a newer version knows counts as `held`.
     state: state === 'lost' || state === 'uncertain' ? state : 'held',
   };
   copyTexts(value, hold, 'label', 'traceId', 'spanId');
@@ -128,7 +128,7 @@ function readWait(value: unknown): WaitReport | undefined {
   return wait;
 }
 
-/** Sets those of `names` that are texts in `from`. */
+/** Copies those fields of `names` that are strings in `from`. */
 function copyTexts<Name extends string>(from: Json, to: { [name in Name]?: string }, ...names: Name[]): void {
   for (const name of names) {
     const value = from[name];

@@ -6,17 +6,17 @@ import { networkTrouble } from './server-failure.js';
 import { askSentinels, watchSentinels, type Address } from './sentinels.js';
 import { SocketConnector, type SharedWrites } from './socket-connector.js';
 
-/** Of how many sentinels are known, the part that is asked: those of the options, and others that these name. */
+/** At most this many sentinels are asked: those of the options, then others that these name. */
 const MOST_SENTINELS = 10;
 
 class NoPrimaryError extends Error {
-  /** As errors of Node have one, so that warnings and errors repeat the message. */
+  /** Like errors of Node: warnings and errors quote only messages of errors with a code. */
   readonly code = 'NO_PRIMARY';
 }
 
 /**
  * Connects a client of ioredis to the primary that the sentinels name, and cuts the connection when a sentinel announces another
- * primary: a frozen one does not close its connections, and would serve the client again when it wakes up.
+ * primary. A frozen primary does not close its connections, and would serve the client again when it wakes up.
  *
  * At each connect it asks all sentinels and believes the answer after the latest failover. ioredis asks one after the other and
  * believes the first, which may not know of the failover yet (docs/decisions/0009-own-sentinel-connector.md).
@@ -30,7 +30,7 @@ export class PrimaryConnector extends SocketConnector {
     this.sentinels = this.options.sentinels ?? [];
   }
 
-  /** By the server's INFO when the connection is ready: false makes the client connect anew. */
+  /** ioredis calls this with the server's INFO when the connection is ready: false makes it reconnect. */
   override check({ role }: { role?: string }): boolean {
     return role === undefined || role === 'master';
   }
@@ -41,7 +41,7 @@ export class PrimaryConnector extends SocketConnector {
     const primary = await this.find(emit, search.signal);
     const { natMap, enableTLSForSentinelMode, tls } = this.options;
     const socket = this.open(translate(primary, natMap), enableTLSForSentinelMode === true ? tls : undefined);
-    // Before it is ready: a frozen server accepts connections, too, and may wake up while the client waits for its reply.
+    // Begin before the client is ready: a frozen server also accepts connections, and may wake up while the client waits for its reply.
     socket.once('connect', () => this.watch(socket, primary));
     return socket;
   }
@@ -88,7 +88,7 @@ export class PrimaryConnector extends SocketConnector {
   }
 }
 
-/** Where the network translates addresses, as the user's `natMap` says. */
+/** Translates an address by the user's `natMap`. */
 function translate(address: Address, natMap: RedisOptions['natMap']): Address {
   const name = `${address.host}:${address.port}`;
   return (typeof natMap === 'function' ? natMap(name) : natMap?.[name]) ?? address;

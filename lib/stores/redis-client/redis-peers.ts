@@ -18,7 +18,7 @@ import type { Retry } from './retry.js';
 import { toCommandFailure } from './server-failure.js';
 import { Signal, within } from './time-limit.js';
 
-/** Of how many clients host and process are remembered, to name one that has become silent. */
+/** How many clients are remembered with host and process, so that a silent one can be named. */
 const MOST_REMEMBERED = 1_000;
 
 const DEAF =
@@ -84,15 +84,15 @@ export class RedisPeers implements Peers {
     const report = received && this.onReportRequest?.(received.request);
     if (!report) return true;
     for (const message of reportMessages(received.nonce, report)) {
-      // Without an answer this client is reported as silent, which is what it is.
+      // If this fails, the requester reports this client as silent, which is correct.
       this.connection.client.publish(this.channels + received.requester, message).catch(() => undefined);
     }
     return true;
   }
 
   /**
-   * Every client that listens: on a Cluster each node knows only those that are connected to it. With a node that answered, for publishing:
-   * each passes messages on to all others, and ioredis would choose any, also one that stands still.
+   * All clients that listen; on a Cluster each node knows only those connected to it. Also returns a node that answered, to publish by:
+   * every node passes messages on to all others, but ioredis might choose one that hangs.
    */
   private async listeners(): Promise<{ listening: string[]; problems: string[]; via: Redis }> {
     const pattern = `${escapePattern(this.channels)}*`;

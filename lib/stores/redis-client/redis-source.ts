@@ -48,7 +48,7 @@ export function openConnection(
   return { client, keyPrefix: keyPrefixOf(client), writes };
 }
 
-/** Makes a connection to listen to classic channels by. It is not yet connected. */
+/** Makes a connection for listening to classic channels. It is not yet connected. */
 export function openSubscription(source: RedisSource): SubscriberClient {
   const { client } = openConnection(source, 'subscriber');
   return client.isCluster ? new AnyNode(client as Cluster) : client;
@@ -67,15 +67,15 @@ function makeClient(
   return new Redis({ ...source, ...ownOptions(source, writes) } as RedisOptions & { replyMapping: 'legacy' });
 }
 
-/** What functions have made: the same client twice would be a connection that commands and messages cannot share. */
+/** All clients that the user's functions have made. A function must not return the same client twice. */
 const made = new WeakSet<object>();
 
-/** @throws LockConfigurationError for what a function of the user should not have returned */
+/** @throws LockConfigurationError if the user's function returned something other than a new client */
 function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis | Cluster {
   const isClient = typeof client === 'object' && typeof client.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
-    // The lock subscribes anew itself. ioredis handles no refusal of its own attempt: it would end the process.
+    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process.
     if (!client.isCluster) (client as Redis).options.autoResubscribe = false;
     return client;
   }
@@ -86,7 +86,7 @@ function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis 
   );
 }
 
-/** With the lock's own way to connect, also to the primary that sentinels name, unless the user's options have one. */
+/** Adds the lock's own connector (direct, or by sentinels), unless the user's options have one. */
 function ownOptions(
   { sentinels, Connector }: RedisOptions,
   writes: SharedWrites,

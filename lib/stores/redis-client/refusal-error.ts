@@ -9,7 +9,7 @@ import { quote } from '../../core/text.js';
 import type { LockRequest } from '../../core/lock-store.js';
 import type { CommonRefusal } from './line-machine.js';
 
-/** What a caller is rejected with that does not get the lock. */
+/** The error for a caller that does not get the lock. */
 export function refusalError(refusal: CommonRefusal, request: LockRequest): unknown {
   const { key, waitTime, leaseTime = 0, maxQueue, signal } = request;
   switch (refusal.why) {

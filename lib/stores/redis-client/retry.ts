@@ -9,12 +9,12 @@ const LONGEST_PAUSE = 500;
 /** After which failures a command is repeated. */
 export type RetryRule = (failure: CommandFailure) => boolean;
 
-/** A caller waits for the answer: what only an operator can mend is reported at once. */
+/** For a command whose caller waits: a failure that only an operator can mend is reported at once. */
 const whileItMayServe: RetryRule = ({ retriable }) => retriable;
-/** A grant or a place is given back, which other processes wait for: also when a right comes back or there is memory again. */
+/** For giving back a grant or place, which other processes wait for: also repeated until an operator has mended the failure. */
 export const untilGivenBack: RetryRule = ({ remedy }) => remedy !== 'none';
 
-/** How a client repeats commands. All of it ends when the client closes; none of it keeps the process alive. */
+/** Repeats the commands of a client. Ends when the client closes, and does not keep the process alive. */
 export class Retry {
   private readonly closing = new Signal();
   private closed = false;
@@ -25,7 +25,7 @@ export class Retry {
    * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed (R13). While there is no connection it
    * waits for one.
    *
-   * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is
+   * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is unknown
    */
   until<T>(command: () => Promise<T>, deadline: number): Promise<T> {
     return command().catch((error: unknown) => this.after(error, command, deadline));

@@ -14,21 +14,22 @@ export interface Sent {
   readonly sentAt: Instant;
 }
 
-/** What a reply tells. */
+/** The common part of all replies. */
 export interface Answered extends Sent {
   readonly status: string;
   /** Time of Redis when the script ran, ms; undefined: the script did not look. */
   readonly serverTime: number | undefined;
 }
 
-/** What scripts are sent by. */
+/** The client that sends the scripts. */
 export interface ScriptClient {
   readonly connection: CommandConnection;
   readonly retry: Retry;
 }
 
 /**
- * How the scripts of a store are sent: numbered, and repeated while there is no answer. The only place for deadlines and unknown outcomes (R2, R13). All calls reject with a CommandFailure.
+ * Sends the scripts of a store: numbers them, and repeats them while there is no answer. Deadlines and unknown outcomes are handled
+ * only here (R2, R13). All calls reject with a CommandFailure.
  */
 export abstract class ScriptCommands<Reply extends Answered> {
   /** Position of the last command sent. */
@@ -45,8 +46,8 @@ export abstract class ScriptCommands<Reply extends Answered> {
   /**
    * Sends a command once.
    *
-   * @param values get the Redis time after which it must not write any more: the command may take no longer than any other
-   * @param via another connection than that of all commands
+   * @param values get the Redis time after which the command must not write, which is one command timeout from now
+   * @param via a connection other than the usual one
    */
   protected async once(
     script: Script,
@@ -60,7 +61,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     return this.received(keys, answer, sent);
   }
 
-  /** Repeats a command that carries `deadline` until it is answered or that has passed (R2, R13). */
+  /** Repeats a command that carries `deadline` until it is answered or the deadline has passed (R2, R13). */
   protected repeatUntil<T>(
     script: Script,
     keys: readonly string[],
@@ -76,9 +77,10 @@ export abstract class ScriptCommands<Reply extends Answered> {
       return scripts.runGathered(script, keys, values(this.clockOf(keys).atMost(deadline)));
     };
     const unlessExpired = (reply: Reply): T | Promise<T> => {
-      // What came too late wrote nothing, and no copy of it will.
+      // A command that came too late wrote nothing, and no copy of it will.
       if (reply.status !== 'EXPIRED') return read(reply, attempts - expired > 1);
-      // The first command of a connection only learns the server's time; so does one after a step of its clock (R2).
+      // The server's time may be unknown to the first command of a connection, and to the first after a step of the server's clock. Such
+      // a command expires, but its reply tells the time (R2).
       expired += 1;
       const unanswered = attempts > expired;
       if (performance.now() >= deadline) throw cameTooLate(this.timing.commandTimeout, unanswered);
@@ -139,7 +141,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
   }
 }
 
-/** Whatever became of the last copy of a command, an earlier one may have taken effect (R13). */
+/** Marks the outcome as unknown: an earlier copy of the command may have taken effect, even if the last one did not (R13). */
 function afterUnknown(error: unknown): never {
   throw toCommandFailure(error).afterUnknown();
 }

@@ -3,19 +3,19 @@ import { LinkedList, type Linked } from '../../core/linked-list.js';
 import type { Script, ScriptRunner } from './script.js';
 import type { SharedWrites } from './socket-connector.js';
 
-/** So many commands are sent without waiting for more, so that the server begins early. */
+/** A batch of this many commands is sent at once, so that the server begins early. */
 const LARGEST = 16;
 
 /**
- * The server has forgotten the script (SCRIPT FLUSH), or a slot has moved to another one: the script did not run. Sent
- * again, it goes as text.
+ * The server does not know the script (after SCRIPT FLUSH, or because its slot has moved), so the script did not run. The next time
+ * it is sent as text.
  */
 export class UnknownScript extends Error {}
 
 /** What a connection does when a script was answered or not. */
 interface Outcomes {
   replied(): void;
-  /** @returns what the caller is rejected with, where ioredis rejected with `error` */
+  /** @returns the error for the caller, made from the `error` of ioredis */
   failed(error: unknown): Error;
   /** As `failed`, for a script that was sent at `since` (monotonic ms) and is not answered yet. It may still run. */
   overdue(since: number): Error;
@@ -24,15 +24,15 @@ interface Outcomes {
 /**
  * Sends scripts: the first time on a connection as text (EVAL), which makes the server keep it, from then on by digest (EVALSHA).
  *
- * The server runs commands in the order in which they were sent, so a digest may follow its text at once. No script is sent twice to a
- * server that was restarted or has taken another one's place.
+ * The server runs commands in the order in which they were sent, so a digest may follow its text at once. A server that was restarted
+ * or has replaced another one gets the text directly, without a failed attempt by digest.
  *
- * Commands that come together go out by one write. Sent one by one, each would be a system call of its own, which costs a busy route a
- * quarter of its CPU (docs/decisions/0008-one-write-for-several.md). Each command still has an outcome of its own. Commands are not kept for
- * later, and one whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent (R13).
+ * Commands that come together go out by one write. Separate system calls would cost a busy route a quarter of its CPU
+ * (docs/decisions/0008-one-write-for-several.md). Each command still has its own outcome. Commands are not queued for later, and a
+ * command whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent (R13).
  */
 export class ScriptSender implements ScriptRunner {
-  /** By address: which scripts its server has got by the present connection, and the number of that sending. */
+  /** By address: the scripts that were sent there as text on the present connection, with the number of that sending. */
   private readonly sent = new Map<string | undefined, Map<string, number>>();
   private sendings = 0;
   /** The commands that are gathered and not sent yet. */
@@ -61,12 +61,12 @@ export class ScriptSender implements ScriptRunner {
   /**
    * Sends a script, together with what else is sent in this turn of the event loop.
    *
-   * @throws what `outcomes` gives, also when there is no reply within the limit; the script may still run then
+   * @throws the error from `outcomes`, also if there is no reply within the limit; the script may still run then
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (!this.turnEnds) {
       this.turnEnds = true;
-      // Not later: other processes may wait for this command, and the code that runs next may block the event loop.
+      // At the end of this turn and not later: other processes may wait for this command, and the next code may block the event loop.
       process.nextTick(() => {
         this.turnEnds = false;
         this.sendBatch();
@@ -76,8 +76,8 @@ export class ScriptSender implements ScriptRunner {
   }
 
   /**
-   * As `run`, but gathers commands until all sockets with data have been read, because each request to a route comes in a turn of its
-   * own. Only for a command for which nothing but its own caller waits.
+   * As `run`, but gathers commands until all sockets with data have been read, because each request to a route arrives in its own
+   * turn. Only for a command that no other process waits for.
    */
   runGathered(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (!this.iterationEnds) {
@@ -163,7 +163,8 @@ export class ScriptSender implements ScriptRunner {
   }
 
   private arm(delay: number): void {
-    // In a process that stood still, timers run before the sockets are read: what lies there is a reply in time.
+    // In a process that stood still, timers run before the sockets are read, and a reply that is already there came in time. So read
+    // the sockets first.
     this.timer = setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay));
     this.timer.unref();
   }
@@ -180,19 +181,19 @@ export class ScriptSender implements ScriptRunner {
   }
 }
 
-/** A script that its caller waits for, as it is sent: as text, or by the digest of a text that was sent before. */
+/** One call of a script, sent as text or by the digest of a text that was sent before. */
 class Call implements Linked<Call> {
   previous: Call | undefined;
   next: Call | undefined;
   /** When it was sent (monotonic ms). */
   since = 0;
-  /** Its time is over, so that nothing waits for it any more. */
+  /** Whether its time limit has passed, so that its caller no longer waits. */
   overdue = false;
   name: 'eval' | 'evalsha' = 'eval';
   words: [script: string, numberOfKeys: number, ...keysAndArgs: (string | number)[]] = ['', 0];
-  /** What its server has got. */
+  /** The scripts that its server has received as text. */
   private known: Map<string, number> | undefined;
-  /** The sending of the text; undefined: this is the text. */
+  /** The number of the sending whose text this digest refers to; undefined: this call sends the text. */
   private sending: number | undefined;
 
   constructor(
@@ -212,7 +213,7 @@ class Call implements Linked<Call> {
     this.words = [what, script.numberOfKeys, ...keys, ...args];
   }
 
-  /** What an error of ioredis is: UnknownScript if it says so. */
+  /** Turns the error of ioredis for an unknown script into UnknownScript; returns any other error as it is. */
   meaningOf(error: unknown): unknown {
     const { script, known, sending } = this;
     const unknown = sending !== undefined && error instanceof Error && error.message.includes('NOSCRIPT');

@@ -4,7 +4,7 @@ import { LOOK_UP_TIMEOUT, OWN_OPTIONS } from './own-options.js';
 /** The channel on which a sentinel announces that another server is the primary now. */
 const SWITCH_MASTER = '+switch-master';
 const SENTINEL_PORT = 26_379;
-/** From the first sentinel's answer, ms that the others get: one of them may know of a later failover. */
+/** How long to wait for the other sentinels after the first answer, ms: one of them may know of a later failover. */
 const ANSWER_GRACE = 200;
 
 export interface Address {
@@ -50,7 +50,7 @@ export async function askSentinels(
       grace ??= setTimeout(resolve, ANSWER_GRACE);
     };
     const asked = clients.map((client) => {
-      // Of a connection that cannot be made, the commands learn only that it is closed.
+      // If the connection cannot be made, commands fail only with "closed"; the cause is in this event.
       let connectError: unknown;
       client.on('error', (error) => (connectError = error));
       return ask(client, options.name ?? '').then(
@@ -79,7 +79,7 @@ export function watchSentinels(
   const clients = sentinels.map((address) => connectTo(address, options));
   let stopped = false;
   for (const client of clients) {
-    // A sentinel that refuses will refuse again; the others announce the failover.
+    // Not retried: a sentinel that refuses once refuses again, and the others announce the failover.
     client.on('ready', () => void client.subscribe(SWITCH_MASTER).catch(() => undefined));
     client.on('message', (_channel, announcement) => {
       const [name, , , host = '', port] = announcement.split(' ');
@@ -111,7 +111,7 @@ function connectTo(address: Partial<SentinelAddress>, options: RedisOptions, own
   return client;
 }
 
-/** The three commands go out together, so that the epoch is that of the address. */
+/** Sends the three commands together, so that the epoch belongs to the address. */
 async function ask(client: Redis, name: string): Promise<SentinelAnswer | undefined> {
   const [address, primary, others] = await Promise.all([
     client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name) as Promise<[string, string] | null>,
@@ -128,7 +128,7 @@ async function ask(client: Redis, name: string): Promise<SentinelAnswer | undefi
   };
 }
 
-/** Nothing where the sentinel does not permit the command. */
+/** Empty if the sentinel does not permit the command. */
 async function fieldsOf(
   client: Redis,
   command: 'MASTER' | 'SENTINELS',

@@ -34,8 +34,8 @@ export class ServerClock {
     const age = receivedAt - best.takenAt;
     const error = age * DRIFT;
     if (low > best.high + error || high < best.low - error) {
-      // No offset fits both: one of the clocks was set, or another node answered while a slot moves. Nothing is known until the next
-      // answer.
+      // No offset fits both samples: a clock was set, or another node answered while a slot moves. The offset is unknown until the
+      // next answer.
       this.best = undefined;
       this.onStep(low > best.high ? low - best.high : high - best.low);
     } else if (age > SAMPLE_LIFE || high - low <= best.high - best.low + 2 * error) {
@@ -50,10 +50,10 @@ export class ServerClock {
   }
 
   /**
-   * The largest age (ms) that something stamped with Redis time `stamp` can have; Infinity while nothing is known, and of what
-   * comes from the future: then the server's clock was set, and this process has not noticed yet.
+   * The largest possible age (ms) of a message stamped with Redis time `stamp`. Infinity while the offset is unknown, and for a stamp
+   * in the future: then the server's clock was set, and this process has not noticed yet.
    *
-   * @param trusted for so long (ms) after a reply the clock is taken not to have been set; later the age is Infinity
+   * @param trusted how long (ms) after a reply the offset is relied on; later the age is Infinity
    */
   ageAtMost(stamp: number, trusted: number): number {
     const instant = performance.now();
@@ -64,8 +64,7 @@ export class ServerClock {
 }
 
 /**
- * The clocks of the servers that answer (R11): one, or one for each node of a Cluster. Nodes need not agree on the time,
- * and what is reckoned for one by the clock of another would be wrong by the difference.
+ * The clocks of the servers that answer (R11): one, or one for each node of a Cluster, because nodes need not agree on the time.
  */
 export class ServerClocks {
   private readonly clocks = new Map<string, ServerClock>();

@@ -3,14 +3,14 @@ import { LockProtocolError, LockStoreUnavailableError, type StoreFailure } from 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
 export type Effect = 'none' | 'unknown';
 
-/** What makes a command succeed that failed: time, what an operator changes (a right, the memory, a password), or no repeating. */
+/** What can make a failed command succeed: time, an operator (who grants a right, adds memory, sets a password), or nothing. */
 export type Remedy = 'time' | 'operator' | 'none';
 
 /** A command that got no usable answer. Internal: callers see `error`. */
 export class CommandFailure extends Error {
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
   retryAfter = 100;
-  /** It reached the server after its deadline: nothing was written, and no copy of it will be. */
+  /** It reached the server after its deadline: it wrote nothing, and no copy of it will. */
   tooLate = false;
 
   constructor(
@@ -36,7 +36,7 @@ export class CommandFailure extends Error {
     return this;
   }
 
-  /** The same where an earlier copy of the command may have taken effect (R13). */
+  /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect (R13). */
   afterUnknown(): CommandFailure {
     if (this.effect === 'unknown') return this;
     return new CommandFailure('unknown', this.remedy, this.error).after(this.retryAfter);
@@ -50,15 +50,15 @@ const REFUSED_CREDENTIALS =
 
 const NO_CONNECTION = 'there is no connection to Redis';
 
-/** Outside a script; inside one from 7.2 on, and in Valkey; inside one up to 7.0. */
+/** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
 /**
- * What Redis and ioredis answer, and whether the script may have run. Replies that Redis gives instead of running a
- * script, or at its first write, have no effect; Redis 6 wraps script errors, so patterns are looked for anywhere.
+ * The errors of Redis and ioredis, and whether the script may have taken effect. It has not if Redis refused to run it, or refused
+ * its first write. Redis 6 wraps script errors in other text, so patterns match anywhere.
  */
 const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
-  // First: the one reply repeats the arguments, the other names the user, and these may be any text.
+  // These come first: one reply repeats the arguments and the other names the user, and that text could match other patterns.
   [
     /^ERR unknown command/,
     'refused',
@@ -149,7 +149,7 @@ export function toCommandFailure(cause: unknown): CommandFailure {
   return unavailable('unreachable', 'unknown', 'time', why, cause);
 }
 
-/** That a client of one server was sent to another one. A Cluster client follows. */
+/** The failure of a client of one server that was redirected to another node. A Cluster client follows redirections itself. */
 export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) return undefined;
   const why =
@@ -157,13 +157,13 @@ export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
   return unavailable('unreachable', 'none', 'operator', why, cause);
 }
 
-/** Why a connection cannot be made, if it is for the credentials. They may be rotated, so repeating makes sense. */
+/** The failure of a connection that is refused because of its credentials. They may be rotated, so repeating makes sense. */
 export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
   return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);
 }
 
-/** Why a connection cannot be made, if the system or TLS says so. */
+/** The failure of a connection that the system or TLS could not make. */
 export function noConnection(cause: unknown): CommandFailure | undefined {
   const trouble = networkTrouble(cause);
   if (trouble === undefined) return undefined;
@@ -184,13 +184,13 @@ function unavailable(
 }
 
 /**
- * What the system or TLS says of a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
- * certificate`. Only errors with a code, as those of Node, are repeated: others could name more than an address.
+ * The message of the system or TLS for a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
+ * certificate`. Only errors with a code (those of Node) are quoted: others could contain more than an address.
  */
 export function networkTrouble(cause: unknown): string | undefined {
-  // By its fields, not by its class: the error may come from another realm, as those of Node do in jest.
+  // Checks fields and not the class: the error may come from another realm, as errors of Node do in jest.
   const outer = Object(cause) as NodeError;
-  // A name with several addresses: one error for each.
+  // For a host name with several addresses, Node gives one error for each.
   const { code, message = '' } = outer.errors?.[0] ?? outer;
   return typeof code === 'string' ? firstLine(message) || code : undefined;
 }

@@ -4,8 +4,8 @@ import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { DISCONNECT_TIMEOUT } from './own-options.js';
 
 /**
- * Lets the commands of one client share writes. It works for clients that the lock makes; those of a Cluster, and those that a function
- * of the user makes, open sockets of their own and write each command by itself.
+ * Lets several commands of one client go out by one write to the socket. Works for clients that the lock makes. Clients of a Cluster, and
+ * those made by a function of the user, open their own sockets and write each command separately.
  */
 export class SharedWrites {
   private socket: Socket | undefined;
@@ -15,7 +15,7 @@ export class SharedWrites {
     this.socket = socket;
   }
 
-  /** What `send` lets the client write goes out by one system call. */
+  /** Sends all that the client writes during `send` by one system call. */
   together(send: () => void): void {
     const { socket } = this;
     socket?.cork();
@@ -43,7 +43,7 @@ export class SocketConnector extends AbstractConnector {
   connect(_emit: (event: string, error: Error) => void): Promise<Socket> {
     const { path, host, port, family, tls } = this.options;
     const address = path ? { path } : { host, port, family };
-    // What cannot be an address is a rejection.
+    // Inside the promise, so that an impossible address rejects it.
     return new Promise((resolve) => resolve(this.open(address, tls)));
   }
 

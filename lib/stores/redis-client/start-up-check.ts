@@ -4,7 +4,7 @@ import { tryCommands } from './scripts.generated.js';
 import { networkTrouble, refusedCredentials, toCommandFailure } from './server-failure.js';
 import { atMost } from './time-limit.js';
 
-/** What a store needs of its server. */
+/** The commands and rights that a store needs on its server. */
 export interface RequiredCommands {
   /** A key that no lock has; commands are tried on it. */
   readonly key: string;
@@ -21,14 +21,14 @@ export interface RequiredCommands {
 
 /** The oldest Redis whose commands the scripts use. */
 const OLDEST = [6, 2] as const;
-/** The digest of no script, to see whether scripts may be called by digest. */
+/** A digest that no script has, to test whether the user may call scripts by digest. */
 const NO_SCRIPT = '0'.repeat(40);
 /** A host whose clock differs from that of Redis by more than this (ms) is warned of at start. */
 const CLOCK_TOLERANCE = 2_000;
 
 /**
- * Calls `onWarning` for a server that does not answer, or else with what `lookAtServer` finds within `limit` ms. To be called at
- * start, when the connections have had their time. Never rejects.
+ * Calls `onWarning` if the server does not answer, else with what `lookAtServer` finds within `limit` ms. To be called at start, after
+ * the connections have had time to be made. Never rejects.
  */
 export async function reportOnServer(
   connection: CommandConnection,
@@ -55,8 +55,8 @@ export async function reportOnServer(
 }
 
 /**
- * What an operator should know before the first lock is taken: rights that are missing, memory that may be evicted, a server
- * that is too old or a replica, a clock that is wrong. Sentences; none of them contains credentials. Never rejects.
+ * Finds what an operator should know before the first lock is taken: missing rights, keys that may be evicted, a server that is too
+ * old or a replica, a wrong clock. Returns sentences without credentials. Never rejects.
  */
 async function lookAtServer(
   connection: CommandConnection,
@@ -170,7 +170,7 @@ function aboutRole(role: string): string | undefined {
   );
 }
 
-/** ioredis goes on in database 0 where its own SELECT is refused. */
+/** Warns of a wrong database: ioredis goes on in database 0 if its SELECT is refused. */
 async function aboutDatabase(node: Redis): Promise<string | undefined> {
   const { db = 0 } = node.options;
   if (db === 0) return undefined;
@@ -187,7 +187,7 @@ function aboutClock(difference: number, { wrongClock }: RequiredCommands): strin
   );
 }
 
-/** By how much Redis is ahead of this host's wall clock, ms, as far as the round trip allows to tell. */
+/** How far Redis is ahead of this host's wall clock, ms; exact only to the round trip time. */
 async function clockDifference(node: Redis): Promise<number> {
   const before = Date.now();
   const [seconds, micros] = await node.time();

@@ -28,7 +28,7 @@ interface FurtherConnection {
   close(limit: number): Promise<void>;
 }
 
-/** One client of Redis: its connections, and what each store does with them. */
+/** One client of Redis: its connections, and what all stores do with them. */
 export class StoreClient {
   readonly connection: CommandConnection;
   readonly subscriber: Subscriber;
@@ -58,7 +58,7 @@ export class StoreClient {
     this.peers = new RedisPeers(self, channels, connection, retry, loopback, commandTimeout);
   }
 
-  /** Begins to connect, once. Not when constructed: what is never started leaves no socket behind. */
+  /** Begins to connect, once. The constructor does not, so that a client that is never started opens no socket. */
   connect(): void {
     if (this.connecting) return;
     this.connecting = true;
@@ -68,7 +68,7 @@ export class StoreClient {
   }
 
   /**
-   * Connects and warns of what an operator should know of the server. Never rejects.
+   * Connects, and warns the operator of problems of the server. Never rejects.
    *
    * @param settled what else to wait for; it must not reject
    */
@@ -77,7 +77,7 @@ export class StoreClient {
     const { commandTimeout, onWarning } = this.options;
     this.connect();
     await Promise.all([
-      // An application that starts is kept alive meanwhile.
+      // `atMost` keeps a starting application alive meanwhile.
       atMost(connection.whenReady(commandTimeout), commandTimeout),
       subscriber.settled(commandTimeout),
       settled && atMost(settled(), commandTimeout),
@@ -85,7 +85,7 @@ export class StoreClient {
     if (!this.closing) await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
   }
 
-  /** No lock may be asked for any more. */
+  /** Whether the client is closing and accepts no more requests. */
   get closing(): boolean {
     return this.closed !== undefined;
   }
@@ -110,7 +110,7 @@ export class StoreClient {
     const { commandTimeout } = this.options;
     const messages = this.loopback.works(commandTimeout);
     try {
-      // A command that the ACL rule of the lock permits.
+      // TIME is a command that the documented ACL rule permits.
       await within(this.connection.client.time(), commandTimeout);
       return { reachable: true, listening: await messages };
     } catch (error) {
@@ -139,10 +139,10 @@ export class StoreClient {
 }
 
 /**
- * The lines that a client has something to do with, by the name of the lock.
+ * The lines that a client uses, by the name of the lock.
  *
- * Each stands in a slot that is emptied when the line is forgotten. A table that V8 has outgrown keeps what it held until a full
- * garbage collection (as `LinkedList` says), and lines come and go with every lock: what is kept are empty slots.
+ * Each line is in a slot, which is emptied when the line is forgotten. When a Map grows, V8 keeps the old table with all its values
+ * until a full garbage collection (see `LinkedList`). Lines come and go with every lock, so the old table should keep only empty slots.
  */
 export class Lines<L extends object> {
   private readonly slots = new Map<string, { line?: L | undefined }>();

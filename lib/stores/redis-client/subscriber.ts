@@ -18,12 +18,12 @@ export interface SubscriberClient extends Closable {
 /**
  * The private subscriber connection of a client.
  *
- * ioredis calls a connection ready before it has subscribed anew, and does not notice when that fails; so
- * re-subscription is done and awaited here, and `up` means that the server has acknowledged every channel (R9).
+ * ioredis reports a connection as ready before it has subscribed again, and does not notice if that fails. So this class
+ * subscribes and waits for the answers itself; `up` means that the server has acknowledged every channel (R9).
  */
 export class Subscriber {
   private readonly channels = new Set<string>();
-  /** Whether the channels so far were requested on this connection; later ones need a request of their own. */
+  /** Whether the present channels were requested on this connection; a channel added later needs its own request. */
   private requested = false;
   private attempt = 0;
   private closed = false;

@@ -24,7 +24,7 @@ export async function within<T>(command: Promise<T>, limit: number): Promise<T> 
   return outcome.answer;
 }
 
-/** Something that may happen. Waiting for it does not keep the process alive. */
+/** An event to wait for. Waiting does not keep the process alive. */
 export class Signal {
   private readonly waits = new Set<(happened: boolean) => void>();
 
