@@ -3,8 +3,8 @@ import { setMaxListeners } from 'node:events';
 /**
  * Aborts controllers when other signals abort.
  *
- * Not `AbortSignal.any`: on Node 20 it keeps what it combined alive as long as the sources live. And one listener for
- * each source, however many follow it: a listener each would be O(n) to add and warn of a leak at the eleventh wait
+ * Does not use `AbortSignal.any`: on Node 20 a combined signal stays in memory as long as its sources. Adds only one listener to each
+ * source, for all its followers: with a listener for each, adding would be O(n), and Node would warn of a leak at the eleventh wait
  * that shares a request's signal.
  */
 const relays = new WeakMap<AbortSignal, Relay>();
@@ -55,7 +55,7 @@ class Relay {
     }
   }
 
-  /** A function: polyfills of AbortSignal know no other listeners. */
+  /** A function and no listener object, because polyfills of AbortSignal accept only functions. */
   private readonly onAbort = (): void => {
     for (const follower of this.followers) {
       this.remove(follower);

@@ -10,18 +10,18 @@ export interface EngineDefaults {
   maxQueue: number;
   /** Milliseconds after which a hold's signal aborts and renewing stops; `Infinity`: never. */
   maxHold: number;
-  /** What a section's caller learns of a lost lock: see `AcquireOptions.onLost`. */
+  /** How the caller of a section learns that its lock was lost: see `AcquireOptions.onLost`. */
   onLost: 'signal' | 'reject';
   /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
   drainTimeout: number;
-  /** Milliseconds after which a wait, or a hold, is warned of once; absent or `Infinity`: never. */
+  /** Milliseconds after which one warning of a wait, or a hold, is given; absent or `Infinity`: never. */
   slowWait?: number;
   slowHold?: number;
   /** Whether a flow that holds a key may ask for it again. */
   reentrant: boolean;
   /** Whether a wait ends when the client of the running request goes away: see `AcquireOptions.requestScope`. Absent: true. */
   requestScope?: boolean;
-  /** Called with what an operator should know and no caller receives: a lost lock, a hold past `maxHold`. */
+  /** Called with warnings for the operator that no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning: (message: string, detail?: object) => void;
 }
 
@@ -40,11 +40,11 @@ export interface AcquireOptions {
   /** Leaves the line when it aborts; has no effect after the grant. */
   signal?: AbortSignal | undefined;
   /**
-   * Who asks, in place of the async flow; an identity local to this process. The same owner re-enters at once, and the
-   * lock is given back when all its holds are released; two owners exclude each other.
+   * The identity of the caller, instead of the async flow; it is local to this process. The same owner re-enters at once, and the
+   * lock is released when all its holds are released. Two owners exclude each other.
    */
   owner?: string | undefined;
-  /** `false`: asking for a key that the flow (or owner) holds already is a LockDeadlockError. */
+  /** `false`: a request for a key that the flow (or owner) already holds fails with a LockDeadlockError. */
   reentrant?: boolean | undefined;
   /** How many requests may wait before this one is refused (LockQueueFullError): a whole number from 0, or `Infinity`. */
   maxQueue?: number | undefined;
@@ -63,9 +63,9 @@ export interface AcquireOptions {
    * request. By default such a request leaves the line, unless it waits inside a hold.
    */
   requestScope?: boolean | undefined;
-  /** Called when the request is put in a line (with several keys: in each), with how many will be served before it. */
+  /** Called when the request is put in a line (with several keys: in each line), with the number of requests served before it. */
   onQueued?: ((position: number) => void) | undefined;
-  /** Who asks, for people: `OrdersService.pay`. */
+  /** Name of the caller, for display: `OrdersService.pay`. */
   label?: string | undefined;
   /**
    * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a
@@ -74,7 +74,7 @@ export interface AcquireOptions {
   group?: string | undefined;
 }
 
-/** A logger that throws must not cost a caller its lock, and nothing may throw out of a timer. */
+/** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   return {
     ...defaults,
@@ -88,7 +88,7 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   };
 }
 
-/** The name under which metrics count what has none of its own. */
+/** The name under which metrics count locks without a name of their own. */
 const OTHER = 'other';
 
 /** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
@@ -140,12 +140,12 @@ export class CheckedOptions {
   }
 }
 
-/** @throws LockConfigurationError for what is outside the option's domain */
+/** @throws LockConfigurationError for a value outside the option's domain */
 function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
 }
 
-/** A callback that throws must not cost its caller the place in line, nor throw into a store; nor end the process, where it is async. */
+/** Catches errors of the callback, even an async one: they must not cost its caller the place in line, nor end the process. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
   const failed = (error: unknown): void =>
     defaults.onWarning('onQueued threw; the request stays in line.', { error });
@@ -159,7 +159,7 @@ function guarded(onQueued: (position: number) => void, defaults: EngineDefaults)
   };
 }
 
-/** By shape: a signal may come from another realm or a polyfill. */
+/** Checks the shape and not the class: a signal may come from another realm or a polyfill. */
 function isAbortSignal(value: AbortSignal | null): boolean {
   if (typeof value !== 'object' || value === null || !('aborted' in value)) return false;
   return typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';

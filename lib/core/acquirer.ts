@@ -27,7 +27,7 @@ export class Acquirer {
     return this.acquire(keys, this.store.encode(keys), call);
   }
 
-  /** All or nothing: what was taken when one key cannot be had is given back. */
+  /** Takes all keys or none: if one key cannot be had, the holds taken so far are given back. */
   private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;
@@ -35,7 +35,7 @@ export class Acquirer {
       for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
         taken.push(await this.acquire(key, encoded, call));
       }
-      // One may have run out while the flow stood in line for the next.
+      // A hold may have been lost while the flow waited for the next key.
       for (const { held } of taken) refuseIfLost(held);
     } catch (error) {
       await endInReverse(taken);
@@ -61,7 +61,7 @@ export class Acquirer {
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    // The outer hold may end before the turn of the request comes; then it requests the lock anew.
+    // If the outer hold ends before the turn of the request comes, the request asks the store.
     return (await this.waitToNest(outer, key, call)) ?? (await this.acquire(key, encoded, call));
   }
 
@@ -111,7 +111,7 @@ export class Acquirer {
     return new Hold(this.grants.add(grant, encoded, call), call.options.label);
   }
 
-  /** The error names the wait time of the whole call, not what was left of it for this line. */
+  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */
   private timeoutOfCall(
     error: LockTimeoutError,
     encoded: string,
@@ -124,7 +124,7 @@ export class Acquirer {
     });
   }
 
-  /** Neither a finite wait nor one for several keys of one call is endless: keys of one call are taken in one order. */
+  /** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
   private refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
     if (call.waitTime < Infinity) return;
     const inside = this.owners.keyHeldBy(call, outer);
@@ -137,7 +137,7 @@ export class Acquirer {
   }
 }
 
-/** Refuses a flow or owner that asks for what it has `held` already, where that is lost or may not be entered again. */
+/** Refuses a request for a key that its flow or owner already holds (`held`), if that hold is lost or must not be re-entered. */
 function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
   if (call.options.reentrant) return;

@@ -25,13 +25,13 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
   next: ActiveGrant | undefined;
   watchEntry: WatchEntry | undefined;
 
-  /** What is published about it, while there are subscribers. */
+  /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
-  /** Whether it was warned of because it takes long. */
+  /** Whether a warning of its length was given. */
   warned = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
-  /** The lines of those holds, where there are any. */
+  /** The lines of requests that wait to nest in those holds; undefined if there are none. */
   lines: Set<{ fail(error: Error): void }> | undefined;
   /** When it was granted, on the monotonic clock. */
   readonly since = performance.now();
@@ -68,7 +68,7 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
     return this.lease.lostError ? 'lost' : 'released';
   }
 
-  /** One of its holds has ended. Resolves when what that gives back is given back. */
+  /** One of its holds has ended. Releases the grant if it was the last; resolves when the release is done. */
   holdEnded(): Promise<void> {
     this.openHolds -= 1;
     if (this.openHolds > 0) return DONE;
@@ -78,7 +78,7 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
     return released;
   }
 
-  /** It is held for longer than `maxHold`: its renewing ends, so that a hung section cannot hold for ever. */
+  /** `maxHold` is over: stops renewing, so that a hung section cannot hold for ever. */
   onDue(): void {
     this.pastMaxHold = true;
     const why = `it was held for longer than maxHold (${this.call.options.maxHold} ms)`;
@@ -90,11 +90,11 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
 }
 
 /**
- * One section's, or one handle's, part in a held grant.
+ * The use of a grant by one section or one handle.
  *
- * Holds nest: a request from inside a hold, for its key, is a child of it. An async flow forks, so a hold has at most
- * one active child; further ones stand in its line. A hold is *open* until its own section ends, and *done* when the
- * child that has begun, if any, is done too. So the last hold of a grant that ends is the one that gives it back.
+ * Holds nest: a request for the same key from inside a hold becomes its child. Since an async flow may fork, a hold has at most one
+ * active child, and further requests wait in its line. A hold is *open* until its own section ends, and *done* when its active child,
+ * if any, is done too. The last hold that ends releases the grant.
  */
 export class Hold {
   private isOpen = true;
@@ -102,7 +102,7 @@ export class Hold {
   /** Requests that wait to nest in it. */
   private line: WaitingLine<Hold | undefined> | undefined;
   private readonly since = performance.now();
-  /** Of the first hold of a grant, whose section it describes. */
+  /** The description of the grant; only the first hold has it. */
   readonly description: HoldDescription | undefined;
 
   constructor(
@@ -131,11 +131,11 @@ export class Hold {
     return this.line.join(request, deadline);
   }
 
-  /** The section has ended, or the handle was released. Once; resolves when what that gives back is given back. */
+  /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
   end(): Promise<void> {
     this.isOpen = false;
     if (this.line) {
-      // Each must request the lock anew.
+      // Each waiting request gets undefined, and must request the lock anew.
       while (this.line.serve(() => undefined));
       this.held.lines?.delete(this.line);
     }
@@ -161,12 +161,12 @@ export class Hold {
   }
 }
 
-/** Ends all of `holds`, the last first; resolves when what that gives back is given back. */
+/** Ends all of `holds`, the last first; resolves when the releases that this causes are done. */
 export async function endInReverse(holds: readonly Hold[]): Promise<void> {
   await Promise.all(holds.toReversed().map((hold) => hold.end()));
 }
 
-/** All grants that an engine holds, and what can happen to them: they are lost, held for too long, or ended by a shutdown. */
+/** All grants that an engine holds. Handles their loss, holds that are too long, and the end of holds by a shutdown. */
 export class ActiveGrants {
   private readonly all = new LinkedList<ActiveGrant>();
   /** Warns of holds that take long; undefined: they are not watched. */
@@ -180,7 +180,7 @@ export class ActiveGrants {
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
-  /** Takes in what the store granted to `call`. */
+  /** Adds a grant that the store made for `call`. */
   add(grant: Grant, encoded: string, call: ActiveGrant['call']): ActiveGrant {
     const held = new ActiveGrant(grant, encoded, this, call);
     const { maxHold } = call.options;

@@ -21,16 +21,16 @@ interface Flow {
 }
 
 /**
- * One storage for both: before Node 24 each storage costs time for every promise of the process.
+ * One storage for both fields: before Node 24 each storage costs time for every promise of the process.
  *
- * Only ever `run`, never `enterWith`: a scope ends with the code it was made for. The name has the format of a flow: raise
- * it when `RequestClient` changes, `Scope`, or what a nested call uses of its lock. Only copies of one format share it.
+ * Use only `run`, never `enterWith`, so that a scope ends with its code. The name contains the version of the format: raise it when
+ * `RequestClient` or `Scope` changes, or the part of a lock that a nested call uses. Only copies with the same version share flows.
  */
 const flows = sharedByAllCopies('nestjs-fair-lock:flow:1', () => new AsyncLocalStorage<Flow>());
 
 /**
- * Runs `code` for a client that may go away: every wait in line that it begins outside of a hold, however deep, ends
- * then (LockAbortedError). Nothing else is touched: a free lock is granted, and a section that has begun goes on.
+ * Runs `code` for a client that may go away. Then every wait that the code, however deep, began outside of a hold ends with a
+ * LockAbortedError. Nothing else changes: a free lock is still granted, and a section that has begun goes on.
  */
 export function runForClient<T>(client: RequestClient, code: () => T): T {
   return flows.run({ client, scope: scopeOfFlow() }, code);
@@ -51,12 +51,11 @@ export function scopeOfFlow(): object | undefined {
   return flows.getStore()?.scope;
 }
 
-/** The context in which the package was loaded, which is that of no request. */
+/** The context in which the package was loaded; it belongs to no request. */
 const outside = new AsyncResource('FairLock', { requireManualDestroy: true });
 
 /**
- * Calls `code` outside of the async flow that runs: with none of its AsyncLocalStorage stores, and inside none of its
- * holds.
+ * Calls `code` outside of the running async flow: without its AsyncLocalStorage stores, and inside none of its holds.
  *
  * The module does all its own work through this function: calls of a store, timers, warnings. Otherwise the
  * heartbeat of one lock would belong to the request that happened to arm the timer, appear in its trace, keep its

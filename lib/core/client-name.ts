@@ -1,4 +1,4 @@
-/** What a snapshot says of a holder or waiter, in its parts. */
+/** The parts of a holder's or waiter's name in a snapshot. */
 export interface ClientName {
   readonly host?: string;
   readonly pid?: number;
@@ -6,8 +6,8 @@ export interface ClientName {
 }
 
 /**
- * The parts of `host/pid/label`; the label may contain slashes. A store that only knows an id, as that of a Java client of
- * Redisson, gives that: it becomes the label of an unknown process.
+ * Parses `host/pid/label`; the label may contain slashes. Any other text, such as the id of a Java client of Redisson, becomes the
+ * label of an unknown process.
  */
 export function parseClientName(text: string): ClientName {
   const [, host, pid, label = ''] = /^([^/]+)\/(\d+)(?:\/(.*))?$/s.exec(text) ?? [];

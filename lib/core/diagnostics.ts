@@ -12,8 +12,8 @@ import {
 } from './errors.js';
 
 /**
- * What happens to locks, published for subscribers. What every request would publish is made only while its channel has
- * subscribers (`hasSubscribers`), so without them the way of a request does not come here. Subscribers must not throw.
+ * Publishes the events of locks. The messages of waits and holds are made only while their channels have subscribers
+ * (`hasSubscribers`), so they cost nothing otherwise. Subscribers must not throw.
  *
  * `fairlock:wait` and `fairlock:hold` are tracing channels: `start` is published when it begins, `error` if it fails, and
  * `asyncEnd` when it is over. The message is one object from beginning to end. `fairlock:event` is a plain channel.
@@ -28,11 +28,11 @@ export type HoldOutcome = 'released' | 'lost' | 'max-hold';
 /** One request for one key, from the call to the grant or the refusal. Times are `performance.now()`, in ms. */
 export interface WaitDescription {
   readonly key: string;
-  /** What metrics count it under: the template of the key, the `group` of the call, or `other`. */
+  /** The name under which metrics count it: the template of the key, the `group` of the call, or `other`. */
   readonly lock: string;
   readonly label: string;
   readonly startedAt: number;
-  /** How many were in front of it when it was put in line; undefined: it was not. */
+  /** How many requests were ahead when it was put in line; undefined: it was not in line. */
   ahead?: number;
   endedAt?: number;
   outcome?: WaitOutcome;
@@ -63,7 +63,7 @@ export interface HoldDescription {
   around?: <T>(section: () => T) => T;
 }
 
-/** Something that happened, beside waits and holds. */
+/** An event other than waits and holds. */
 export type LockEvent =
   | { readonly type: 'queued'; readonly key: string; readonly lock: string; readonly ahead: number }
   | {

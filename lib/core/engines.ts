@@ -1,6 +1,6 @@
 import { sharedByAllCopies } from './shared-by-all-copies.js';
 
-/** How much goes on for one lock name (see `WaitDescription.lock`) in one engine. */
+/** The waits and holds of one lock name (see `WaitDescription.lock`) in one engine. */
 export interface LockLoad {
   waiting: number;
   held: number;
@@ -25,7 +25,7 @@ export function withdraw(engine: ObservableEngine): void {
   engines.delete(engine);
 }
 
-/** What all engines of this process have together; only locks that have waits or holds. */
+/** The sums over all engines of this process, for lock names that have waits or holds. */
 export function totalLoad(): Map<string, LockLoad> {
   const total = new Map<string, LockLoad>();
   for (const engine of engines) engine.addLoad(total);

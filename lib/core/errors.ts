@@ -5,7 +5,7 @@ import { quote } from './text.js';
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
 export * from './wait-errors.js';
 
-/** The lock was lost while it was held: another may hold it now. Stop, or refuse by fencing token. */
+/** The lock was lost while it was held: another caller may hold it now. Stop, or refuse late writes by fencing token. */
 export class LockLostError extends FairLockError {
   static readonly code = 'LOST';
   readonly code = LockLostError.code;
@@ -24,7 +24,7 @@ export class LockLostError extends FairLockError {
   }
 }
 
-/** Asked of a lock that was released, or that this flow never held. */
+/** The call needs a held lock, but the lock was released, or this flow never held it. */
 export class LockNotHeldError extends FairLockError {
   static readonly code = 'NOT_HELD';
   readonly code = LockNotHeldError.code;
@@ -39,7 +39,7 @@ export class LockNotHeldError extends FairLockError {
   }
 }
 
-/** A forced release named a holder by its token, and another holds the lock now. Nothing was changed. */
+/** A forced release named a holder by its token, but another holder has the lock now. Nothing was changed. */
 export class LockHolderChangedError extends FairLockError {
   static readonly code = 'HOLDER_CHANGED';
   readonly code = LockHolderChangedError.code;
@@ -61,7 +61,7 @@ export class LockHolderChangedError extends FairLockError {
   }
 }
 
-/** Waiting here could never end, because the caller itself holds what it would wait for. */
+/** The wait could never end, because the caller itself holds the lock that it would wait for. */
 export class LockDeadlockError extends FairLockError {
   static readonly code = 'DEADLOCK';
   readonly code = LockDeadlockError.code;
@@ -78,8 +78,8 @@ export class LockDeadlockError extends FairLockError {
 }
 
 /**
- * A key template or key function is wrong, or produced no usable key from this call. 500, as a bug of the caller; 400
- * where the key comes from a request, whose client sent what makes no key.
+ * A key template or key function is wrong, or produced no usable key from this call. Status 500, as a bug of the caller; 400 if the
+ * key comes from a request, whose client sent an unusable value.
  */
 export class LockKeyError extends FairLockError {
   static readonly code = 'KEY';
@@ -93,7 +93,7 @@ export class LockKeyError extends FairLockError {
 }
 
 interface KeyErrorOptions {
-  /** What a client may read. */
+  /** The text that clients may read. */
   readonly message?: string;
   readonly status?: 400 | 500;
 }
@@ -120,7 +120,7 @@ export class LockStoreUnavailableError extends FairLockError {
     readonly failure: StoreFailure,
     details: string,
     cause?: unknown,
-    /** Why the store could not serve, a sentence: `details` without what it means for a lock that was to be taken. */
+    /** Why the store could not serve, in a sentence: `details` without the consequence for the requested lock. */
     readonly reason: string = details,
   ) {
     super({
@@ -170,7 +170,7 @@ export class LockNotReplicatedError extends FairLockError {
 export class LockProtocolError extends FairLockError {
   static readonly code = 'PROTOCOL';
   readonly code = LockProtocolError.code;
-  /** @param newer a newer version of the library wrote it: this instance cannot serve, others may (503) */
+  /** @param newer whether a newer version of the library wrote it: this instance cannot serve, others may (503) */
   constructor(details: string, cause?: unknown, newer = false) {
     super({
       message: 'The lock is kept in a form that this version cannot read.',
@@ -185,7 +185,7 @@ export class LockProtocolError extends FairLockError {
 export class LockConfigurationError extends FairLockError {
   static readonly code = 'CONFIGURATION';
   readonly code = LockConfigurationError.code;
-  /** @param message where a client could read it and `details` names a key: a sentence that does not */
+  /** @param message a sentence without a key, if `details` names one and a client could read it */
   constructor(details: string, message: string = details) {
     super({ message, details, status: 500 });
   }
@@ -207,7 +207,7 @@ export class LockShuttingDownError extends FairLockError {
   }
 }
 
-/** What went wrong, in a sentence for a reader who asked for no lock: it does not say that none was taken. */
+/** What went wrong, in a sentence for readers who did not request a lock: it does not say that no lock was taken. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof LockStoreUnavailableError) return error.reason;
   if (error instanceof FairLockError) return error.details;

@@ -2,10 +2,10 @@ import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 
 /** How often the delay is sampled, ms. */
 const RESOLUTION = 20;
-/** After so many ms without a question, sampling ends: it costs a timer of libuv. */
+/** Sampling costs a timer of libuv, so it ends after this many ms without a call of `read`. */
 const IDLE = 60_000;
 
-/** The mean delay of the event loop between two questions. Costs nothing before the first and a minute after the last. */
+/** The mean delay of the event loop between two calls of `read`. Costs nothing before the first call and a minute after the last. */
 export class EventLoopDelay {
   private histogram: IntervalHistogram | undefined;
   private idle: NodeJS.Timeout | undefined;
@@ -19,7 +19,7 @@ export class EventLoopDelay {
       this.histogram.enable();
       return 0;
     }
-    // The histogram counts the sampling interval, too.
+    // The histogram includes the sampling interval.
     const mean = this.histogram.mean / 1e6 - RESOLUTION;
     this.histogram.reset();
     return Number.isFinite(mean) && mean > 0 ? Number(mean.toFixed(1)) : 0;

@@ -1,4 +1,4 @@
-/** What went wrong, for programs. */
+/** The machine-readable code of an error. */
 export type FairLockErrorCode =
   | 'WAIT_TIMEOUT'
   | 'ABORTED'
@@ -14,14 +14,14 @@ export type FairLockErrorCode =
   | 'CONFIGURATION'
   | 'SHUTTING_DOWN';
 
-/** What a client may learn of an error: the body of an HTTP answer, `extensions` of a GraphQL error. */
+/** The part of an error that clients may see: the body of an HTTP answer, `extensions` of a GraphQL error. */
 export interface FairLockErrorBody {
   /** As in HTTP: 423 not granted in time, 503 line full, shutting down or no store, 500 a bug or a lost lock. */
   readonly statusCode: number;
   readonly code: FairLockErrorCode;
   /** A sentence without any key, host or process. */
   readonly message: string;
-  /** Seconds after which asking again makes sense. */
+  /** Seconds after which a client may try again. */
   readonly retryAfter?: number;
 }
 
@@ -46,8 +46,8 @@ interface ErrorFields {
  * A plain Error with the fields of the http-errors convention (`status`, `statusCode`, `expose`), which Nest's own
  * exception filter understands, and with `extensions`, which GraphQL servers pass on; services stay free of HTTP classes.
  *
- * Every server sends `message` to clients in one case or another, so it names no key, host or process. `details` does,
- * and other fields may (`key`, `blockedBy`): loggers that inspect an error show them. `JSON.stringify` does not.
+ * Servers may send `message` to clients, so it names no key, host or process. `details` names them, and other fields may (`key`,
+ * `blockedBy`): loggers that inspect an error show them, `JSON.stringify` does not.
  *
  * `instanceof` is true as well for an error of another copy of this package in the same process (ESM and CommonJS).
  */
@@ -61,7 +61,7 @@ export abstract class FairLockError extends Error {
   readonly statusCode: number;
   /** Whether servers should send `message` to the client, rather than the name of the status. */
   readonly expose: boolean;
-  /** Seconds after which asking again makes sense, for a Retry-After header. */
+  /** Seconds after which a client may try again, for a Retry-After header. */
   readonly retryAfter: number | undefined;
 
   /** @internal */
@@ -78,7 +78,8 @@ export abstract class FairLockError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
     if (typeof value !== 'object' || value === null || !(BRAND in value)) return false;
-    // Of another copy. A class that an application derived has no `code` of its own, and no twin there.
+    // An error of another copy of this package: compare by code. A class that an application derived has no `code` of its own, so it
+    // matches no such error.
     if (this === FairLockError) return true;
     const { code } = value as { readonly code?: unknown };
     return Object.hasOwn(this, 'code') && (this as { readonly code?: unknown }).code === code;
@@ -95,7 +96,7 @@ export abstract class FairLockError extends Error {
     return others;
   }
 
-  /** What a client may learn. */
+  /** The part that clients may see. */
   toJSON(): FairLockErrorBody {
     const { code, status, message, retryAfter } = this;
     return { statusCode: status, code, message, ...(retryAfter !== undefined && { retryAfter }) };

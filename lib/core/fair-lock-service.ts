@@ -25,12 +25,12 @@ export interface ServiceParts {
 const NO_OPTIONS: AcquireOptions = Object.freeze({});
 
 /**
- * Locks by hand, where a decorator does not fit.
+ * Locks from code, for cases where a decorator does not fit.
  *
  * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
  * Several keys are taken together, without duplicates, in one global order, so that two callers never block each other.
  *
- * What every method that waits may throw:
+ * Every method that waits may throw:
  * - `LockTimeoutError` (423): `waitTime` was over; the request is out of the line
  * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
  * - `LockQueueFullError` (503): `maxQueue` requests wait already
@@ -44,7 +44,7 @@ const NO_OPTIONS: AcquireOptions = Object.freeze({});
  * });
  */
 export class FairLockService {
-  /** Options that are frozen, as those of a decorator are, are checked once. */
+  /** Checked options, by object. Only frozen options, such as those of a decorator, are kept here and checked once. */
   private readonly checked = new WeakMap<AcquireOptions, CheckedOptions>();
 
   /** @internal The engine makes it. */
@@ -120,8 +120,8 @@ export class FairLockService {
   }
 
   /**
-   * As `acquire`, for work that is not one function call, such as a stream: whatever `lock.run` runs is inside the
-   * hold, so that there a request for the same keys does not wait for itself.
+   * As `acquire`, for work that is not one function call, such as a stream. Code that `lock.run` runs is inside the hold, so a
+   * request there for the same keys does not wait for itself.
    */
   async open(keys: string | readonly string[], options?: AcquireOptions): Promise<ScopedLock> {
     const call = this.newCall(options);
@@ -129,7 +129,7 @@ export class FairLockService {
   }
 
   /**
-   * The hold that the running flow is inside of: the one on `key`, without `key` the innermost. Undefined outside.
+   * The hold that the running flow is inside of: the hold on `key`, or without `key` the innermost one. Undefined outside of holds.
    *
    * @example
    * @FairLocked('order:<0>')
@@ -161,7 +161,7 @@ export class FairLockService {
   }
 
   /**
-   * Whether locks can be had at the moment: one command to Redis. For health checks; `nestjs-fair-lock/terminus` has an
+   * Whether locks can be taken at the moment; sends one command to Redis. For health checks; `nestjs-fair-lock/terminus` has an
    * indicator. Never rejects.
    */
   health(): Promise<StoreHealth> {

@@ -5,8 +5,8 @@ import { refuseValue } from './option-domains.js';
 /** How a lock is taken away from its holder. */
 export interface ForceReleaseOptions {
   /**
-   * The fencing token of the holder that is meant, as `inspect` and `query` show it: the lock is left alone if another holds it
-   * by now (LockHolderChangedError). Default: whichever holder there is.
+   * The fencing token of the intended holder, as `inspect` and `query` show it. If another holder has the lock by now, nothing is
+   * changed (LockHolderChangedError). Default: the present holder, without a check.
    */
   token?: number | undefined;
 }

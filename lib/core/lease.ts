@@ -157,21 +157,21 @@ export class Lease {
     }
   }
 
-  /** Neither lost nor released, as far as was noticed. */
+  /** Whether the lease is neither lost nor released, without a look at the clocks. */
   private get active(): boolean {
     return this.current === 'held' || this.current === 'uncertain';
   }
 }
 
-/** Servers count whole milliseconds, so they may end a lease by so much earlier than they say. */
+/** Servers count whole milliseconds, so they may end a lease up to this much (ms) earlier than they say. */
 const ROUNDING = 1;
 
 /**
- * Taken off a lease on this side, so that `lost` fires here before the server gives the lock to another (R12):
- * max(100 ms, a tenth), but at most half of a short fixed lease, which would otherwise be lost from the start.
+ * How much earlier than the server this side ends a lease (ms), so that `lost` fires before the server gives the lock to another
+ * (R12): max(100 ms, a tenth), but at most half of a short fixed lease, which would otherwise be lost from the start.
  *
- * @param lease the whole lease, ms
- * @param given what the server has granted of it now (ms): a tenth of that is enough
+ * @param lease the full lease, ms
+ * @param given the part of it that the server has granted now (ms); the margin is a tenth of this part
  */
 export function safetyMargin(lease: number, given = lease): number {
   return Math.max(ROUNDING, Math.min(Math.max(100, Math.min(lease, given) / 10), lease / 2));

@@ -31,7 +31,7 @@ export class LinkedList<T extends Linked<T>> {
     this.last = item;
   }
 
-  /** False, and without effect, if it is in no list. */
+  /** Removes the item; returns false if it is in no list. */
   delete(item: T): boolean {
     const { previous, next } = item;
     if (!previous && this.head !== item) return false;
@@ -45,7 +45,7 @@ export class LinkedList<T extends Linked<T>> {
     return true;
   }
 
-  /** Those in it now, whatever is deleted meanwhile. */
+  /** A copy of the present items, which stays valid when items are deleted. */
   all(): T[] {
     const all: T[] = [];
     for (let item = this.head; item; item = item.next) all.push(item);

@@ -15,14 +15,14 @@ import { Waits } from './waits.js';
 import { Watchdog } from './watchdog.js';
 
 /**
- * The service as its owner has it: what callers may do, and how it starts and ends. It adds nesting, several keys and
- * shutdown to a store, which keeps the line of one lock.
+ * The service with its life cycle: what callers may do, and how it starts and ends. It adds nesting, several keys and shutdown to a
+ * store, which keeps the line of one lock.
  *
- * The owner of a lock is the async flow: a request made inside a section, for a key that the section holds, is nested
- * in it and costs the store nothing. `Hold` describes what that means when flows fork.
+ * The owner of a lock is the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
+ * nothing to the store. See `Hold` for flows that fork.
  */
 export class LockEngine extends FairLockService implements ObservableEngine {
-  /** For callers, who are not to end the engine. */
+  /** The part for callers, who must not end the engine. */
   readonly service: FairLockService;
   private readonly watchdog: Watchdog;
   private readonly grants: ActiveGrants;

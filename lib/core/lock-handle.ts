@@ -15,12 +15,12 @@ const DONE = Promise.resolve();
 /** The handle of one acquire: a hold for each key. */
 export class LockHandle implements ScopedLock {
   private ownSignal: SignalOfHandle | undefined;
-  /** Whether subscribers were told that its holds begin. */
+  /** Whether the beginning of its holds was published. */
   private begun = false;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private releasing = DONE;
-  /** Why it was lost before it was released. What happens to the lease later concerns those who still hold it. */
+  /** Why it was lost before its release. A later loss of the lease concerns only the remaining holds. */
   private lostBeforeRelease: LockLostError | undefined;
 
   /** One for each key, in the order in which they were taken. */
@@ -76,7 +76,7 @@ export class LockHandle implements ScopedLock {
     return this.first.held.openHolds;
   }
 
-  /** The first of its keys' losses that is found; undefined while all are held. */
+  /** The loss of one of its keys; undefined while all are held. */
   get lostError(): LockLostError | undefined {
     if (!this.open) return this.lostBeforeRelease;
     for (const { held } of this.holds) {
@@ -116,14 +116,14 @@ export class LockHandle implements ScopedLock {
     return this.release();
   }
 
-  /** Tells subscribers that the holds begin, unless a section has begun them. */
+  /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
   begin(): this {
     for (const { description } of this.holds) if (description) beginHold(description);
     this.begun = true;
     return this;
   }
 
-  /** The section runs inside of what subscribers put around each hold. */
+  /** Runs the section inside the wrappers (`around`) that subscribers have set on each hold. */
   private runDescribed<T>(code: () => T): T {
     const enter = this.begun ? runInHold : beginHoldAround;
     this.begun = true;
@@ -144,9 +144,8 @@ export class LockHandle implements ScopedLock {
 }
 
 /**
- * What `signal` of a handle gives out. Its listeners run in the async context of the flow that first asked for it, and
- * in the holds that the handle's own code is in: not in those of the branch that asked, nor of whatever code finds the
- * loss.
+ * The `signal` of a handle. Its listeners run in the async context of the flow that first read it, but inside the holds of the
+ * handle's own code: not in the holds of the branch that read it, nor of the code that detects the loss.
  */
 class SignalOfHandle {
   private readonly controller = controllerForMany();
@@ -168,9 +167,9 @@ class SignalOfHandle {
 }
 
 /**
- * What the scopes of one lock have in common: the lock, until it is released. Code that still runs in them after
- * that is outside of the lock. The field is emptied rather than flagged: code that runs on would otherwise keep the lock
- * in memory, and with it the flow that took it, and so on, in a loop that starts each round from inside the last.
+ * Shared by all scopes of one lock: the lock, until it is released. Code that still runs in these scopes after that is outside of
+ * the lock. The field is emptied rather than flagged. Otherwise such code would keep the lock in memory, and with it the flow that
+ * took it; a loop that starts each round inside the previous one would keep them all.
  */
 interface Inside {
   lock: LockHandle | undefined;
@@ -185,7 +184,7 @@ export interface Scope {
 /** Runs `code`, and everything it starts, inside a lock. */
 function runInside<T>(inside: Inside, code: () => T): T {
   const outer = currentScope();
-  // Drops scopes that have ended, or rounds that begin before the last has ended would keep them all in memory.
+  // Drops scopes that have ended: a loop that starts each round inside the previous one would keep all of them in memory.
   if (outer) outer.outer = innermostOpen(outer.outer);
   const scope: Scope = { inside, outer };
   return runInScope(scope, code);

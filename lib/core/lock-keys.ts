@@ -8,8 +8,8 @@ export interface Target {
 }
 
 /**
- * The keys without duplicates, in the one global order in which all callers take them: two who want the same keys never
- * wait for each other in a circle.
+ * The keys without duplicates, in the global order in which all callers take them, so that callers of the same keys cannot
+ * deadlock.
  *
  * @throws LockKeyError for an empty list, or a key that is no string
  */

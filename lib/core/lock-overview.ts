@@ -1,8 +1,8 @@
-/** Which part of the locks a query asks for. */
+/** Selects the locks of a query. */
 export interface LockQuery {
   /** Only this key. Default: every key of the prefix. */
   key?: string;
-  /** Also look through Redis for locks of processes that are gone (SCAN over the prefix). Default: false. */
+  /** Whether to search Redis for locks of processes that are gone (SCAN over the prefix). Default: false. */
   orphans?: boolean;
   /** How long to wait for the processes to answer, in ms. Default: 500. */
   timeout?: number;
@@ -44,7 +44,7 @@ export interface WaitReport {
   traceId?: string;
 }
 
-/** What one process knows of its own holds and waits. */
+/** The holds and waits of one process. */
 export interface ProcessReport extends ClientIdentity {
   /** Version of the package. */
   version: string;
@@ -60,8 +60,8 @@ export interface ProcessReport extends ClientIdentity {
 export interface LockReport {
   key: string;
   /**
-   * Nothing if the lock is free. Of a process that did not answer Redis knows the holder; only asked for the locks that
-   * others have waited for the longest.
+   * Absent if the lock is free. If its process did not answer, the holder comes from Redis; that is asked only for the locks with the
+   * longest waits.
    */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
   /** In the order in which they will be served, as far as it is known. */
@@ -75,15 +75,15 @@ export interface WaitCycle {
   steps: (ClientIdentity & { label?: string; waitsFor: string; holds: string })[];
 }
 
-/** What `query` answers: the locks of all processes at about one moment. */
+/** The result of `query`: the locks of all processes at about one moment. */
 export interface LockOverview {
   /** Longest wait first. */
   locks: LockReport[];
   processes: ProcessReport[];
-  /** Found twice in a row, so that a cycle that is about to dissolve is not reported. */
+  /** Only cycles that were found twice in a row, so that a cycle that is about to end is not reported. */
   cycles: WaitCycle[];
   /** Clients that listen but did not answer in time: a blocked event loop, or a stopped process. */
   silent: { clientId: string; host?: string; pid?: number }[];
-  /** A sentence for everything that could not be found out, such as an answer that cannot be read. Empty: all is known. */
+  /** A sentence for each piece of missing information, such as an answer that cannot be read. Empty: the overview is complete. */
   problems: string[];
 }

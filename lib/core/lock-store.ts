@@ -7,10 +7,9 @@ export const MOST_WAITERS_SHOWN = 1_000;
 export const LONGEST_LABEL = 128;
 
 /**
- * The port between the engine and whatever keeps the line: Redis, Redisson's wire format, or this process.
+ * The port between the engine and the store of the lines: Redis, Redisson's wire format, or the memory of this process.
  *
- * A store owns the line and the lease of one lock at a time. It knows nothing of nesting, of several keys
- * or of async contexts: those are the engine's.
+ * A store handles the line and the lease of single locks. Nesting, several keys and async contexts belong to the engine.
  */
 export interface LockStore {
   /** The store's name in messages and in `inspect`. */
@@ -25,13 +24,13 @@ export interface LockStore {
   /** Connects and checks what can be checked at boot; resolves also when the server is away (then it warns). */
   start(): Promise<void>;
 
-  /** The name under which the store keeps `key`; two keys are one lock exactly if this is equal. */
+  /** The name under which the store keeps `key`: two keys are the same lock if and only if their names are equal. */
   encode(key: string): string;
 
   /**
    * Joins the line of `request.key` and resolves with the grant when it is this request's turn.
    *
-   * A promise that rejects does not own the lock, and whatever the server still gives it is handed on.
+   * If the promise rejects, the caller does not own the lock, and a grant that still arrives is handed on.
    *
    * @throws LockTimeoutError when `waitTime` is over, at once for a try (`waitTime: 0`) on a busy lock
    * @throws LockAbortedError when `signal` aborts while in line, unless its reason is a FairLockError, which is thrown as it is
@@ -54,14 +53,14 @@ export interface LockStore {
    */
   forceRelease(key: string, token?: number): Promise<boolean>;
 
-  /** The keys that the store keeps anything for, also for processes that are gone; absent where it cannot tell. */
+  /** The keys of which the store has data, also of processes that are gone; absent if the store cannot list them. */
   keptKeys?(): Promise<KeptKeys>;
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
 }
 
-/** The keys of which a store keeps anything. */
+/** The keys of which a store has data. */
 export interface KeptKeys {
   readonly keys: readonly string[];
   /** A sentence for each part of the store that could not be searched. */
@@ -79,8 +78,8 @@ export interface StoreHealth {
 }
 
 /**
- * What a store needs of an AbortSignal. The engine ends a wait by a plain object of this shape: an AbortController and an
- * event listener cost more than all else that the engine does for an uncontended lock.
+ * The part of AbortSignal that a store uses. The engine ends waits by a plain object of this shape, because an AbortController and an
+ * event listener would cost more than all its other work for an uncontended lock.
  */
 export interface AbortSource {
   readonly aborted: boolean;
@@ -103,7 +102,7 @@ export interface LockRequest {
   readonly leaseTime?: number | undefined;
   /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
   readonly maxQueue: number;
-  /** Who asks, for people: `OrdersService.pay`. At most 128 characters are kept. */
+  /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
   readonly label: string;
   /** Leaves the line when it aborts; has no effect after the grant. */
   readonly signal?: AbortSource;
@@ -119,7 +118,7 @@ export interface Grant {
   readonly key: string;
   /** Fencing token: rises with every grant of the key. Absent where `LockStore.fencing` is false. */
   readonly token: number | undefined;
-  /** Held, uncertain or lost, by this process's own clocks. */
+  /** The state of the grant (held, uncertain or lost) by this process's own clocks. */
   readonly lease: Lease;
   /** Milliseconds between joining the line and the grant. */
   readonly waited: number;
@@ -147,9 +146,9 @@ export interface LockHolder {
   /** `host/pid` and the label: `web-1/4711/OrdersService.pay`. */
   readonly who: string;
   readonly token: number | undefined;
-  /** Held for this long; undefined where the store does not know. */
+  /** How long it has held the lock; undefined if the store does not know. */
   readonly heldFor: number | undefined;
-  /** Left of the lease. `Infinity` in the memory store without a fixed lease. */
+  /** What is left of the lease. `Infinity` in the memory store without a fixed lease. */
   readonly leaseLeft: number;
 }
 
@@ -159,8 +158,8 @@ export interface LockWaiter {
   /** The id of its client; undefined where the store does not know. */
   readonly client?: string;
   readonly who: string;
-  /** Waiting for this long; undefined where the store does not know. */
+  /** How long it has waited; undefined if the store does not know. */
   readonly waitingFor: number | undefined;
-  /** False while its client sends no sign of life; it is passed over then, without losing its place. */
+  /** False while its client seems dead; then it is passed over, without losing its place. */
   readonly live: boolean;
 }

@@ -10,7 +10,7 @@ import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
 const QUERY_TIMEOUT = 500;
-/** How long processes that are known by name may take, ms: for a label, or before a lock is called an orphan. */
+/** How long to wait for reports of processes that are asked individually, ms: for labels, or before a lock counts as an orphan. */
 const BY_NAME_TIMEOUT = 250;
 
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
@@ -60,7 +60,7 @@ export class Observer {
   }
 
   /**
-   * A process may hand a lock on to another of its own requests, which Redis learns a little later; the process knows at once.
+   * Asks the processes, because a process may hand a lock on to another of its own requests before Redis learns of it.
    *
    * @throws LockHolderChangedError if a process reports a later hold of `key` than the one with `token`
    */
@@ -88,7 +88,7 @@ export class Observer {
     return { ...others, reports: [this.ownReport(request), ...others.reports] };
   }
 
-  /** The reports of some clients, where they can be had: what is known without them is still right. */
+  /** The reports of some clients; undefined if they cannot be collected, since the store's data are correct without them. */
   private async collectQuietly(request: ReportRequest, clients: string[]): Promise<PeerReports | undefined> {
     if (clients.length === 0) return undefined;
     try {
@@ -145,8 +145,8 @@ function who({ host, pid }: ProcessReport, label = ''): string {
 }
 
 /**
- * Which clients seem to be gone. A node of a Cluster that joined a moment ago may be missing where clients are looked for, and those
- * that listen there with it; but a message by their name arrives.
+ * The clients that hold locks and seem to be gone. The list of clients may lack those that listen on a node that has just joined the
+ * Cluster, but a message to such a client arrives.
  */
 function holdersOfOrphans({ locks }: LockOverview): string[] {
   const holders = locks.flatMap(({ orphan, holder }) => (orphan && holder ? [holder.clientId] : []));

@@ -28,7 +28,7 @@ const count = (least: number, unbounded: 'unbounded' | 'bounded' = 'bounded'): N
   unit: 'count',
 });
 
-/** Every number of every option, of the module and of a call: what the checks, the docs and the tests go by. */
+/** The domains of all numeric options, of the module and of a call. The checks, the docs and the tests use them. */
 export const OPTION_DOMAINS = {
   waitTime: milliseconds(0, 'unbounded'),
   leaseTime: milliseconds(1),

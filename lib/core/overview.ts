@@ -5,7 +5,7 @@ import type { KeptKeys, LockSnapshot, LockStore } from './lock-store.js';
 import type { PeerReports } from './peers.js';
 import { isLong, quote, reportedKey } from './text.js';
 
-/** How many locks are looked up in the store at a time, and after how many that could not be no others are. */
+/** How many locks are looked up in the store at a time, and after how many failures the look-up stops. */
 const AT_ONCE = 50;
 const MOST_FAILED = 50;
 const MOST_UNEXPLAINED = 50;
@@ -14,8 +14,8 @@ type HoldState = Pick<HoldReport, 'token' | 'heldFor' | 'state'>;
 type Assembled = Pick<LockOverview, 'locks' | 'processes' | 'silent' | 'problems'>;
 
 /**
- * Puts the reports of all clients together: each lock with its holder and its line. A wait is as old everywhere as its own
- * process reports, so the order of a line is that of the waiting times; clocks are not compared.
+ * Combines the reports of all clients: each lock with its holder and its line. A line is ordered by the waiting times that the
+ * processes report, so their clocks are not compared.
  */
 export function assemble({ reports, silent, problems }: PeerReports): Assembled {
   const locks = new Map<string, LockReport>();
@@ -35,8 +35,7 @@ export function assemble({ reports, silent, problems }: PeerReports): Assembled 
 }
 
 /**
- * Adds what only the store knows: who holds a lock that others wait for although no process reports to hold it, and who
- * holds those of `kept`.
+ * Adds the holders that only the store knows: of locks that have waiters but no reported holder, and of the locks in `kept`.
  *
  * @param key the only one that was asked for; undefined: all
  * @param kept keys of locks, also of processes that are gone
@@ -50,7 +49,7 @@ export async function addFromStore(
   const unexplained = overview.locks.filter(({ holder }) => !holder).slice(0, MOST_UNEXPLAINED);
   const named = key === undefined ? undefined : reportedKey(key);
   const known = new Set(overview.locks.filter(({ holder }) => holder).map((lock) => lock.key));
-  // The store knows a long key only by the whole of it.
+  // To look up a long key, the store needs the whole key, which reports shorten.
   const wanted = unexplained.map((lock) => (lock.key === named ? key! : lock.key));
   const looked = [...new Set([...wanted, ...kept])].filter(
     (each) => !known.has(reportedKey(each)) && (each === key || !isLong(each)),
@@ -76,8 +75,8 @@ function addProcess(process: ProcessReport, lockOf: (key: string) => LockReport)
 }
 
 /**
- * Whether `hold` is later than another one of the same key. The reports are of different moments, so a hold that was handed on
- * meanwhile is reported by both; and a section that has lost the lock may still run. Without tokens, the younger is the later.
+ * Whether `hold` is later than another one of the same key. Two processes may report a hold of one lock: reports are made at
+ * different moments, and a section that has lost the lock may still run. Without tokens, the shorter hold is the later one.
  */
 export function isLater(hold: HoldState, other: HoldState | undefined): boolean {
   if (!other) return true;
@@ -93,7 +92,7 @@ function sortLine({ waiters }: LockReport): void {
   });
 }
 
-/** The keys that the store keeps anything for. It may look at all there are. */
+/** The keys of which the store has data. The store may scan all its keys. */
 export async function keysInStore(store: LockStore, key: string | undefined): Promise<KeptKeys> {
   if (key !== undefined) return { keys: [key], problems: [] };
   if (store.keptKeys) return await store.keptKeys();
@@ -101,7 +100,7 @@ export async function keysInStore(store: LockStore, key: string | undefined): Pr
   return { keys: [], problems: store.peers ? [problem] : [] };
 }
 
-/** All of them, however many a process has beyond those that it reports: one that is left out might be an orphan. */
+/** Looks up all `keys`, even beyond the number that a process reports: a key that is left out might be an orphan. */
 async function lookUp(store: LockStore, keys: readonly string[], overview: LockOverview): Promise<void> {
   const locks = new Map(overview.locks.map((lock) => [lock.key, lock]));
   let failed = 0;
@@ -119,7 +118,7 @@ async function lookUp(store: LockStore, keys: readonly string[], overview: LockO
   overview.locks = [...locks.values()];
 }
 
-/** One lock that cannot be read, or a store that goes away meanwhile, must not cost the rest of the overview. */
+/** Looks up one lock. An error becomes a problem of the overview, so that the rest of it is still shown. */
 async function look(
   store: LockStore,
   key: string,

@@ -4,10 +4,10 @@ import { openLocks } from './lock-handle.js';
 import { type ActiveGrant, Hold } from './active-grants.js';
 
 /**
- * The explicit identities of an engine, and where each stands with each key.
+ * The explicit owners of an engine, and what each holds and waits for.
  *
- * An owner that holds a key enters it again at once. One that asks several times before it holds stands in line with
- * each request, so that none depends on the fate of another; the first that is served takes the others along.
+ * An owner that holds a key re-enters at once. If it asks several times before it holds the key, each request stands in line, so that
+ * none depends on another; when the first is served, the others get a nested hold.
  */
 export class Owners {
   /** By owner, then by the store's name of the key. */
@@ -25,27 +25,27 @@ export class Owners {
     return keys;
   }
 
-  /** A key that the flow or owner of a call holds. Where the call would nest in `outer`, only what it holds inside of that. */
+  /** A key that the flow or owner of a call holds. If the call would nest in `outer`, only a key that it holds inside of `outer`. */
   keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
     const [lock] = openLocks(call.scope);
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
     const { owner } = call.options;
     if (owner === undefined) return undefined;
     for (const { held } of this.places.get(owner)?.values() ?? []) {
-      // What a call for several keys has taken so far does not count: it takes them in the global order.
+      // Keys that the call itself has taken so far do not count: it takes its keys in the global order.
       if (held && held.call !== call) return held.key;
     }
     return undefined;
   }
 
-  /** Resolves with the hold of `owner` to which `wait` led when it was `served`, or to which an earlier request of the owner led. */
+  /** Resolves with the hold of `wait` when it is `served`, or earlier with a nested hold if another request of `owner` was served first. */
   async share(owner: string, encoded: string, wait: Wait, served: Promise<Hold>): Promise<Hold> {
     const place = this.place(owner, encoded);
     place.waits.add(wait);
     try {
       const hold = await served;
       place.waits.delete(wait);
-      // It was served although another request took it along: the grant of that one is lost.
+      // It was served although it already had a nested hold: the grant of that hold is lost.
       if (wait.takenAlong) await wait.takenAlong.end();
       place.take(hold.held);
       return hold;
@@ -74,7 +74,7 @@ export class Owners {
     return place;
   }
 
-  /** Nothing is kept of an owner that neither holds nor waits for the key. */
+  /** Forgets an owner that neither holds nor waits for the key. */
   private forgetIfIdle(owner: string, encoded: string): void {
     const places = this.places.get(owner);
     if (!places?.get(encoded)?.idle) return;
@@ -83,7 +83,7 @@ export class Owners {
   }
 }
 
-/** Where one owner stands with one key. */
+/** What one owner holds of one key, and its waits for the key. */
 class Place {
   held: ActiveGrant | undefined;
   readonly waits = new Set<Wait>();

@@ -28,7 +28,7 @@ export class Reporter {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.grants.present(), fits);
     const waits = oldest(this.waits.present(), fits);
-    // One moment for all: a line is put in order by how long its waits have waited.
+    // One moment for all waits, since a line is ordered by their waiting times.
     const now = performance.now();
     return {
       ...this.self,
@@ -63,7 +63,7 @@ export class Reporter {
 
   private describeWait(wait: Wait, now: number): WaitReport {
     const { key, call, place, description } = wait;
-    // There may be 1,000. V8 makes an object of several spreads at several times the cost of fields that are set.
+    // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
       waitingFor: now - wait.since,

@@ -7,9 +7,9 @@ import { duration, printable, quote } from './text.js';
 import type { Wait, Waits } from './waits.js';
 import type { Watchdog } from './watchdog.js';
 
-/** A lock is looked up at most once in so many ms, however many wait for it. */
+/** A lock is looked up at most once in this time (ms), however many requests wait for it. */
 const LOOK_PERIOD = 10_000;
-/** So many locks are remembered for that. */
+/** For how many locks the last look is remembered. */
 const MOST_LOOKS = 1_000;
 
 /** Warns of the waits and holds of an engine that take longer than its options say. */
@@ -30,10 +30,10 @@ export function watchForSlow(
   }
 }
 
-/** What was found of a lock; undefined where the look failed. */
+/** The result of a look at a lock; undefined if the look failed. */
 type Look = Promise<Awaited<ReturnType<Observer['look']>> | undefined>;
 
-/** Warns an operator of waits and holds that take long, and of what is in the way at that moment. */
+/** Warns an operator of long waits and holds, and names what blocks a wait at that moment. */
 class SlowWarnings {
   private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
 

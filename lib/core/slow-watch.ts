@@ -1,6 +1,6 @@
 import type { Watchdog, Watched } from './watchdog.js';
 
-/** What may take too long. */
+/** A wait or a hold that may take too long. */
 export interface Slowable {
   /** When it began, on the monotonic clock. */
   readonly since: number;
@@ -11,11 +11,10 @@ export interface Slowable {
 /**
  * Reports once everything that takes longer than `limit`.
  *
- * All have the same limit, so they fall due in the order in which they began: one look at the first ones in that order, when
- * the first is due, stands for a timer for each.
+ * All have the same limit, so they fall due in the order in which they began. Therefore one timer, for the first of them, is enough.
  */
 export class SlowWatch<T extends Slowable> implements Watched {
-  /** Whether it will look; else `begin` must be called when something begins. */
+  /** Whether a look is scheduled; if not, `begin` must be called when something begins. */
   armed = false;
 
   /**

@@ -1,4 +1,4 @@
-/** How messages, logs and reports show what callers named. */
+/** Formats names and values of callers for messages, logs and reports. */
 
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
@@ -43,7 +43,7 @@ export function duration(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
-/** What a caller gave in place of something else, as messages show it: on one line, without what is inside of it. */
+/** A wrong value as messages show it: on one line, without nested contents. */
 export function shown(value: unknown): string {
   return inspect(value, { depth: 0, breakLength: Infinity });
 }

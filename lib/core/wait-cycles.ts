@@ -1,7 +1,7 @@
 import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from './lock-overview.js';
 import { isLater } from './overview.js';
 
-/** A cycle, and the holds in it: two looks at the same cycle see the same holds, only older. */
+/** A cycle and its holds. A second look at the same cycle finds the same holds, only older. */
 export interface FoundCycle extends WaitCycle {
   readonly holds: readonly HoldReport[];
 }
@@ -9,20 +9,20 @@ export interface FoundCycle extends WaitCycle {
 /** No more cycles than this are reported: each is one deadlock, and one is enough to act. */
 const MOST_CYCLES = 100;
 
-/** A wait inside at least one hold: only such a wait can keep others waiting. */
+/** A wait inside at least one hold: only such a wait can block other waits. */
 interface Node {
   readonly process: ProcessReport;
   readonly wait: WaitReport;
-  /** The waits that must end before this one can: of the flow that holds the awaited key. */
+  /** The waits of the flow that holds the awaited key; they must end before this wait can. */
   blockers: Node[];
   reported: boolean;
 }
 
 /**
- * The circles in which flows wait for each other.
+ * Finds the cycles in which flows wait for each other.
  *
- * A wait for a key is blocked by every wait whose flow holds that key. What the reports do not show, such as the holds of a
- * process that did not answer, is never guessed: a cycle is only found where each of its steps was reported.
+ * A wait for a key is blocked by every wait whose flow holds that key. A cycle is found only if each of its steps was reported:
+ * unknown holds, such as those of a process that did not answer, are never guessed.
  */
 export function findCycles(processes: readonly ProcessReport[]): FoundCycle[] {
   const holders = holdersByKey(processes);
@@ -38,7 +38,7 @@ export function findCycles(processes: readonly ProcessReport[]): FoundCycle[] {
   return found;
 }
 
-/** Those of `now` that an earlier look has seen, too: the same steps, by the same holds. */
+/** The cycles of `now` that an earlier look also found, with the same steps and holds. */
 export function seenTwice(earlier: readonly FoundCycle[], now: readonly FoundCycle[]): WaitCycle[] {
   const before = new Map(earlier.map((cycle) => [signature(cycle), cycle]));
   return now
@@ -71,7 +71,7 @@ function withBlockers(processes: readonly ProcessReport[], holders: Map<string, 
   const inside = new Map<string, Node[]>();
   for (const process of processes) {
     for (const wait of process.waits) {
-      // Who waits for a key inside a hold on it waits for a branch of its own flow.
+      // A wait for a key inside a hold on the same key waits for a branch of its own flow.
       if (wait.inside.length === 0 || wait.inside.includes(wait.key)) continue;
       const node: Node = { process, wait, blockers: [], reported: false };
       nodes.push(node);
@@ -87,7 +87,7 @@ function withBlockers(processes: readonly ProcessReport[], holders: Map<string, 
   return nodes;
 }
 
-/** By breadth-first search from `start` back to it. */
+/** Finds the shortest cycle by breadth-first search from `start` back to it. */
 function shortestCycle(start: Node): Node[] | undefined {
   const cameFrom = new Map<Node, Node>();
   const queue = [start];
@@ -111,7 +111,7 @@ function pathTo(last: Node, start: Node, cameFrom: ReadonlyMap<Node, Node>): Nod
   return path;
 }
 
-/** The same cycle is described alike wherever the search began. */
+/** Describes a cycle in the same way wherever the search began. */
 function describe(cycle: readonly Node[], holders: ReadonlyMap<string, Holder>): FoundCycle {
   const steps = cycle.map(({ process: { clientId, host, pid }, wait: { label, key } }, i) => ({
     clientId,

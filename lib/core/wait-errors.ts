@@ -1,4 +1,4 @@
-/** Why a request leaves its line without the lock. */
+/** The errors of requests that leave their line without the lock. */
 
 import { FairLockError } from './fair-lock-error.js';
 import { duration, printable, quote } from './text.js';
@@ -11,7 +11,7 @@ export class LockTimeoutError extends FairLockError {
     readonly key: string,
     /** Milliseconds that the caller was willing to wait. */
     readonly waitTime: number,
-    /** What was in the way when it ended, as far as known: the holder as `host/pid/label`, and for how long it has held. */
+    /** What blocked the request when its wait ended, as far as known: the holder as `host/pid/label`, and for how long it has held. */
     readonly blockedBy: {
       readonly holder?: string;
       readonly heldFor?: number | undefined;
@@ -69,7 +69,7 @@ export class LockAbortedError extends FairLockError {
   }
 }
 
-/** What a request is refused with when the signal of its wait aborts: a FairLockError given as reason, as it is. */
+/** The error of a request whose signal has aborted. A FairLockError given as the reason is used as it is. */
 export function abortError(key: string, reason: unknown): FairLockError {
   return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }

@@ -5,7 +5,7 @@ import type { Watchdog, Watched, WatchEntry } from './watchdog.js';
 /** Calls waiters when their wait times are over. */
 export type WaitTimers = Pick<Watchdog, 'schedule' | 'cancel'>;
 
-/** A line as its waiters know it. */
+/** The methods of a line that its waiters call. */
 interface Line<T, Name> {
   /** The wait time is over. */
   overdue(waiter: Waiter<T, Name>): void;
@@ -26,7 +26,7 @@ export class Waiter<T, Name = undefined> implements Watched, AbortListener, Link
 
   constructor(
     readonly request: LockRequest,
-    /** Among the requests of its line. */
+    /** Identifies it among the requests of its line. */
     readonly name: Name,
     private readonly line: Line<T, Name>,
     private readonly timers: WaitTimers,

@@ -3,7 +3,7 @@ import { LinkedList } from './linked-list.js';
 import type { LockRequest } from './lock-store.js';
 import { Waiter, type WaitTimers } from './waiter.js';
 
-/** Up to how many ahead the error of an ended wait counts, so that it costs no more than that. */
+/** The error of an ended wait counts at most this many requests ahead, to limit its cost. */
 const MOST_COUNTED = 1_000;
 
 /** Requests of one process that wait for one holder: first come, first served. */
@@ -30,7 +30,7 @@ export class WaitingLine<T> {
     this.waiters.add(waiter);
     waiter.watch(deadline);
     try {
-      // Last, because it may do anything: abort this very wait, or throw.
+      // Call it last: the callback may abort this very wait, or throw.
       request.onQueued?.(ahead);
     } catch (error) {
       this.refuse(waiter, error);
@@ -38,7 +38,7 @@ export class WaitingLine<T> {
     return await waiter.promise;
   }
 
-  /** Serves the first waiter with what `make` gives it; false if none waits. */
+  /** Serves the first waiter with the result of `make`; false if none waits. */
   serve(make: (waiter: Waiter<T>) => T): boolean {
     const { first } = this.waiters;
     if (!first) return false;
@@ -71,7 +71,7 @@ export class WaitingLine<T> {
   }
 }
 
-/** Undefined if they are more than `MOST_COUNTED`. */
+/** How many waiters are ahead; undefined if more than `MOST_COUNTED`. */
 function countAhead<T>(waiter: Waiter<T>): number | undefined {
   let ahead = 0;
   for (let other = waiter.previous; other; other = other.previous) {

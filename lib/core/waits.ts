@@ -21,7 +21,7 @@ export class AcquireCall {
   readonly client: RequestClient | undefined;
   /** The holds that the asking flow is inside of. */
   readonly scope: Scope | undefined = currentScope();
-  /** What a call for several keys holds already while it waits for the next. */
+  /** The holds that a call for several keys has already while it waits for the next key. */
   taken: readonly Hold[] | undefined;
   /** Reports its place to the caller, in the async context of the call. */
   readonly queued: CheckedOptions['onQueued'];
@@ -44,24 +44,24 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   previous: Wait | undefined;
   next: Wait | undefined;
 
-  /** The hold into which another request of its owner took it along: it need not wait any more. */
+  /** Set when another request of the same owner was served: the hold that this one gets as well, without further waiting. */
   takenAlong: Hold | undefined;
   /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
-  /** What is published about it, while there are subscribers. */
+  /** Its description for diagnostics, if there were subscribers. */
   description: WaitDescription | undefined;
-  /** Whether it was warned of because it takes long. */
+  /** Whether a warning of its length was given. */
   warned = false;
   aborted = false;
   reason: unknown;
-  /** Listens for the line in which it stands; it stands in one line at a time. */
+  /** The listener of the line in which it stands; it stands in one line at a time. */
   private listener: AbortListener | undefined;
   /** Aborts when the client of the request goes away. Listened to only while in line. */
   private leaving: AbortSignal | undefined;
 
   /** When it began, on the monotonic clock: a call for several keys stands in one line after the other. */
   readonly since = performance.now();
-  /** What is left of the call's. */
+  /** What is left of the wait time of the call. */
   readonly waitTime: number;
   readonly leaseTime: number | undefined;
   readonly maxQueue: number;
@@ -124,11 +124,11 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
-/** All requests of an engine that wait, and how a shutdown ends their waits step by step. */
+/** All waiting requests of an engine. A shutdown ends their waits step by step. */
 export class Waits implements Watched {
   private readonly all = new LinkedList<Wait>();
   private phase: Phase = 'running';
-  /** Warns of waits that take long; undefined: they are not watched. */
+  /** Warns of long waits; undefined: they are not watched. */
   slowWatch: SlowWatch<Wait> | undefined;
   private draining: Promise<void> | undefined;
   private onDrained: (() => void) | undefined;

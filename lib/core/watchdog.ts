@@ -1,6 +1,6 @@
 import { detached } from './async-context.js';
 
-/** Something that wants to be called at a time, by one watchdog. Instances are kept, so scheduling allocates nothing. */
+/** A task that one watchdog calls at a scheduled time. Its heap entry is kept with it, so scheduling again allocates nothing. */
 export interface Watched {
   /** Its place in the heap; only the watchdog uses it. */
   watchEntry?: WatchEntry | undefined;
@@ -12,7 +12,7 @@ export interface Watched {
 /** Longest time spent on due tasks before the event loop gets a turn, in ms. */
 const SLICE = 5;
 
-/** Pause after the due tasks are done, in ms: what falls due meanwhile waits for its end. */
+/** Pause after the due tasks are done, in ms; tasks that fall due meanwhile wait for its end. */
 const REST = 5;
 
 /**
@@ -76,7 +76,7 @@ export class Watchdog {
 
   private runDue(): void {
     this.timer = undefined;
-    // What the tasks schedule meanwhile needs no timer of its own: the next one is set at the end.
+    // While tasks run, `schedule` must not set a timer: `arm` sets the next one at the end.
     this.timerDue = -Infinity;
     const started = performance.now();
     let time = started;
@@ -90,7 +90,7 @@ export class Watchdog {
       }
       this.restUntil = time + REST;
     } finally {
-      // Also after a task that threw: its mistake must not end the renewing of all others.
+      // This also runs after a task threw: its error must not stop the renewing of other leases.
       this.timerDue = Infinity;
       this.arm();
     }
@@ -147,7 +147,7 @@ export class Watchdog {
 /** Longest delay of the timer, in ms: a later task is reached in several steps, and a cancelled one leaves no timer for days. */
 const MAX_DELAY = 60_000;
 
-/** The index of what is not scheduled. */
+/** The index of an entry that is not scheduled. */
 const NOWHERE = -1;
 
 /** A place in the heap. */
