@@ -3,7 +3,7 @@ import { LockConfigurationError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
 
 /**
- * The name of a decorated method, `OrdersService.pay`, which is also its key where it was given none.
+ * The name of a decorated method, `OrdersService.pay`, which is also its key if the decorator has none.
  *
  * @throws LockConfigurationError where `@FairLocked` cannot work
  */
@@ -15,7 +15,7 @@ export function nameOfPlace(
 ): string {
   refuseStandardDecorators(property);
   const className = (typeof target === 'function' ? target : target.constructor).name;
-  // A decorator of a class gets no property.
+  // If the decorator is on a class, `property` is undefined.
   const name = property === undefined ? className : `${className}.${String(property)}`;
   if (typeof target === 'function' || typeof method !== 'function') {
     throw new LockConfigurationError(
@@ -38,7 +38,7 @@ export function nameOfPlace(
   return name;
 }
 
-/** A decorator of the ECMAScript standard is called with a context object in place of the name. */
+/** Refuses a call as a standard ECMAScript decorator, which gets a context object instead of a property name. */
 function refuseStandardDecorators(property: unknown): void {
   if (typeof property !== 'object' || property === null || !('kind' in property)) return;
   throw new LockConfigurationError(

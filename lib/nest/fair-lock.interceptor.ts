@@ -37,17 +37,16 @@ export interface FairLockInterceptorOptions extends Pick<
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;
   /**
-   * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`,
-   * for HTTP: until besides that the response has been sent, or its client has gone. A client may
-   * never read its response, so `maxHold` is then 60,000 by default, or that of the module where it is less; when it is
-   * over, the lock is given back as soon as the handler has ended.
+   * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
+   * also the response has been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
+   * default, or that of the module if it is less; when it is over, the lock is given back as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;
 }
 
 /**
- * Locks handlers by values of their request, also for whole controllers. It runs before pipes: a request that fails
- * validation has held the lock before, and the arguments of the handler are not known. Where they matter, use `@FairLocked`.
+ * Locks handlers by values of their request, also for whole controllers. It runs before pipes: even a request that fails validation
+ * takes the lock, and the arguments of the handler are not known. If the key needs them, use `@FairLocked`.
  *
  * @example
  * @UseInterceptors(FairLockInterceptor.for('session:<headers.x-session>'))
@@ -131,7 +130,7 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
   );
 }
 
-/** When the response is closed. Does not wait for it once the signal of the lock has aborted. */
+/** Resolves when the response is closed, or the signal of the lock aborts. */
 function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed || response.writableFinished || signal.aborted) return resolve();

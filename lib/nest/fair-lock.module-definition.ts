@@ -11,10 +11,10 @@ import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
 
-/** Within one registration: what it is. */
+/** The injection token of the registration itself, among its own providers. */
 export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
 
-/** What a registration is given beside its options: known before these are made, also in `forRootAsync`. */
+/** Settings of a registration that must be known before its options are made, even in `forRootAsync`. */
 export interface FairLockRegistrationOptions {
   /** Whether every module sees the service, which `@FairLocked` needs. Default true. */
   isGlobal?: boolean;
@@ -22,8 +22,8 @@ export interface FairLockRegistrationOptions {
   name?: string;
   /**
    * Whether `FairLockFilter` answers the errors of the locks in the whole application, gateways included, behind its own
-   * filters of `useGlobalFilters` and `@UseFilters`. Default true. False where a filter that the application provides as
-   * `APP_FILTER` is to answer them.
+   * filters of `useGlobalFilters` and `@UseFilters`. Default true. Set it to false if a filter that the application provides as
+   * `APP_FILTER` must answer them.
    */
   filter?: boolean;
 }
@@ -53,7 +53,7 @@ export const {
   )
   .build();
 
-/** What `FairLockModule.forRootAsync` takes. */
+/** The options of `FairLockModule.forRootAsync`. */
 export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
 
 /** The providers of one registration. */

@@ -62,10 +62,10 @@ export class FairLockModule
   /**
    * Registers the lock with options known now.
    *
-   * @throws LockConfigurationError at once for what is no object; at boot for an option that cannot work or does not exist
+   * @throws LockConfigurationError at once if `options` is not an object; at boot for an option that cannot work or does not exist
    */
   static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
-    // Before Nest copies what has names: of a Promise, or a number, nothing would be left, which stands for the defaults.
+    // Checked before Nest copies the properties: a Promise or a number would become an empty object, which means the defaults.
     requireObject(options);
     return super.forRoot(withInherited(options));
   }
@@ -86,19 +86,19 @@ export class FairLockModule
     await this.registration.engine?.start();
   }
 
-  /** Nest now lets requests in flight finish, so requests that wait without holding anything must go. */
+  /** Nest now lets requests in flight finish, so waits outside of a hold must end. */
   beforeApplicationShutdown(): void {
     this.registration.engine?.beginShutdown();
   }
 
-  /** The requests in flight have ended; a section that no transport waits for, as of a cron job, may still run. */
+  /** The requests in flight have ended, but a section that no transport waits for (a cron job) may still run. */
   async onApplicationShutdown(): Promise<void> {
     const { engine } = this.registration;
     await engine?.drain();
     await engine?.close();
   }
 
-  /** Not injected: Nest would then make this module, too, for each request, and call no hook of it. */
+  /** Resolved here and not injected: otherwise Nest might make this module for each request, and would call none of its hooks. */
   private get registration(): FairLockRegistration {
     try {
       return this.self.get<FairLockRegistration>(FAIR_LOCK_REGISTRATION, { strict: true });

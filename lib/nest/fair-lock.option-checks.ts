@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describeDomain, wholeNumber, type NumberOption } from '../core/option-domains.js';
 
-/** A check results in what the option must be, where it is not. */
+/** A check returns undefined for a valid value, else a text that says what the option must be. */
 export type Check = (value: unknown) => string | undefined;
 
 export const numberOf =
@@ -9,7 +9,7 @@ export const numberOf =
   (value) =>
     wholeNumber(option, value) === undefined ? describeDomain(option) : undefined;
 
-/** `false` switches the option off. */
+/** Also accepts `false`, which switches the option off. */
 export const falseOr =
   (check: Check): Check =>
   (value) =>
@@ -34,7 +34,7 @@ export function checkReplicas(value: unknown): string | undefined {
   return fits ? undefined : expected;
 }
 
-/** Only the form: nothing is connected here, and nothing is repeated, since a URL may hold a password. */
+/** Checks only the form, without connecting. The text never repeats the value, since a URL may contain a password. */
 export function checkRedis(value: unknown): string | undefined {
   const expected =
     'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database), the path of a Unix socket, ioredis options, ' +
@@ -52,12 +52,12 @@ export function isRedisAddress(text: string): boolean {
   return canDecode(text) && namesDatabase(new URL(text));
 }
 
-/** Where the path is no number, ioredis selects the database NaN and leaves the refusal unhandled. */
+/** Whether the path is empty or a database number. With any other path ioredis selects database NaN and leaves the error unhandled. */
 function namesDatabase({ pathname }: URL): boolean {
   return pathname.length <= 1 || /^\/\d/.test(pathname);
 }
 
-/** ioredis decodes user name and password. */
+/** Whether user name and password can be decoded, which ioredis does. */
 function canDecode(text: string): boolean {
   try {
     return decodeURIComponent(text) !== '';

@@ -85,7 +85,7 @@ export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOp
   return whole;
 }
 
-/** Every number as the lock works with it, of options that were checked. */
+/** Rounds all numbers of checked options up to whole ones. */
 function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions {
   const numbers = Object.entries(options).map(([name, value]) => [
     name,
@@ -97,7 +97,7 @@ function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions
   return { ...whole, replicas: { min, timeout: timeout && wholeNumber('replicas.timeout', timeout) } };
 }
 
-/** What an operator should think about although it can work; undefined if nothing. */
+/** A warning about options that work but are probably not intended; undefined if there is none. */
 export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   const { store, waitTime, watchdogTimeout, livenessWindow } = options;
   const [times, recovery] =
@@ -111,7 +111,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   );
 }
 
-/** @throws LockConfigurationError for what can hold no options, or holds them later */
+/** @throws LockConfigurationError for a value that is not an object of options, such as a promise of them */
 export function requireObject(given: unknown): asserts given is object {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     refuse(`The options must be an object; they are ${withoutSecrets(given)}.`);
@@ -190,7 +190,7 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   }
 }
 
-/** Each answer must be there before the time is over that it is about. */
+/** Refuses timeouts of commands that are not shorter than the lease and the window which the commands keep alive. */
 function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: ResolvedFairLockOptions): void {
   const timeout = replicas ? (replicas.timeout ?? commandTimeout) : 0;
   for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {

@@ -1,8 +1,8 @@
 import { type RedisSource } from '../stores/redis-client/redis-source.js';
 
 /**
- * What `FairLockModule.forRoot` takes. Everything has a default. Times are milliseconds, of which a part counts as a whole
- * one; no number is above 2,147,483,647 (24.8 days), but for the options that may be `Infinity`.
+ * The options of `FairLockModule.forRoot`. All have defaults. Times are milliseconds; a fraction of a millisecond counts as a whole
+ * one. The largest number is 2,147,483,647 (24.8 days); some options also accept `Infinity`.
  */
 export interface FairLockModuleOptions {
   /**
@@ -35,7 +35,7 @@ export interface FairLockModuleOptions {
    * least 1. Default 10,000.
    */
   livenessWindow?: number | undefined;
-  /** Within which time Redis must answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
+  /** How long Redis may take to answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
   commandTimeout?: number | undefined;
   /**
    * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it, for which they have `timeout` ms
@@ -55,7 +55,7 @@ export interface FairLockModuleOptions {
   /** How many requests may wait for one lock before a new one is refused with 503: a whole number from 0, or `Infinity`, the default. */
   maxQueue?: number | undefined;
   /**
-   * After which time the signal of a hold aborts and its renewing stops, so that a hung section cannot hold for ever: 1
+   * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold for ever: 1
    * or more, or `Infinity`, the default.
    */
   maxHold?: number | undefined;
@@ -73,11 +73,11 @@ export interface FairLockModuleOptions {
    */
   drainTimeout?: number | undefined;
   /**
-   * After which time in line a request is warned of, once, with what holds the lock at that moment: 1 or more, or `false` for
+   * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
    * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key.
    */
   slowWait?: number | false | undefined;
-  /** After which time a hold is warned of, once: 1 or more, or `false` for never. Default 30,000. */
+  /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
   slowHold?: number | false | undefined;
   /**
    * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL) and WebSocket request
@@ -91,7 +91,7 @@ export interface FairLockModuleOptions {
   lockWatchdogTimeout?: number | undefined;
 }
 
-/** What a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync` implements. */
+/** The interface of a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync`. */
 export interface FairLockOptionsFactory {
   createFairLockOptions(): FairLockModuleOptions | Promise<FairLockModuleOptions>;
 }

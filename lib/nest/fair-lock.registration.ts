@@ -7,8 +7,8 @@ import { type StoreFactory } from './fair-lock.store-factory.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
 /**
- * One registration of the module: its options and its engine, which the module starts and ends with the application. Without
- * its service, as where a test replaced that by a stub, it has no engine and connects to nothing.
+ * One registration of the module: its options and its engine, which the module starts and ends with the application. If a test
+ * replaced its service by a stub, it has no engine and does not connect.
  */
 export class FairLockRegistration {
   readonly options: ResolvedFairLockOptions;

@@ -7,7 +7,7 @@ import { RedissonLockStore } from '../stores/redisson/redisson-lock-store.js';
 /**
  * Makes the store of one registration.
  *
- * @param onWarning called with what an operator should know; never contains credentials
+ * @param onWarning called with warnings for the operator; they never contain credentials
  */
 export type StoreFactory = (
   options: ResolvedFairLockOptions,

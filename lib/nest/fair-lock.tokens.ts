@@ -2,7 +2,7 @@ import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/fair-lock-service.js';
 import { type StoreFactory } from './fair-lock.store-factory.js';
 
-/** The name of a registration that was given none. */
+/** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';
 
 /**
@@ -14,7 +14,7 @@ export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<Fa
   return name === DEFAULT_NAME ? FairLockService : `FairLockService:${name}`;
 }
 
-/** Within one registration: what makes its store. A test puts a store of its own in its place. */
+/** The injection token of the factory that makes the store of one registration. Tests replace it. */
 export function getStoreFactoryToken(name: string = DEFAULT_NAME): InjectionToken<StoreFactory> {
   return `FairLockStoreFactory:${name}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What the compiler checks of `@FairLocked`: the key against the method's parameters, the kind of the method, and what
- * takes its place when the wait time is over. Nothing of this exists at run time.
+ * The compile-time checks of `@FairLocked`: the key against the method's parameters, the kind of the method, and the replacement
+ * that runs when the wait time is over. Nothing of this exists at run time.
  */
 
 import { type Observable } from 'rxjs';
@@ -10,7 +10,7 @@ import { type TemplateProblem, type TextProblem } from './key-template.types.js'
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
 
-/** What a lock's key is made from: a template, several of them, or a function of the method's arguments. */
+/** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
 export type LockedKey = string | readonly string[] | ((...args: never[]) => string | readonly string[]);
 
 /** How a decorated method locks. Absent options take those of the module. */
@@ -19,16 +19,16 @@ export interface FairLockedOptions extends Pick<
   'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
 > {
   /**
-   * What happens instead of a LockTimeoutError when the lock was not to be had within `waitTime`. `'skip'`: nothing,
-   * and the result is undefined (a stream ends without a value). A function takes the place of the method: it is
-   * called with the same `this` and arguments, without the lock.
+   * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
+   * undefined (a stream ends without a value). A function replaces the method: it is called with the same `this` and arguments,
+   * without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;
   /**
-   * What the method returns, demanded where it is not a promise: `'observable'` is locked from subscription to
-   * completion, error or unsubscription, `'iterable'` (an async generator) for the iteration.
+   * What the method returns; required if that is not a promise. `'observable'` is locked from subscription to completion, error or
+   * unsubscription, `'iterable'` (an async generator) for the iteration.
    */
   returns?: 'promise' | 'observable' | 'iterable' | undefined;
 }
@@ -36,9 +36,9 @@ export interface FairLockedOptions extends Pick<
 /**
  * A decorator for the methods that `Key` and `Options` fit.
  *
- * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method where the key function and the fallback
- * accept these, and as what they accept otherwise. Unlike a conditional type, inference knows what the type parameters
- * of a generic class extend.
+ * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else
+ * as the parameters that they accept. Inference is used instead of a conditional type because it knows the constraints of the type
+ * parameters of a generic class.
  */
 export interface LockedMethodDecorator<Key, Options> {
   <M extends Method, KeyArgs extends AcceptedBy<Key>, FallbackArgs extends AcceptedBy<FallbackOf<Options>>>(
@@ -59,12 +59,12 @@ export interface LockedMethodDecorator<Key, Options> {
   (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
 }
 
-/** What decorates a method has no `this`, so that the signature above serves no other purpose than to be composed. */
+/** A `this` type that a decorator on a method never has, so that the signature above matches only inside `applyDecorators`. */
 interface Composed {
   readonly composed: never;
 }
 
-/** A key whose text is checked where the decorator is written, also where the method is not known. */
+/** A key whose text is checked where the decorator is written, even if the method is not known there. */
 export type CheckedKey<Key> = Refused<
   Key extends Absent ? never : Key extends string ? TextProblem<Key> : KeysTextProblem<Key>
 >;
@@ -74,7 +74,7 @@ type KeysTextProblem<Key> = Key extends readonly string[] ? TextProblem<Key[numb
 /** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
 type Absent = undefined;
 
-/** A property that no method has, named like the problem: so the sentence stands in the compiler's message. */
+/** Demands a property that no method has, named like the problem, so that the compiler's message contains the sentence. */
 type Refused<Problem extends string> = [Problem] extends [never] ? unknown : { [Sentence in Problem]: never };
 
 type ArgumentsOf<M extends Method> = M extends (...args: infer Args) => unknown ? Args : never;

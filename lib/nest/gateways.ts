@@ -9,7 +9,7 @@ const filter = new FairLockFilter();
 const interceptors = new ListOfClass(UseInterceptors(scope));
 const filters = new ListOfClass(UseFilters(filter));
 
-/** What the gateways of an application are given. */
+/** The features that the module adds to the gateways of an application. */
 interface GatewayFeatures {
   /** A request in line whose client disconnects before its handler has ended leaves the line. */
   readonly requestScope: boolean;
@@ -18,9 +18,9 @@ interface GatewayFeatures {
 }
 
 /**
- * Prepares all WebSocket gateways of the application. Nest gives gateways neither global interceptors nor global filters,
- * and a message passes no middleware, so each class gets ours in front of its own lists: the interceptor then runs before
- * its own ones, and the filter is looked at after its own ones. Must be called before Nest binds the gateways, which it
+ * Prepares all WebSocket gateways of the application. Nest applies neither global interceptors and filters nor middleware to
+ * gateways. So our interceptor and filter are put in front of the lists of each gateway class: the interceptor then runs before the
+ * gateway's own interceptors, and the filter is tried after its own filters. Must be called before Nest binds the gateways, which it
  * does before it calls any hook.
  */
 export async function prepareGateways(modules: ModulesContainer, features: GatewayFeatures): Promise<void> {

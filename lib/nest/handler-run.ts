@@ -5,7 +5,7 @@ import { type StreamHold } from './locked-stream.js';
 import { isUntyped, kindOfMethod } from './method-kind.js';
 import { isSse } from './nest-metadata.js';
 
-/** A hold that is given back only when `end` has come, too; undefined: at once. */
+/** A hold whose release also waits for `end`; undefined: the release does not wait. */
 export function releasedAfter(
   { lock, onLost }: StreamHold,
   end: () => Promise<unknown> | undefined,
@@ -22,8 +22,8 @@ export function releasedAfter(
 }
 
 /**
- * A handler that promises its answer runs on when it is unsubscribed, as by `timeout()` or when the client of a gateway
- * disconnects: its values then flow on to the first one, and `ended` resolves there.
+ * The run of a handler that returns a promise. It goes on when it is unsubscribed, by `timeout()` or because the client of a gateway
+ * disconnects. So its values are still received up to the first one, at which `ended` resolves.
  */
 export class HandlerRun {
   private answered: ReplaySubject<void> | undefined;
@@ -48,8 +48,8 @@ export class HandlerRun {
 }
 
 /**
- * Whether a handler promises its answer; the promise of `@Sse()` is for a stream. A handler without a written return type
- * shows nothing: most of them pass on the promise of a service.
+ * Whether a handler returns a promise of its answer; with `@Sse()` the promise is for a stream. A handler without a written return
+ * type counts as one, because most of them pass on the promise of a service.
  */
 export function promisesAnswer(context: ExecutionContext): boolean {
   const handler = context.getHandler();

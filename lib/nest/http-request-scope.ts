@@ -4,7 +4,7 @@ import { controllerForMany } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
 import { type RequestClient, runForClient } from '../core/async-context.js';
 
-/** What of Fastify is needed, without depending on it. */
+/** The part of Fastify that is used here, declared to avoid a dependency. */
 interface FastifyHooks {
   addHook(
     name: 'preHandler',
@@ -23,7 +23,8 @@ export function installHttpRequestScope(server: HttpServer): void {
   if (installed.has(server)) return;
   installed.add(server);
   if (server.getType() === 'fastify') {
-    // A hook, since `skipMiddie` turns middleware off; the last one before the handler, so that no other step loses the scope.
+    // A hook and not middleware, since `skipMiddie` turns middleware off. It is the last hook before the handler, so that no other step
+    // loses the scope.
     (server.getInstance() as FastifyHooks).addHook('preHandler', (_request, reply, done) =>
       runForClient(new HttpClient(reply.raw), done),
     );

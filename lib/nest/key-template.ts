@@ -1,7 +1,7 @@
 import { LockKeyError } from '../core/errors.js';
 import { see } from '../core/mistakes.js';
 
-/** What a placeholder may stand for: the only values whose text is the same in every process. */
+/** The values that a placeholder may stand for: their text is the same in every process. */
 export type KeyValue = string | number | bigint | boolean;
 
 /** Where the paths of a template begin. */
@@ -24,15 +24,15 @@ export const HTTP_REQUEST: TemplateRoot = {
   form: '<property.property>, as in <params.id>',
 };
 
-/** What makes a key: the decorated method or handler. */
+/** The decorated method or handler that a key belongs to. */
 export interface KeyPlace {
   /** For messages: `OrdersService.pay`. */
   readonly name: string;
-  /** Whether what the key is made of comes from a request, so that what makes no key is the mistake of a client. */
+  /** Whether the values of the key come from a request, so that an unusable value is a mistake of the client. */
   fromRequest(): boolean;
 }
 
-/** Makes the key, or keys, of one call; `root` is what the paths of the templates begin at. */
+/** Makes the key, or keys, of one call; the paths of the templates begin at `root`. */
 export type RenderKeys = (root: unknown) => string | readonly string[];
 
 interface Placeholder {
@@ -47,8 +47,8 @@ interface Placeholder {
  * `b` and `c:d`, so that two things share a lock; put values that contain the separator last, or use a function. Values
  * of a request are text as it was sent, before pipes: `/carts/7` and `/carts/07` are two keys.
  *
- * @throws LockKeyError if a template is malformed, or holds something like a placeholder in the syntax of another
- *   language, since it would be one key for all calls
+ * @throws LockKeyError if a template is malformed, or contains a placeholder in the syntax of another language, which would make
+ *   one key for all calls
  */
 export function parseKeyTemplates(
   templates: string | readonly string[],
@@ -65,7 +65,7 @@ export function parseKeyTemplates(
 }
 
 /**
- * What a key function made, if it is a key or a list of keys.
+ * Checks that a key function made a key or a list of keys, and returns it.
  *
  * @throws LockKeyError if it is anything else
  */
@@ -81,8 +81,8 @@ export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly
 }
 
 /**
- * What metrics count the lock of `key` under: its template, which is part of the code, so there are few; without one the
- * place itself.
+ * The name under which metrics count the lock of `key`: its template, because the code contains only few; without a template, the
+ * name of the method.
  */
 export function groupOf(key: unknown, place: string): string {
   if (typeof key === 'string') return key;
@@ -125,7 +125,7 @@ function parseKeyTemplate(
     );
 }
 
-/** Placeholders of other languages, which would be plain text here; a word in braces only where there is no other. */
+/** Placeholders of other languages, which would be plain text here. A word in braces is one only if the template has no `<…>`. */
 const FOREIGN = /[#$]\{[^{}]*\}|\{\{[^{}]*\}\}|\{\d+[^{}:]*\}|%[sdi](?!\w)|\$\d|\/:[A-Za-z_]\w*/;
 const WORD_IN_BRACES = /^[^<]*\{[\w.]+\}[^<]*$/;
 
@@ -173,7 +173,7 @@ function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
     : new LockKeyError(details);
 }
 
-/** A template is refused when its class is defined, where no client reads the message. */
+/** Refuses a template when its class is defined, so no client can read the message. */
 function refuseTemplate(sentence: string): never {
   throw new LockKeyError(sentence, { message: sentence });
 }

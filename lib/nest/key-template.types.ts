@@ -24,8 +24,8 @@ export type TemplateProblem<
       : never;
 
 /**
- * What is wrong with the text of `Template` on whatever method it stands: a placeholder in the syntax of another
- * language, which would make one key for all calls; `never` if nothing is, or if it is not literal.
+ * What is wrong with the text of `Template`, regardless of the method: a placeholder in the syntax of another language, which would
+ * make one key for all calls; `never` if nothing is, or if it is not literal.
  */
 export type TextProblem<Template extends string> = string extends Template
   ? never
@@ -116,7 +116,7 @@ type Descend<Value, Step extends string> =
           ? 'index signature'
           : 'missing';
 
-/** Without `strictNullChecks` the compiler takes `null` and `undefined` for values of every type, so nothing is known. */
+/** Without `strictNullChecks` every type includes `null` and `undefined`, so the check is skipped. */
 type MayBeNullish<Value> = null extends string
   ? false
   : null extends Value
@@ -125,7 +125,7 @@ type MayBeNullish<Value> = null extends string
       ? true
       : false;
 
-/** Without index signatures, which promise a value for names that are not there. */
+/** Removes index signatures, which promise a value even for names that do not exist. */
 type Declared<Value> = {
   [
     Key in keyof Value as string extends Key

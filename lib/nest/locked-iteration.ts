@@ -3,10 +3,10 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
- * Every step of the source runs inside the hold. Left before the first step, it never asks for the lock; left while in
- * line, it leaves the line; left in the midst of a step, it leaves the source at once, for the step may never end.
+ * Every step of the source runs inside the hold. If the consumer leaves before the first step, the generator never asks for the lock;
+ * if in line, it leaves the line; if during a step, it leaves the source at once, because the step may never end.
  *
- * @param source makes what runs under the lock; called inside the hold, when it is granted
+ * @param source makes the generator that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
  */
 export function lockIteration<T>(
@@ -38,12 +38,12 @@ export function lockIteration<T>(
   return locked;
 }
 
-/** What leaves the source while a step of it is under way. */
+/** The function that leaves the source during a step; undefined between steps. */
 interface StepUnderWay {
   leave: (() => void) | undefined;
 }
 
-/** A native generator queues concurrent steps, and does not run at all when it is left before its first one. */
+/** Written as a native generator, which queues concurrent steps, and does not run at all if it is left before its first step. */
 async function* iterate<T>(
   open: OpenStream,
   leaving: AbortSignal,
@@ -63,7 +63,7 @@ async function* iterate<T>(
   try {
     // The consumer may have left just before the grant arrived.
     if (leaving.aborted) return undefined;
-    // It may have been lost while the process stood still.
+    // The lock may have been lost while the process stood still.
     hold.lock.assertHeld();
     return yield* stepsInside(hold, step, source);
   } finally {
@@ -83,7 +83,7 @@ function stepsInside<T>(
   const leave = steps.return?.bind(steps);
   const fail = steps.throw?.bind(steps);
 
-  /** The source cleans up, and ends its step where it can; its consumer learns nothing more of it. */
+  /** Lets the source clean up, and end its step if it can. The consumer gets no further results or errors of it. */
   const leaveSource = (): void => {
     lock.run(async () => await leave?.()).catch(() => undefined);
   };
@@ -100,7 +100,7 @@ function stepsInside<T>(
       underWay.leave = leaveSource;
       void lock
         .run(async () => await step())
-        // Before the next step can begin.
+        // This runs before the next step can begin.
         .finally(() => {
           underWay.leave = undefined;
           lock.signal.removeEventListener('abort', onAbort);

@@ -28,10 +28,10 @@ const LOCKED_METHOD = Symbol.for('nestjs-fair-lock:locked-method');
 
 type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly string[];
 
-/** A decorated method and how it locks: all that is known when its class is defined, and how it then runs. */
+/** A decorated method: how it locks, which is fixed when its class is defined, and the wrapper that runs it. */
 export class LockedMethod {
   readonly kind: MethodKind;
-  /** Where Nest puts the service of the registration. A symbol, to stay out of keys, loops and JSON. */
+  /** The property into which Nest injects the service of the registration. A symbol, to stay out of keys, loops and JSON. */
   readonly serviceProperty: symbol;
   /** `OrdersService.pay` */
   private readonly where: string;
@@ -67,7 +67,7 @@ export class LockedMethod {
     });
   }
 
-  /** Notes on the class that the method is locked: for tools that look at it from outside. */
+  /** Marks the method as locked in the metadata of its class, for tools outside of this module. */
   static mark(target: object, property: string | symbol, locked: LockedMethod): void {
     Reflect.defineMetadata(LOCKED_METHOD, locked, target, property);
   }
@@ -91,7 +91,7 @@ export class LockedMethod {
     return typeof keys === 'string' ? [keys] : keys;
   }
 
-  /** What takes the place of the method. */
+  /** The function that replaces the method. */
   wrapper(): Callable {
     const run: (self: unknown, args: unknown[]) => unknown = this[this.kind].bind(this);
     return function (...args) {
@@ -118,7 +118,7 @@ export class LockedMethod {
       }
       return result;
     } catch (error) {
-      // A timeout of some other lock, inside the method, is the method's own.
+      // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
       const instead = begun ? undefined : this.insteadOf(error);
       if (!instead) throw error;
       return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
@@ -188,7 +188,7 @@ export class LockedMethod {
   }
 }
 
-/** Nest prints it where the module was not imported, so it names the missing import. */
+/** The name of this symbol mentions the missing import, because Nest prints it if the module was not imported. */
 function servicePropertyOf(name: string): symbol {
   const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
   return Symbol.for(
@@ -206,7 +206,7 @@ function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
 }
 
 /**
- * Whether a promised result would outlive the lock: then the lock would only cover its creation.
+ * Detects a promised stream, which would outlive the lock: the lock would cover only its creation.
  *
  * @returns the option that the decorator lacks
  */

@@ -5,7 +5,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
  * An Observable that holds a lock from its subscription until it completes, fails or is unsubscribed. Each
  * subscription is a request of its own; one that is unsubscribed in line leaves the line.
  *
- * @param source makes what runs under the lock; called inside the hold, when it is granted
+ * @param source makes the Observable that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
  */
 export function lockObservable<T>(
@@ -42,7 +42,7 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   // under the lock, and a subscriber that requests the lock again does not nest in this hold.
   const released = concat(
     defer(() => {
-      // It may have been lost while the process stood still.
+      // The lock may have been lost while the process stood still.
       lock.assertHeld();
       return source();
     }),
@@ -59,6 +59,6 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
     ),
   );
   lock.run(() => released.subscribe(subscriber));
-  // After the teardown of the source, also when a subscriber unsubscribes.
+  // Added last, so that the release follows the teardown of the source when a subscriber unsubscribes.
   subscriber.add(release);
 }

@@ -24,8 +24,8 @@ export async function openStream(
 }
 
 /**
- * The error with which a stream must end, now that the signal of its lock has aborted; undefined if it may go on. Once
- * the drain time of a shutdown is over it always ends, because nothing else ends a stream without an end.
+ * The error with which a stream must end, now that the signal of its lock has aborted; undefined if it may go on. After the drain
+ * time of a shutdown every stream ends, because an endless one would never end by itself.
  */
 export function endingError({ lock, onLost }: StreamHold): Error | undefined {
   const reason: unknown = lock.signal.reason;

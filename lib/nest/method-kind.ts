@@ -11,10 +11,10 @@ const AsyncGeneratorFunction: unknown = async function* () {}.constructor;
 const GeneratorFunction: unknown = function* () {}.constructor;
 
 /**
- * What a method returns, by the kind of its function or its written return type; where neither shows it, by the
- * option of its decorator.
+ * The kind of a method, from the kind of its function or its written return type; if neither shows it, from the option of its
+ * decorator.
  *
- * @throws LockConfigurationError for a synchronous method, or where the decorator contradicts
+ * @throws LockConfigurationError for a synchronous method, or if the option contradicts the method
  */
 export function methodKind(
   target: object,
@@ -77,8 +77,8 @@ export function isUntyped(target: object, property: string | symbol): boolean {
 }
 
 /**
- * A written return type leaves its class in the metadata. Undefined stands for none and for `void`, `Object` for all
- * that has no class of its own, `Function` also for a class that was only imported as a type: they show nothing.
+ * The metadata contain the class of a written return type. Some values show nothing: undefined (no type, or `void`), `Object` (any
+ * type without a class of its own) and `Function` (also a class that was imported only as a type).
  */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);

@@ -34,7 +34,7 @@ export class ListOfClass {
   }
 }
 
-/** Where Nest notes the parameters that `@Param()`, `@Body()`, `@Payload()`, `@Args()` … fill, as it did for this one. */
+/** The metadata key for parameters that `@Param()`, `@Body()`, `@Payload()`, `@Args()` … fill, read from a probe class. */
 const PARAMETERS: unknown = (() => {
   class Probe {}
   createParamDecorator(() => undefined)()(Probe.prototype, 'handler', 0);
@@ -46,7 +46,7 @@ export function isHandler(target: object, property: string | symbol): boolean {
   return Reflect.hasMetadata(PARAMETERS, target.constructor, property);
 }
 
-/** Where Nest notes that a handler is one of `@Sse()`. */
+/** The metadata key that marks a handler of `@Sse()`. */
 const [SSE] = ((of: (decorator: MethodDecorator) => unknown[]) => {
   const ofRoute = of(Get());
   return of(Sse()).filter((key) => !ofRoute.includes(key));

@@ -5,14 +5,14 @@ import { see } from '../core/mistakes.js';
 import { ListOfClass } from './nest-metadata.js';
 import { DEFAULT_NAME } from './fair-lock.tokens.js';
 
-/** The name of a registration, among the providers of its module. */
+/** The injection token of the name of a registration. */
 export const FAIR_LOCK_NAME = Symbol('FairLock: name');
 
 const importsOfClass = new ListOfClass(Module({ imports: [] }));
 
 /**
- * Two registrations of one name would have locks of their own, or read one another's: what they lock would run at once
- * without any sign.
+ * Refuses two registrations of one name. Each might have its own locks, or read those of the other: sections with the same key could
+ * then run at the same time without any error.
  *
  * @throws LockConfigurationError that names the modules which import them
  */

@@ -17,7 +17,7 @@ interface WsClient {
 /** `readyState` of a `ws` client from which on it is closing or closed. */
 const CLOSING = 2;
 
-/** One signal a connection, however many messages it sends. */
+/** One signal per connection, however many messages it sends. */
 const signals = new WeakMap<WsClient, AbortSignal>();
 
 /**
@@ -27,7 +27,7 @@ const signals = new WeakMap<WsClient, AbortSignal>();
 export class WsRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const message = new WsMessage(context.switchToWs().getClient<WsClient>());
-    // Not when it is unsubscribed: adapters do that when the client disconnects.
+    // The message does not end when it is unsubscribed: adapters unsubscribe when the client disconnects.
     return new Observable((subscriber) =>
       runForClient(message, () =>
         next
@@ -72,7 +72,7 @@ function signalOf(client: WsClient): AbortSignal {
   if (!signal) {
     const gone = new AbortController();
     const leave = (): void => gone.abort(new ClientGoneError());
-    // Not both: to socket.io, `close` is a message that any client may send.
+    // Only one of the events: with socket.io, `close` is a message that any client may send.
     client.once?.(client.readyState === undefined ? 'disconnect' : 'close', leave);
     if (hasGone(client)) leave();
     signals.set(client, (signal = gone.signal));

@@ -1,7 +1,7 @@
 import { totalLoad, type LockLoad } from '../core/engines.js';
 import type { LockNames } from './lock-names.js';
 
-/** What goes on now in this process, by lock name; a name that was seen once stays, with zeros. */
+/** The present waits and holds of this process, by lock name. A name that was seen once stays, with zeros. */
 export function presentLoad(names: LockNames): Map<string, LockLoad> {
   const loads = new Map<string, LockLoad>();
   for (const [lock, { waiting, held, oldestWait }] of totalLoad()) {

@@ -1,10 +1,10 @@
-/** More different names than any code has: beyond that, names are made of data. */
+/** More names than any code contains: beyond this number, they must be made from data. */
 const MOST_NAMES = 500;
 const OTHER = 'other';
 
 /**
- * The names of locks that an exporter counts under. Templates of keys are few; a `group` that a caller makes of data is not,
- * and must not fill the memory of the process and of the metrics server: what comes after the first 500 is `other`.
+ * The lock names of an exporter. Code has few templates of keys, but a `group` that a caller makes from data may have any number of
+ * values. These must not fill the memory of the process and of the metrics server, so names after the first 500 become `other`.
  */
 export class LockNames {
   private readonly names = new Set<string>([OTHER]);

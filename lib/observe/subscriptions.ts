@@ -11,9 +11,9 @@ export interface Listeners {
 }
 
 /**
- * Subscribes to what the locks of this process publish; the result ends it.
+ * Subscribes to the diagnostics of the locks of this process. The returned function ends the subscription.
  *
- * @param onError gets what a listener throws; without it no listener may throw, since a channel ends the process by that
+ * @param onError gets errors of listeners; without it listeners must not throw, because an error in a channel ends the process
  */
 export function subscribe(listeners: Listeners, onError?: (error: unknown) => void): () => void {
   const pairs = [
@@ -42,7 +42,7 @@ export function subscribe(listeners: Listeners, onError?: (error: unknown) => vo
   };
 }
 
-/** The parts of a tracing channel are taken from it, as other Node versions may name them in another way. */
+/** Takes the parts of a tracing channel from it rather than by name, because Node versions may name them differently. */
 function sourceOf(name: string): ReturnType<typeof channel> {
   const [, tracing, part] = /^tracing:(.+):(start|asyncEnd)$/.exec(name) ?? [];
   if (tracing === undefined) return channel(name);

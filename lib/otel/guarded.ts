@@ -2,8 +2,8 @@ import { diag } from '@opentelemetry/api';
 import { subscribe, type Listeners } from '../observe/subscriptions.js';
 
 /**
- * Subscribes as `subscribe` does. What a span processor or an exporter of the application throws goes to the log of OpenTelemetry: a channel
- * would end the process by it.
+ * Subscribes as `subscribe` does. Errors of a span processor or an exporter of the application go to the log of OpenTelemetry, because
+ * an error in a channel would end the process.
  */
 export function subscribeGuarded(listeners: Listeners): () => void {
   return subscribe(listeners, (error) => {

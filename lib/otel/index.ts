@@ -15,10 +15,10 @@ export interface FairLockTelemetryOptions {
 }
 
 /**
- * Reports the locks of this process to OpenTelemetry. To be called once, after the SDK has been started; where that comes before
- * or after the application is made does not matter. The section of a lock runs inside of the span of its hold.
+ * Reports the locks of this process to OpenTelemetry. Call it once, after the SDK has been started, before or after the application is
+ * made. The section of a lock runs inside of the span of its hold.
  *
- * @returns ends it
+ * @returns a function that ends the reporting
  */
 export function instrumentFairLock({
   spans = true,

@@ -5,7 +5,7 @@ import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';
 import { subscribeGuarded } from './guarded.js';
 
-/** Counts in OpenTelemetry what `nestjs-fair-lock/prometheus` counts in prom-client. The result ends it. */
+/** Counts in OpenTelemetry what `nestjs-fair-lock/prometheus` counts in prom-client. The returned function ends the counting. */
 export function countInOtel(provider: MeterProvider | undefined): () => void {
   const names = new LockNames();
   const meter = (provider ?? metrics).getMeter('nestjs-fair-lock', VERSION);

@@ -17,9 +17,9 @@ import { subscribeGuarded } from './guarded.js';
 
 /**
  * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
- * of it. The span of a slow wait is linked to that of the hold that was in the way. The result ends it.
+ * of it. The span of a slow wait is linked to that of the hold that blocked it. The returned function ends the tracing.
  *
- * Times are those of `performance.now()`, which OpenTelemetry takes as they are and puts where its own clock is.
+ * Times are those of `performance.now()`, which OpenTelemetry accepts and converts to its own clock.
  */
 export function traceInOtel(provider: TracerProvider | undefined, keys: boolean): () => void {
   const tracer = (provider ?? trace).getTracer('nestjs-fair-lock', VERSION);
@@ -40,7 +40,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       noteTrace(wait, caller);
     },
     waitEnds: (wait) => {
-      // Who was served at once did not wait; its time is in the metrics.
+      // A request that was served at once did not wait, so it gets no span; the metrics contain its time.
       if (wait.ahead === undefined) return;
       const attributes = {
         ...attributesOf(wait),
@@ -83,13 +83,13 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
   });
 }
 
-/** For `query`, which shows it to people who look for the trace. */
+/** Notes the trace id for `query`, which shows it. */
 function noteTrace(wait: WaitDescription, active: Context): void {
   const spanContext = trace.getSpanContext(active);
   if (spanContext && isSpanContextValid(spanContext)) wait.traceId = spanContext.traceId;
 }
 
-/** Only what names no key. */
+/** Marks a span as failed, without any text that could contain a key. */
 function fail(span: Span, error: unknown): void {
   const isOurs = error instanceof FairLockError;
   span.setStatus({ code: SpanStatusCode.ERROR, message: isOurs ? error.message : 'The wait failed.' });

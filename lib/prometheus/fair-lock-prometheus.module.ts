@@ -5,12 +5,12 @@ import { collectPrometheusMetrics, type PrometheusMetricsOptions } from './prome
 
 const OPTIONS = Symbol('FairLockPrometheus: options');
 
-/** The collections of applications that have not finished their start. Of one that failed to boot Nest calls no hook. */
+/** The collections of applications that have not finished their start. If an application fails to boot, Nest calls none of its hooks. */
 const starting = new WeakMap<Registry, FairLockPrometheusModule>();
 
 /**
  * Counts the locks of the process in prom-client's metrics for as long as the application runs. Import it once, in the root
- * module; the endpoint that shows the registry stays the application's.
+ * module. The application itself provides the endpoint that shows the registry.
  *
  * @example
  * imports: [FairLockModule.forRoot(), FairLockPrometheusModule.forRoot()]

@@ -24,11 +24,11 @@ const NAMES = [
 ] as const;
 
 /**
- * Counts what the locks of this process do, in metrics of prom-client: `fairlock_wait_duration_seconds`,
+ * Counts the waits, holds and failures of this process in metrics of prom-client: `fairlock_wait_duration_seconds`,
  * `fairlock_hold_duration_seconds`, `fairlock_waiting`, `fairlock_held`, `fairlock_oldest_wait_seconds`, `fairlock_lost_total`,
  * `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the template of the key, never the key.
  *
- * @returns ends it, and removes the metrics from the registry
+ * @returns a function that ends the counting and removes the metrics from the registry
  * @throws LockConfigurationError if the registry has a metric of one of these names already; it is left as it is
  */
 export function collectPrometheusMetrics({
@@ -53,7 +53,7 @@ export function collectPrometheusMetrics({
   return () => {
     end();
     for (const name of NAMES) {
-      // Not those of another collection, which began after the registry had been cleared.
+      // Keep metrics of another collection, which may have begun after the registry was cleared.
       if (own.has(registry.getSingleMetric(name))) registry.removeSingleMetric(name);
     }
   };

@@ -3,11 +3,10 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { FairLockService } from '../core/fair-lock-service.js';
 
 /**
- * Whether locks can be had, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives grants
- * is broken, since locks are handed on late then. Versions of Terminus that know no `degraded` show `up`, with the
- * reason.
+ * Whether locks can be taken, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives
+ * grants is broken, because locks are then handed on late. Versions of Terminus without `degraded` show `up`, with the reason.
  *
- * Not for a liveness probe: to restart a process does not mend Redis.
+ * Not for a liveness probe: a restart of the process does not repair Redis.
  *
  * @example
  * @Get('ready')
@@ -39,7 +38,7 @@ export class FairLockHealthIndicator {
   }
 }
 
-/** What versions of Terminus without `degraded` have. */
+/** The part of a health check that versions of Terminus without `degraded` have as well. */
 interface Session<Key extends string> {
   up(data: { message: string }): HealthIndicatorResult<Key>;
 }

@@ -5,7 +5,7 @@ import { type Watched } from '../../core/watchdog.js';
 
 const PROCESS = `${hostname()}/${process.pid}`;
 
-/** Who asks, as `inspect` and errors show it: `web-1/4711/OrdersService.pay`. */
+/** The name of the caller in `inspect` and errors: `web-1/4711/OrdersService.pay`. */
 export function who(request: LockRequest): string {
   return `${PROCESS}/${request.label.slice(0, LONGEST_LABEL)}`;
 }
@@ -13,15 +13,15 @@ export function who(request: LockRequest): string {
 let lastToken = 0;
 
 /**
- * One sequence for the whole process, led by the wall clock: tokens of a key rise although nothing is kept of a free
- * lock, and over restarts of the process too.
+ * The next token, from one sequence for the whole process that follows the wall clock. So the tokens of a key rise even though a free
+ * lock is forgotten, and also over restarts of the process.
  */
 function nextToken(): number {
   lastToken = Math.max(lastToken, Date.now() * 1_000 - 1) + 1;
   return lastToken;
 }
 
-/** The hold of one lock. Without a `leaseTime` it lasts until released: the process that could lose it is the store. */
+/** The hold of one lock. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
 export class MemoryGrant implements Grant, Watched {
   readonly key: string;
   readonly token = nextToken();

@@ -39,7 +39,7 @@ export class MemoryLine {
     return this.line.join(request, performance.now() + request.waitTime);
   }
 
-  /** Of the holder. */
+  /** The token of the holder. */
   get token(): number | undefined {
     return this.holder?.token;
   }

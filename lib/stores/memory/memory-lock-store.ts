@@ -7,15 +7,15 @@ import { NodeTimers } from './node-timers.js';
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
  *
  * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
- * locks; two instances do not share locks. A hold without `leaseTime` never runs out, since who could crash
- * is the store itself. A free lock takes no memory, and an idle store has no timer.
+ * locks; two instances do not share locks. A hold without `leaseTime` never runs out, because holder and store crash together.
+ * A free lock takes no memory, and an idle store has no timer.
  */
 export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
   private readonly leaseTimers = new NodeTimers(false);
-  /** They keep the process alive, as no connection does here: each wait comes to its end. */
+  /** These timers keep the process alive until each wait ends, because this store has no connection that would. */
   private readonly waitTimers = new NodeTimers(true);
   private closed = false;
 
@@ -54,7 +54,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private find(key: string): MemoryLine | undefined {
-    // Settling may end the line: look again.
+    // `settle` may remove the line, so it is looked up again.
     this.lines.get(key)?.settle();
     return this.lines.get(key);
   }

@@ -3,7 +3,7 @@ import { LARGEST_NUMBER } from '../../core/option-domains.js';
 import { type WaitTimers } from '../../core/waiter.js';
 import { type Watched } from '../../core/watchdog.js';
 
-/** A timer for each task, so that a store without tasks has none. */
+/** Sets a timer for each task, so that a store without tasks has no timer. */
 export class NodeTimers implements WaitTimers {
   private readonly timers = new Map<Watched, NodeJS.Timeout>();
 
