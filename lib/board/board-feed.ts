@@ -9,9 +9,9 @@ import { overviewMessage } from './overview-message.js';
 
 /** ms between the end of one look at the locks and the next. */
 const PAUSE = 1_000;
-/** ms after which an open page is asked to come again, so that the guards decide whether it still may. */
+/** ms after which an open page must reconnect, so that the guards decide again whether it is allowed. */
 const LONGEST_STREAM = 5 * 60_000;
-/** ms of history that a page is given when it opens, as far as a page was open meanwhile. */
+/** ms of history that a page gets when it opens. History exists only for times at which a page was open. */
 const HISTORY = 5 * 60_000;
 
 /** One open page. */
@@ -35,7 +35,7 @@ export class BoardFeed implements OnModuleDestroy {
 
   constructor(readonly locks: LockSource) {}
 
-  /** False once the application is closing: a new stream would keep it from that. */
+  /** False once the application is closing, because a new stream would keep it from closing. */
   get open(): boolean {
     return !this.closed;
   }
@@ -46,7 +46,7 @@ export class BoardFeed implements OnModuleDestroy {
     const now = Date.now();
     const history = this.history.map(({ at, ...rest }) => ({ ago: now - at, ...rest }));
     viewer.send(eventOf('history', history));
-    // Outside the context of the request that opened the page: it would live as long as the page.
+    // Runs outside the context of the request that opened the page, which would otherwise stay in memory as long as the page is open.
     const renewal = detached(() => {
       if (this.last) this.showLast(viewer, this.last);
       if (!this.looking && !this.timer) void this.look();
@@ -72,7 +72,7 @@ export class BoardFeed implements OnModuleDestroy {
     viewer.end();
   }
 
-  /** Many pages that are opened at once, as after a restart, are no reason to look more often. */
+  /** Shows the result of the last look, so that many pages which open at once, as after a restart, cause no further looks. */
   private showLast(viewer: BoardViewer, { overview, event }: NonNullable<BoardFeed['last']>): void {
     viewer.send(event);
     if (viewer.key !== undefined) void this.sendLine(viewer.key, overview, [viewer]);
@@ -123,7 +123,7 @@ export class BoardFeed implements OnModuleDestroy {
     );
   }
 
-  /** A lock that cannot be read is the trouble of those alone who look at it. */
+  /** Sends the line of one lock. If it cannot be read, only the pages that show it get an error. */
   private async sendLine(key: string, overview: LockOverview, to: readonly BoardViewer[]): Promise<void> {
     let event: Uint8Array;
     try {

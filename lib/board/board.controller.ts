@@ -34,7 +34,7 @@ export interface BoardSettings {
 
 export const BOARD_SETTINGS = Symbol('FairLock: settings of the board');
 
-/** Only a script of the page itself can send it: a form of another site cannot. */
+/** A header that only a script of the page itself can send, so that a form of another site cannot send commands. */
 const COMMAND_HEADER = 'x-fair-lock-board';
 
 /** What Express and Fastify have in common. */
@@ -45,8 +45,8 @@ interface PlatformRequest {
 }
 
 /**
- * The page, its files, its data and its one command. Answers are sent here and not returned, since an interceptor that wraps
- * what handlers return would wrap the page as well.
+ * The page, its files, its data and its one command. Handlers send their answers and do not return them, because an interceptor that
+ * wraps returned values would wrap the page as well.
  */
 export class FairLockBoardController {
   constructor(
@@ -70,7 +70,7 @@ export class FairLockBoardController {
   events(@Req() { method }: PlatformRequest, @Query('key') key: unknown, @Res() response: unknown): void {
     if (!this.feed.open) throw new ServiceUnavailableException('The application is closing.');
     const stream = new EventStream(response, typeof key === 'string' ? key : undefined);
-    // Both platforms call the handler of GET for it.
+    // Both platforms call the handler of GET also for HEAD.
     if (method === 'HEAD') return stream.end();
     stream.onEnd(this.feed.watch(stream));
   }
@@ -126,7 +126,7 @@ export class FairLockBoardController {
   }
 }
 
-/** A controller class of its own for each board, since path and guards belong to the class. It has no version. */
+/** Makes a controller class for each board, because path and guards belong to the class. It is version-neutral. */
 export function boardController(
   path: string,
   guards: readonly (Type<CanActivate> | CanActivate)[],
@@ -139,8 +139,8 @@ export function boardController(
 }
 
 /**
- * What leads from the address of the page to its files, relative, so that a proxy may strip a prefix: nothing after a slash,
- * else the last segment of the path.
+ * The relative path from the address of the page to its files, so that a proxy may strip a prefix: empty after a slash, else the last
+ * segment of the path.
  */
 function baseOf({ originalUrl, url }: PlatformRequest): string {
   const [path = ''] = (originalUrl ?? url).split(/[?#]/);
@@ -148,7 +148,7 @@ function baseOf({ originalUrl, url }: PlatformRequest): string {
   return segment === '' ? '' : `${segment}/`;
 }
 
-/** A token that is none, or a store without tokens, is no fault of the server. */
+/** Answers 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. */
 function asBadRequest(error: unknown): never {
   throw error instanceof LockConfigurationError ? new BadRequestException(error.details) : error;
 }

@@ -1,17 +1,16 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors.js';
 
-/** What `FairLockBoardModule.forRoot` takes. */
+/** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {
   /** Where the board is, below the global prefix. Default: `'locks'`. */
   path?: string;
   /**
-   * Guards of the page, its data and its files, as `@UseGuards` takes them. The application does not start without any,
-   * for keys and labels may be confidential. A browser sends cookies and basic authentication by itself, but no
-   * `Authorization: Bearer` header.
+   * Guards of the page, its data and its files, as for `@UseGuards`. The application does not start without guards, because keys and
+   * labels may be confidential. A browser sends cookies and basic authentication by itself, but no `Authorization: Bearer` header.
    */
   guards?: (Type<CanActivate> | CanActivate)[];
-  /** True where something else keeps strangers out, as a global guard or the network does. Default: false. */
+  /** Set it to true if a global guard or the network protects the board instead. Default: false. */
   unguarded?: boolean;
   /** False lets the board take a lock from its holder. Default: true. */
   readOnly?: boolean;
@@ -23,7 +22,7 @@ export interface FairLockBoardOptions {
 
 const KNOWN: readonly string[] = ['path', 'guards', 'unguarded', 'readOnly', 'name', 'imports'];
 
-/** @throws LockConfigurationError for options that would open the board to everyone, or mean nothing */
+/** @throws LockConfigurationError for options that would leave the board unprotected, or do not exist */
 export function checkBoardOptions(options: FairLockBoardOptions): void {
   for (const option of Object.keys(options)) {
     if (!KNOWN.includes(option)) {

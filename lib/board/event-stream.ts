@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { type BoardViewer } from './board-feed.js';
 
-/** Bytes that a client has not yet read, beyond which it gets no further events until it has. */
+/** A client with more unread bytes than this gets no further events until it has read them. */
 const MOST_UNREAD = 1_000_000;
 
 /** Node's response, or Fastify's around it. */
@@ -11,8 +11,8 @@ interface PlatformResponse {
 }
 
 /**
- * One stream of server-sent events. Written by hand, since `@Sse` would keep all that a slow client does not read; here it
- * misses what is no longer true.
+ * One stream of server-sent events. Does not use `@Sse`, which would buffer everything that a slow client does not read; here a slow
+ * client misses outdated events.
  */
 export class EventStream implements BoardViewer {
   private readonly response: ServerResponse;
@@ -36,7 +36,7 @@ export class EventStream implements BoardViewer {
   /** Calls `listener` when the client or the server has ended the stream. */
   onEnd(listener: () => void): void {
     this.response.on('close', listener);
-    // The close of a client that left while a guard decided is past: what is written fails.
+    // If the client left while a guard decided, `close` was emitted before this listener existed, but the write fails.
     this.response.write('retry: 1000\n\n', (error) => error && listener());
   }
 

@@ -2,12 +2,12 @@ import { parseClientName } from '../core/client-name.js';
 import { type LockOverview, type LockReport } from '../core/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/lock-store.js';
 
-/** How many of a line are drawn; the rest is counted. */
+/** How many waiters of a line are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;
 
 /**
- * One lock as a picture of its line. Redis knows the order, the lease and which clients give a sign of life; the processes know
- * what a waiter holds meanwhile, and traces.
+ * The data for a picture of one line. The order, the lease and the liveness of clients come from Redis; the holds of waiters and the
+ * traces come from the processes.
  */
 export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   const report = overview.locks.find(({ key }) => key === snapshot.key);
@@ -30,7 +30,7 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
 }
 
 function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockReport | undefined) {
-  // A report of another token is of another moment.
+  // A report with another token belongs to another grant, so it is ignored.
   const reported = (report?.holder?.token || undefined) === token ? report?.holder : undefined;
   return {
     ...parseClientName(who),

@@ -1,4 +1,4 @@
 import { type FairLockService } from '../core/fair-lock-service.js';
 
-/** What the board needs of the locks. */
+/** The part of the service that the board uses. */
 export type LockSource = Pick<FairLockService, 'query' | 'inspect' | 'forceRelease'>;

@@ -1,11 +1,11 @@
 import { type LockOverview, type ProcessReport } from '../core/lock-overview.js';
 
-/** What fits a page: the rest is counted. */
+/** How many locks and edges the page shows; further ones are only counted. */
 const MOST_LOCKS = 1_000;
 const MOST_EDGES = 200;
 const MOST_PROBLEMS = 10;
 
-/** An overview as the page needs it: numbers in place of long lines, so that a thousand locks are little to send. */
+/** An overview for the page: numbers instead of whole lines, so that the message stays small with a thousand locks. */
 export function overviewMessage({ locks, processes, cycles, silent, problems }: LockOverview) {
   const answered = new Set(processes.map(({ clientId }) => clientId));
   return {
@@ -44,7 +44,7 @@ function processRow({ holds, waits, ...process }: ProcessReport) {
   };
 }
 
-/** Which sections wait while they hold: from the key that is held to the key that is waited for, the longest first. */
+/** The waits of sections that hold a lock, as edges from the held key to the awaited key, the longest wait first. */
 function edgesOf(processes: readonly ProcessReport[]) {
   const edges = new Map<string, { from: string; to: string; flows: number; waitingFor: number }>();
   for (const { waits } of processes) {

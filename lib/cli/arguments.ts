@@ -38,7 +38,7 @@ const OPTIONS_OF: { readonly [option: string]: readonly CommandName[] } = {
   token: ['force-release'],
 };
 
-/** What the user wants. */
+/** The parsed command line. */
 export interface Arguments {
   readonly command: CommandName | 'help' | 'version';
   readonly key: string;
@@ -92,7 +92,7 @@ export function readArguments(args: readonly string[]): Arguments {
   };
 }
 
-/** A lock is taken from one holder only, which the token names: another may hold it by now. */
+/** Demands a token, which names the holder to take the lock from, because another may hold it by now. */
 function checkForceRelease(store: Arguments['store'], token: string | undefined): void {
   if (store === 'redisson')
     throw new UsageError(
@@ -103,7 +103,7 @@ function checkForceRelease(store: Arguments['store'], token: string | undefined)
     throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
 }
 
-/** The address is not repeated: it may contain a password. */
+/** Checks the address. The error does not repeat it, because it may contain a password. */
 function checkRedis(redis = ''): void {
   if (redis === '' || isRedisAddress(redis)) return;
   throw new UsageError(

@@ -7,7 +7,7 @@ import { resolveOptions } from '../nest/fair-lock.option-resolution.js';
 import { type Arguments } from './arguments.js';
 import { UsageError } from './exit-status.js';
 
-/** The locks of all processes, as the commands see them. This process has none itself. */
+/** Gives the commands access to the locks of all processes. This process holds none itself. */
 export class Locks {
   /** What an operator should know of Redis, found while connecting. Sentences without credentials. */
   readonly warnings: string[] = [];
@@ -61,11 +61,11 @@ function clusterAt(address: string): Cluster {
   return new Cluster([node], { lazyConnect: true, redisOptions });
 }
 
-/** What ioredis takes of the URL of a Cluster's node. */
+/** Converts the URL of a Cluster node to options of ioredis. */
 export function clusterNode(address: string) {
   const { hostname, port, username, password, protocol } = new URL(address);
   return {
-    // A URL has brackets around an IPv6 address, a socket none.
+    // A URL has brackets around an IPv6 address, but a socket address has none.
     node: { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6_379) },
     redisOptions: {
       ...(username !== '' && { username: decodeURIComponent(username) }),

@@ -54,7 +54,7 @@ async function run(argv: readonly string[]): Promise<ExitStatus> {
 }
 
 async function runCommand(args: Arguments, command: Command): Promise<ExitStatus> {
-  // The others end at once, as a program does that has nothing to put in order.
+  // Other commands have nothing to clean up, so the default signal handling ends them.
   if (args.command === 'watch')
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
   try {
@@ -81,7 +81,7 @@ async function withLocks(args: Arguments, command: Command): Promise<ExitStatus>
   }
 }
 
-/** What was seen while connecting gives the reason why there is no connection. */
+/** Explains why there is no connection, by the warnings that were given while connecting. */
 function unavailable(
   { reason, failure, cause }: LockStoreUnavailableError,
   { warnings }: Locks,
@@ -93,7 +93,7 @@ function unavailable(
   return `${seen ?? reason}${refusal} Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
 }
 
-/** One sentence, never a stack: what it means is in it. */
+/** Prints an error as one sentence without a stack, and returns the exit status. */
 function explain(error: unknown): ExitStatus {
   if (
     error instanceof UsageError ||

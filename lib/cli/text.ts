@@ -1,4 +1,4 @@
-/** How the commands write: plain text in columns. */
+/** Formats the output of the commands: plain text in columns. */
 import { type ClientName } from '../core/client-name.js';
 import { printable } from '../core/text.js';
 
@@ -49,8 +49,8 @@ function cell(text: string): string {
 }
 
 /**
- * As much of `text` as a terminal shows at once: of a line its begin, and all of the last paragraph, which sums up. A size of 0 is one that
- * the terminal does not know, as in a container.
+ * Cuts `text` to the size of a terminal: keeps the beginning of each line, and all of the last paragraph, which is the summary. A size
+ * of 0 means unknown, as in a container.
  */
 export function fitted(text: string, { columns, rows }: { columns: number; rows: number }): string {
   if (columns === 0 || rows === 0) return text;

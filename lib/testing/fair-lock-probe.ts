@@ -26,16 +26,16 @@ export type ArgumentsOf<T, Name extends keyof T> = T[Name] extends (...args: inf
   ? Args
   : never;
 
-/** What calls resolve with, in their order. */
+/** The results of calls, in their order. */
 export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
   -readonly [Index in keyof Calls]: Awaited<ReturnType<Calls[Index]>>;
 };
 
 /**
- * The other side of the locks of an application under test: holds them, waits for calls that want them, takes them away.
+ * Controls the locks of an application under test: holds them, waits for calls that request them, takes them away.
  *
- * A helper fails (AssertionError) where what it is about does not happen, such as a call that requests no lock. It waits
- * 2 seconds of real time for it, also under fake timers; `{ within }` changes that.
+ * A helper fails with an AssertionError if the expected event does not happen within 2 seconds of real time, also under fake timers;
+ * `{ within }` changes that time.
  *
  * @example
  * await using held = await locks.hold('order:42');
@@ -48,7 +48,7 @@ export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
 export class FairLockProbe {
   private readonly store = new ProbedStore();
 
-  /** @internal What the registration makes its store with. */
+  /** @internal The factory with which the registration makes its store. */
   readonly createStore: StoreFactory = () => this.store;
 
   /**
@@ -75,8 +75,8 @@ export class FairLockProbe {
   }
 
   /**
-   * Takes the lock as another process would: every call of the application waits for it. Waits in line itself while it is
-   * busy. Inside no flow of the application, so that nothing nests in it.
+   * Takes the lock as another process would, so every call of the application waits for it. Waits in line itself while the lock is
+   * busy. The hold belongs to no flow of the application, so no request nests in it.
    */
   async hold(keys: string | readonly string[], options?: WithinOptions): Promise<ProbeHold> {
     const giveUp = new AbortController();
@@ -114,8 +114,7 @@ export class FairLockProbe {
   }
 
   /**
-   * Takes the lock from its holder, which learns that it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in
-   * line is served.
+   * Takes the lock from its holder, for which it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in line is served.
    *
    * @throws AssertionError if the lock is not held
    */
@@ -167,7 +166,7 @@ export class FairLockProbe {
     const waitedBefore = this.store.waiters().length;
     const grantedBefore = this.store.grantsOf(key);
     const running = calls.map(async (call) => await call());
-    // Those that fail while another is looked at are seen below.
+    // Errors of calls are checked below; this avoids unhandled rejections until then.
     for (const each of running) each.catch(() => undefined);
     try {
       const early = running.map((each, index) =>

@@ -37,7 +37,7 @@ export interface ProviderOverrides {
  */
 @Module({})
 export class FairLockTestingModule {
-  /** In place of `FairLockModule.forRoot()`, for a test that puts its module together itself. */
+  /** Replaces `FairLockModule.forRoot()`, for a test that builds its module itself. */
   static forRoot(options: FairLockTestingOptions = {}): DynamicModule {
     const { name = DEFAULT_NAME } = options;
     const module = FairLockModule.forRoot({ ...withInherited(options), ...IN_MEMORY });

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 
-/** Taken when this file is loaded, so that fake timers installed later do not stop them. */
+/** The real timers, read when this file is loaded, so that fake timers installed later do not replace them. */
 const { setTimeout: start, clearTimeout: stop } = globalThis;
 
 /** How long a helper of the probe waits. */

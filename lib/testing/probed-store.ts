@@ -37,7 +37,7 @@ export class ProbedStore extends MemoryLockStore {
     }
   }
 
-  /** The labels of those in line for `key`, of all without a key, in the order in which they came. */
+  /** The labels of the requests in line for `key` (without a key: for all keys), in the order in which they came. */
   waiters(key?: string): readonly string[] {
     const waiting = [...this.inLine].filter((each) => key === undefined || each.key === key);
     return waiting.map(({ label }) => label);
@@ -66,7 +66,7 @@ export class ProbedStore extends MemoryLockStore {
     };
   }
 
-  /** Resolves when `condition` is met: looked at now, and whenever a request comes, is served or leaves. */
+  /** Resolves when `condition` is met. Checks it now, and whenever a request comes, is served or leaves. */
   async until(condition: () => boolean): Promise<void> {
     if (condition()) return;
     await new Promise<void>((resolve) => {

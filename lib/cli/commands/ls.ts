@@ -13,7 +13,7 @@ export const ls: Command = async ({ locks, args, print }) => {
 export const NO_PROCESS =
   'No process uses these locks now; --prefix, --store and --cluster choose which locks.';
 
-/** All locks as a table, then what is remarkable. */
+/** All locks as a table, then remarks on problems. */
 export function overviewText(overview: LockOverview): string {
   const { locks, processes, silent } = overview;
   const unused = locks.length + processes.length + silent.length === 0;
@@ -49,7 +49,7 @@ function row({ key, holder, waiters, orphan }: LockReport): string[] {
   ];
 }
 
-/** A sentence for each thing that is not as it should be. */
+/** A sentence for each problem of an overview. */
 export function remarks({ silent, cycles, problems }: LockOverview): string[] {
   return [
     ...silent.map(

@@ -20,7 +20,7 @@ export const watch: Command = async (context) => {
   return EXIT.done;
 };
 
-/** A Redis that goes away is shown and waited for: it is what one watches for. */
+/** Looks once. If Redis is unavailable, returns that as text instead of failing, so that the watch goes on. */
 async function lookOnce({ locks, args }: CommandContext): Promise<string> {
   try {
     const overview = await locks.query(args, args.orphans);

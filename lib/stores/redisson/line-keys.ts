@@ -2,7 +2,7 @@ import { LockKeyError } from '../../core/errors.js';
 import { quote } from '../../core/text.js';
 import { hashSlot } from '../redis-client/hash-slot.js';
 
-/** The keys of one lock, and where its waiters are woken. */
+/** The keys of one lock, and the channel that wakes its waiters. */
 export interface LineKeys {
   readonly keys: readonly [lock: string, queue: string, deadlines: string];
   /** A waiter listens to `<channel>:<waiter>`. */
@@ -43,7 +43,7 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
   return { keys: [name, queue, derived(DEADLINES, name)], channel: derived(CHANNEL, name) };
 }
 
-/** A name with a brace is taken to bring its own hash tag. */
+/** A key that belongs to the lock. A name with a brace is assumed to contain its own hash tag. */
 function derived(prefix: string, name: string): string {
   return name.includes('{') ? `${prefix}:${name}` : `${prefix}:{${name}}`;
 }

@@ -1,7 +1,7 @@
 import type { LockSnapshot } from '../../core/lock-store.js';
 import type { InspectReply } from './commands/reply.js';
 
-/** Who this client knows under an id of the wire, and since when. */
+/** The display name of this client's request with an id on the wire, and since when it holds or waits. */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 
 /** What the inspect script shows. The wire format has neither labels nor durations, so only those of this client are shown. */

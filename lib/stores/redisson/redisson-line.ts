@@ -33,7 +33,7 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
     super(context, new Line(context.timing), handle, forget);
   }
 
-  /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
+  /** The display name of this client's request with that id in Redis, and since when it holds or waits (monotonic ms). */
   describe(id: string): { readonly who: string; readonly since: number } | undefined {
     return this.line.describe(id);
   }

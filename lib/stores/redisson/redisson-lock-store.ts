@@ -24,19 +24,19 @@ export interface RedissonLockStoreOptions {
   /** Milliseconds for which Redis keeps a grant that its holder does not renew. Redisson's name and default: 30,000. */
   readonly lockWatchdogTimeout: number;
   /**
-   * Milliseconds after which a waiter without a wait time is taken for dead once it is the first in line. Must be the same in
-   * Java. Redisson's name and default: 300,000.
+   * Milliseconds after which a waiter without a wait time counts as dead once it is the first in line. Must be the same in Java.
+   * Redisson's name and default: 300,000.
    */
   readonly fairLockWaitTimeout: number;
   /** Milliseconds within which a command must be answered. */
   readonly commandTimeout: number;
-  /** Called with what an operator should know; never contains credentials. */
+  /** Called with warnings for the operator; they never contain credentials. */
   readonly onWarning: (message: string) => void;
 }
 
 /**
- * What the channel of each client begins with, on which clients of this library ask each other (`query`). Within the channels
- * that Redisson uses, so that the same ACL rule permits it; no lock's own channel begins so, since these have a brace here.
+ * The prefix of the channels on which clients of this library ask each other (`query`). It is within the channels of Redisson, so the
+ * same ACL rule permits it. The channel of a lock cannot begin with it, because it has a brace in this place.
  */
 const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
 
@@ -110,7 +110,7 @@ export class RedissonLockStore implements LockStore {
     if (this.client.closing) throw new LockShuttingDownError(key);
     this.client.connect();
     if (signal?.aborted) throw abortError(key, signal.reason);
-    // Every request is a thread of its own to Redisson: it holds once, and a repeated command of it is known for one.
+    // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
     const id = `${this.uuid}:${(this.threads += 1)}`;
     const line = this.lines.get(key);
     this.lineOf.set(id, line);
@@ -129,11 +129,11 @@ export class RedissonLockStore implements LockStore {
 
   async forceRelease(key: string): Promise<boolean> {
     const keys = this.keysOf(key);
-    // The grant is named, so that a repeated command does not end the next one too.
+    // The command names the holder, so that a repeated command cannot end the next grant.
     const { holder } = await this.client.answer(() => this.context.commands.inspect(keys, 0));
     const { woken } = await this.client.answer(() => this.context.commands.forceRelease(keys, holder));
     const line = this.lines.find(key);
-    // The wire has no message to a holder: another client's learns it by its next renewal.
+    // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
     if (holder !== undefined) line?.happens({ type: 'forced', id: holder });
     if (woken !== undefined) line?.happens({ type: 'woken', id: woken });
     return holder !== undefined;

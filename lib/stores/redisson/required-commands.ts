@@ -2,7 +2,7 @@ import type { RequiredCommands } from '../redis-client/start-up-check.js';
 
 const CHECK = '{fair-lock-check}';
 
-/** What the scripts need of the Redis user. Names of locks have no common form, so rights for them are not looked at. */
+/** The rights that the scripts need. Names of locks have no common form, so rights for their keys are not checked. */
 export const REQUIRED: RequiredCommands = {
   key: `redisson_lock_queue:${CHECK}`,
   keys: 'redisson_lock_*',

@@ -5,15 +5,15 @@ const LONGEST_LOOK = 3_000;
 export interface Timing {
   /** How long Redis keeps a grant that its client does not renew: Redisson's `lockWatchdogTimeout`. */
   readonly lease: number;
-  /** What the deadline of a waiter without a wait time is reckoned with: Redisson's `fairLockWaitTimeout`. */
+  /** The wait time from which the deadline of a waiter without a wait time is computed: Redisson's `fairLockWaitTimeout`. */
   readonly waitTimeout: number;
   /** How long a command may take. */
   readonly commandTimeout: number;
   /** How often a grant is renewed: after a third of the lease, as Redisson does. */
   readonly renewal: number;
   /**
-   * How often the first in line looks for the lock although no message arrived. This finds lost messages, and ends of
-   * leases that nothing on the wire announces.
+   * How often the first in line asks for the lock without a message. This finds lost messages, and ends of leases, which no message
+   * announces.
    */
   readonly look: number;
 }

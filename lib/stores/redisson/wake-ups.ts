@@ -4,9 +4,9 @@ import type { Subscriber } from '../redis-client/subscriber.js';
 /**
  * The channels on which waiters are woken.
  *
- * On a Cluster that has sharded channels, Redisson publishes there, and where not (or where its
- * `shardedSubscriptionMode` is off) on classic ones; so both are listened to. A message is only a hint (R9): where the
- * user's own Cluster client cannot listen to sharded channels, the looks of the line do.
+ * On a Cluster with sharded channels, Redisson publishes on those, else (or if its `shardedSubscriptionMode` is off) on classic ones;
+ * so this class listens to both. A message is only a hint (R9): if the user's own Cluster client cannot listen to sharded channels,
+ * the line still asks from time to time.
  */
 export class WakeUps {
   private readonly cluster: Cluster | undefined;

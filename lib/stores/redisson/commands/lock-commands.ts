@@ -30,22 +30,22 @@ import {
 export interface AcquireArgs {
   /** `<uuid of the client>:<thread number>` */
   readonly id: string;
-  /** Milliseconds by which deadlines in line are reckoned. */
+  /** The wait time from which deadlines in line are computed, ms. */
   readonly wait: number;
   /** Milliseconds. */
   readonly leaseTime: number;
-  /** It wants the lock now or not at all. */
+  /** The request is a try: it never waits in line. */
   readonly tries: boolean;
   readonly maxQueue: number;
 }
 
 /**
- * What wakes a waiter. Redisson listens to sharded channels on a Cluster that has them and to classic ones otherwise; on
- * a Cluster both are sent, since a script cannot know which version listens.
+ * The commands that wake a waiter. Redisson listens to sharded channels on a Cluster that has them, else to classic ones. On a Cluster
+ * scripts publish on both, because they cannot know which version listens.
  */
 export type Publish = 'PUBLISH' | 'PUBLISH SPUBLISH';
 
-/** The scripts as typed calls: how each is asked and repeated, and what it answers. */
+/** The scripts as typed calls, with the rule by which each is repeated. */
 export class LockCommands extends ScriptCommands<RawReply> {
   constructor(
     client: ScriptClient,
@@ -55,7 +55,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     super(client, timing);
   }
 
-  /** @param deadline until when it is repeated, and after which no copy of it may write (R2, R13); monotonic ms */
+  /** @param deadline until when the command is repeated; no copy of it writes after that (R2, R13); monotonic ms */
   acquire(line: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
     const { id, wait, leaseTime, tries, maxQueue } = args;
     const most = maxQueue === Infinity ? -1 : maxQueue;
@@ -64,12 +64,12 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return this.repeatUntil(acquire, line.keys, values, deadline, readAcquire);
   }
 
-  /** Repeated until answered, at the longest for a lease, after which the server ends the grant by itself. */
+  /** Ends a grant. Repeated until answered, but not after its lease, when the server ends the grant itself. */
   release(line: LineKeys, id: string, leaseTime: number): Promise<ReleaseReply> {
     return this.repeatFor(leaseTime, release, line, () => this.values(line, id), readRelease, untilGivenBack);
   }
 
-  /** Repeated until answered, at the longest for a lease; without an answer the deadline in line ends the wait. */
+  /** Leaves the line. Repeated until answered, at most for a lease; without an answer the deadline in line ends the wait. */
   leave(line: LineKeys, { id, wait }: Pick<AcquireArgs, 'id' | 'wait'>): Promise<LeaveReply> {
     const values = (): Values => this.values(line, id, wait);
     return this.repeatFor(this.timing.lease, leave, line, values, readLeave, untilGivenBack);
@@ -81,7 +81,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return readRenewal(await this.once(renew, line.keys, values));
   }
 
-  /** @param holder names the grant, so that a repeated command does not end the next one too; undefined: the lock is free */
+  /** @param holder names the grant, so that a repeated command cannot end the next one; undefined: the lock is free */
   forceRelease(line: LineKeys, holder = ''): Promise<ForceReleaseReply> {
     return this.repeatFor(0, forceRelease, line, () => this.values(line, holder), readForceRelease);
   }
@@ -108,7 +108,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return this.repeat(script, keys, values, until, read, rule);
   }
 
-  /** Deadlines in line are by the clocks of the clients, as in Redisson: all hosts must agree on the time. */
+  /** Deadlines in line use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
   private values({ channel }: LineKeys, id: string, ...more: Values): Values {
     return [id, Date.now(), channel, this.publish, ...more];
   }

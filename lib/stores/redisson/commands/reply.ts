@@ -40,7 +40,7 @@ export type LeaveReply = Sent & {
   readonly status: 'left';
   readonly woken: string | undefined;
   readonly holder: string | undefined;
-  /** How many were to be served before; undefined: it was not in line. */
+  /** How many requests were ahead of it; undefined: it was not in line. */
   readonly ahead: number | undefined;
 };
 

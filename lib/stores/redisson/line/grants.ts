@@ -26,12 +26,12 @@ export function begin(
   line.grants.set(id, grant);
   line.sections.set(id, leaseTime);
   line.effects.push({ type: 'grant', request: id, grant: id, since, left });
-  // Nothing announces the end of a lease to those behind.
+  // Those behind must ask, because no message announces the end of a lease.
   line.lookWithin(leaseTime);
   return true;
 }
 
-/** Leases that have run out by the local clocks, before Redis gives the lock on (R12). */
+/** Loses grants whose leases have run out by the local clocks, before Redis gives the lock to another (R12). */
 export function lookAtLeases(line: Line): void {
   for (const grant of line.grants.values()) {
     if (elapsedSince(grant.since, line.now) >= grant.left) {
@@ -77,7 +77,7 @@ export function applyRenewal(line: Line, grant: ActiveGrant, reply: RenewReply):
   } else if (reply.status === 'gone') {
     lose(line, id, 'Redis no longer has this grant (it was released by force, or the data was lost)');
   } else if (grant.nextRenewal < Infinity) {
-    // Too late by the server's clock, which is known better now.
+    // The command expired by the server's clock; its reply has told the time, so it is sent again.
     grant.nextRenewal = line.now.monotonic;
     renewIfDue(line);
   }
@@ -96,9 +96,9 @@ export function forced(line: Line, id: string): void {
   lose(line, id, 'it was released by force');
 }
 
-/** The lease of a grant is lost, as its holder knows by now. */
+/** The lease of a grant is lost, and its holder has been notified. */
 export function leaseLost(line: Line, id: string): void {
-  // No other waiter may have been woken.
+  // Ask now: perhaps no waiter has been woken.
   if (line.grants.delete(id)) line.lookWithin(0);
 }
 
@@ -120,7 +120,7 @@ export function endSection(line: Line, id: string): void {
   line.acknowledgeBy(line.now.monotonic + line.timing.commandTimeout, id);
 }
 
-/** What was held is given back: the client closes. */
+/** Gives back all grants, because the client closes. */
 export function giveBack(line: Line): void {
   for (const id of [...line.grants.keys()]) endSection(line, id);
 }

@@ -6,16 +6,16 @@ import * as requests from './requests.js';
 import type { Line } from './state.js';
 
 /**
- * One lock as this client sees it: its requests in line and its grants. Something happens to the line at a moment; what is
- * to be done about it is returned, in order.
+ * The state machine of one lock in this client: its requests in line and its grants. Applies an event at a moment, and returns the
+ * effects to execute, in order.
  *
- * A message is only a hint to look again (R9). The first of this client's requests also looks when the holder's lease
- * should end and every few seconds, so that the line goes on with every message lost.
+ * A message is only a hint to ask again (R9). The first of this client's requests also asks when the holder's lease should end, and
+ * every few seconds, so that the line goes on even if all messages are lost.
  */
 export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
   line.now = now;
   line.effects = [];
-  // A section that has ended gave its lease back at an earlier instant.
+  // The section gave its lease back before this event, so the lease is not checked then.
   if (event.type !== 'section ended') grants.lookAtLeases(line);
   apply(line, event);
   arrange(line);
@@ -86,14 +86,14 @@ function failed(line: Line, command: Command, failure: Failure): void {
       return;
     case 'release':
       line.acknowledged(command.id);
-      // The end of the lease gives the lock on.
+      // The release failed, so the lock becomes free when the lease ends.
       return line.lookWithin(0);
     case 'renew':
       return grants.renewalFailed(line, command.grant, failure.retryAfter);
   }
 }
 
-/** A script has woken the head of the line: if it is one of this client, its message need not be waited for. */
+/** A script has woken the head of the line. A request of this client asks at once, without waiting for the message. */
 function wake(line: Line, woken: string | undefined): void {
   if (woken !== undefined) requests.requestPlace(line, line.waiting.get(woken));
 }

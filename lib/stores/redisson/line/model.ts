@@ -2,7 +2,7 @@ import type { Instant } from '../../../core/lease.js';
 import type { CommonRequest } from '../../redis-client/line-machine.js';
 import type { AcquireArgs } from '../commands/lock-commands.js';
 
-/** A call that wants the lock. */
+/** A new request for the lock. */
 export interface NewRequest extends AcquireArgs {
   /** Whether its grant is to be renewed; otherwise its lease is fixed. */
   readonly renewed: boolean;
@@ -12,9 +12,9 @@ export interface NewRequest extends AcquireArgs {
 
 /** One request, with what this client knows of its place. */
 export interface PlaceRequest extends NewRequest, CommonRequest {
-  /** When it came (monotonic ms). */
+  /** When the request was made (monotonic ms). */
   readonly arrivedAt: number;
-  /** Infinity once it was in line: it is not refused when it has to enter again. */
+  /** Infinity once it was in line, so that it is not refused if it must enter again. */
   maxQueue: number;
   /** Acknowledged in line at least once. */
   placed: boolean;
@@ -22,22 +22,22 @@ export interface PlaceRequest extends NewRequest, CommonRequest {
   forced: boolean;
   /** Whether its channel is, or will be, subscribed. */
   subscribed: boolean;
-  /** Something happened since the acquire that is under way: another must follow. */
+  /** Whether another acquire must follow the one that is under way. */
   requestAgain: boolean;
   /** The last command before its last acquire, and the last of its acquires that was answered. */
   confirmAfter: number;
   answered: number;
 }
 
-/** The grant of a request, as long as it counts. */
+/** The grant of a request, while it is held. */
 export interface ActiveGrant {
   readonly id: string;
   readonly who: string;
   readonly grantedAt: number;
   readonly leaseTime: number;
-  /** Taken off the lease on this side (R12). */
+  /** How much earlier than the server this side ends the lease, ms (R12). */
   readonly margin: number;
-  /** From when `left` counts (M1); margin taken off. */
+  /** The instant from which `left` counts (M1). `left` is without the margin. */
   since: Instant;
   left: number;
   /** Infinity: it is not renewed. */

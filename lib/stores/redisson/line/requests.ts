@@ -5,12 +5,12 @@ import type { NewRequest, PlaceRequest } from './model.js';
 import type { Line } from './state.js';
 
 /**
- * A free lock is the head's, which may be about to ask, or dead: others look after it again after this, ms, then after
+ * A free lock belongs to the head of the line, which may be about to ask, or dead. Others ask again after this pause (ms), then after
  * twice as long, and so on. Otherwise they would not know when the lease ends that the head took meanwhile.
  */
 const FREE_PAUSE = 25;
 
-/** A call wants the lock. */
+/** Takes in a new request. */
 export function request(line: Line, entry: NewRequest): void {
   const added: PlaceRequest = {
     ...entry,
@@ -48,7 +48,7 @@ export function requestForFirst(line: Line): void {
   requestPlace(line, first(line));
 }
 
-/** Messages to the request are received from now on. What came before is found by asking. */
+/** Messages to the request are received from now on. It asks once, because earlier messages were missed. */
 export function subscribed(line: Line, id: string): void {
   // Only the first of this client's requests can have been woken: the others stand behind it.
   if (first(line)?.id === id) requestForFirst(line);
@@ -60,7 +60,7 @@ export function applyReply(line: Line, waiter: PlaceRequest, reply: AcquireReply
   if (reply.repeated) waiter.outcomeUnknownUntil = deadline;
   if (waiter.state === 'waiting') apply(line, waiter, reply);
   else if ((reply.status === 'granted' || reply.status === 'queued') && reply.order > waiter.leftAfter) {
-    // Nothing waits for this any more (R10). A leave that was sent later has seen to it.
+    // The request no longer waits, so it leaves (R10), unless a leave was sent after this command.
     if (waiter.state === 'refused') line.leave(waiter);
   }
   replied(line, waiter);
@@ -104,7 +104,7 @@ function granted(
   reply: Extract<AcquireReply, { readonly status: 'granted' }>,
 ): void {
   if (waiter.forced) {
-    // This reply may be older than the force release: another request to Redis shows whether the grant still exists.
+    // This reply may be older than the force release: another acquire shows whether the grant still exists.
     waiter.forced = false;
     waiter.requestAgain = true;
     return;
@@ -112,12 +112,12 @@ function granted(
   if (begin(line, waiter, reply)) {
     waiter.state = 'granted';
     line.remove(waiter);
-    // Redis knows fewer waiters than stand here: some lost their places.
+    // Redis has fewer waiters than this client alone: some lost their places.
     const placed = [...line.waiting.values()].filter((other) => other.placed);
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
     return;
   }
-  // It is not entered (M1) but given back, and asks anew.
+  // The grant is not entered (M1) but given back, and the request asks anew.
   line.missedGrant(waiter, !waiter.renewed);
   line.leave(waiter, true);
 }
@@ -136,7 +136,7 @@ function queued(
     waiter.subscribed = true;
     line.effects.push({ type: 'subscribe', id });
   }
-  // A grant whose reply was lost is found here, and a turn whose message was.
+  // This finds a grant whose reply was lost, and a turn whose message was lost.
   const next = reply.holder ?? reply.head;
   if (next !== id) requestPlace(line, line.waiting.get(next));
   line.freeLooks = reply.holder === undefined ? line.freeLooks + 1 : 0;
@@ -144,7 +144,7 @@ function queued(
   line.lookWithin(Math.min(pause, reply.left + 1));
 }
 
-/** Its deadline had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. It stands at the end now. */
+/** The request is now at the end of the line: its deadline had passed, so it counted as dead, or Redis lost the line. */
 function lostPlace(line: Line, waiter: PlaceRequest, order: number): void {
   line.waiting.delete(waiter.id);
   line.waiting.set(waiter.id, waiter);
@@ -152,7 +152,7 @@ function lostPlace(line: Line, waiter: PlaceRequest, order: number): void {
   checkPlaces(line, order);
 }
 
-/** What happened to one, by the command of that order, may have happened to all: each asks, in order, once. */
+/** One request has lost its place by command number `order`, so others may have too: each asks once, in order. */
 function checkPlaces(line: Line, order: number): void {
   if (order <= line.checkedOrder) return;
   for (const waiter of line.waiting.values()) {

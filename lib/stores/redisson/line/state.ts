@@ -9,9 +9,9 @@ export class Line extends LineState<RedissonTypes> {
   readonly grants = new Map<string, ActiveGrant>();
   /** The lease times of grants whose sections run, lost ones too. */
   readonly sections = new Map<string, number>();
-  /** A request that was sent with this command, or a later one, has a confirmed place. */
+  /** The place of a request is confirmed if its last acquire was this command or a later one. */
   checkedOrder = 0;
-  /** When the first in line asks although nothing was received. */
+  /** When the first in line asks even without a message. */
   nextLook = Infinity;
   /** How often in a row the lock was found free, waiting for a head that is not of this client. */
   freeLooks = 0;
@@ -21,7 +21,7 @@ export class Line extends LineState<RedissonTypes> {
   }
 
   /**
-   * Out of the lock, too, if it was just granted.
+   * Takes the request out of the line, and out of the lock if it was just granted.
    *
    * @param requestsAgain whether the request joins the line anew after that
    */
@@ -39,13 +39,13 @@ export class Line extends LineState<RedissonTypes> {
     if (request.subscribed) this.effects.push({ type: 'unsubscribe', id: request.id });
   }
 
-  /** The first in line asks within `delay` ms, and within the time of a look in any case. */
+  /** Makes the first in line ask within `delay` ms, and within `timing.look` at the latest. */
   lookWithin(delay: number): void {
     const due = this.now.monotonic + Math.min(delay, this.timing.look);
     this.nextLook = Math.min(this.nextLook, due);
   }
 
-  /** Who this client has under that name in Redis, for people, and since when (monotonic ms). */
+  /** The display name of this client's request with that id in Redis, and since when it holds or waits (monotonic ms). */
   describe(id: string): { readonly who: string; readonly since: number } | undefined {
     const grant = this.grants.get(id);
     if (grant) return { who: grant.who, since: grant.grantedAt };
@@ -53,7 +53,7 @@ export class Line extends LineState<RedissonTypes> {
     return request && { who: request.who, since: request.arrivedAt };
   }
 
-  /** Who holds, for people; Redisson's name for it where it is not of this client. */
+  /** The holder, for display: its label if it is of this client, else its id in Redis. */
   blocker(id: string | undefined): Blocker {
     if (id === undefined) return {};
     const known = this.describe(id);

@@ -1,9 +1,9 @@
--- Takes the lock, or a place in line. Repeating it changes nothing: who holds already is told so, and not counted twice.
+-- Takes the lock, or a place in line. Repeating it changes nothing: a request that already holds gets HELD and is not counted twice.
 -- Writes nothing after its deadline (R2).
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
---       [5] ms that the request may wait, by which deadlines are reckoned  [6] lease in ms
+--       [5] ms that the request may wait, from which deadlines are computed  [6] lease in ms
 --       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number  [9] Redis ms after which nothing is written
 -- Returns status, Redis time, and for
 --       EXPIRED  nothing: too late
@@ -25,7 +25,7 @@ local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
   -- Before the first write, so that a foreign type of the deadlines fails there.
   local behind = redis.call('ZRANGE', deadlines, 0, -1)
-  -- R3: when memory is full, who is in line may still have the lock, and a newcomer is refused by HSET.
+  -- R3: when memory is full, a request in line may still take the lock, and HSET refuses a new one.
   if head then
     redis.call('LPOP', queue)
   end
@@ -36,7 +36,7 @@ if not holder and (not head or head == request) then
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then
-  -- Its message may be lost, or the lease may have ended, which nothing announces.
+  -- The head may have missed its message, or the lease may have ended, which no message announces.
   wake(head)
 end
 if ARGV[7] == 'try' then
@@ -52,12 +52,12 @@ end
 
 local length = redis.call('LLEN', queue)
 if place then
-  -- Its deadline was lost: it begins anew.
+  -- The deadline of the request was lost, so it enters the line again.
   length = length - redis.call('LREM', queue, 0, request)
 elseif tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
   return { 'FULL', time }
 end
--- Its turn is reckoned from that of the last in line, or from the end of the lease.
+-- The deadline is computed from that of the last in line, or from the end of the lease.
 local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now

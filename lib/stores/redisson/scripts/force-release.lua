@@ -1,4 +1,4 @@
--- Ends a grant of any client and wakes the head of the queue. It names the grant, so that repeating it ends no other.
+-- Ends a grant of any client and wakes the head of the queue. The caller names the grant, so a repeated call cannot end another.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] the holder of that grant, '' if there is none  [2] client clock  [3] channel  [4] publish

@@ -16,7 +16,7 @@ if holds() then
 end
 local head
 if not holder then
-  -- It may have been told that it is its turn: then it is the next one's.
+  -- The request may already have been woken as the head: wake the next one instead.
   head = dropStale()
   wake(head)
 end

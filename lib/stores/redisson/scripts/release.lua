@@ -4,8 +4,8 @@
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
 -- Returns status, Redis time, the head that was woken or ''
---       RELEASED  it is over, now or already
---       LOST      the lock has another holder; nothing was touched but dead heads
+--       RELEASED  the grant is over, since this call or an earlier one
+--       LOST      the lock has another holder; the script only dropped dead heads
 --- include: lock
 if holder and not holds() then
   return { 'LOST', time, '' }

@@ -4,7 +4,7 @@
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] lease in ms  [6] Redis ms after which nothing is written
 -- Returns status, Redis time
 --       EXPIRED  too late
---       RENEWED  the lease is whole again
+--       RENEWED  the lease has its full length again
 --       GONE     it is not the present grant
 --- include: lock
 if time > tonumber(ARGV[6]) then

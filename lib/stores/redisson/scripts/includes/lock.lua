@@ -1,4 +1,4 @@
--- What every script knows of a lock in Redisson's wire format.
+-- Every script begins with this include: the keys and arguments of a lock in Redisson's wire format.
 --
 -- KEYS[1] the lock: a hash of one field, the holder -> how often it holds; its TTL is the lease
 -- KEYS[2] the queue: a list of waiters, the next to be served first
@@ -10,11 +10,11 @@
 local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 
--- R1: the time is taken once. Only deadlines of commands are measured by it: those of waiters are by the clients' clocks.
+-- R1: a script reads the time once. Only deadlines of commands use it; deadlines of waiters use the clients' clocks.
 local parts = redis.call('TIME')
 local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
 
--- First of all, so that a lock name that holds a foreign type fails before anything is written.
+-- This comes first, so that a lock name with a value of another type fails before any write.
 local holder = redis.call('HKEYS', lock)[1]
 
 local function holds()
@@ -27,8 +27,8 @@ local function free()
   holder = nil
 end
 
--- Drops the heads whose deadline has passed, with no other deadline touched, and those that have none: an entry without
--- a deadline is what is left when the sorted set was lost, and it would stay for ever. Returns the head that remains.
+-- Drops heads whose deadline has passed, and heads without a deadline, which would stay for ever after the sorted set was lost.
+-- Changes no other deadline. Returns the remaining head.
 local function dropStale()
   while true do
     local head = redis.call('LINDEX', queue, 0)
@@ -44,11 +44,11 @@ local function dropStale()
   end
 end
 
--- Redisson's own step when a waiter is served or leaves: those behind it are expected to be served one wait earlier.
--- `deadline` is that of the waiter if it was the head. Each deadline is reckoned from the one before it, so that the first
--- of the line settles all of them, and Redisson never moves it on. A head that is served or leaves later than expected
--- shows by how much the line is late: the deadlines are moved on by that much, so that the next head, too, has its whole
--- wait time from now on. Where the line is not late, the result is Redisson's.
+-- Redisson's own step when a waiter is served or leaves: it moves the deadlines of those behind one wait time earlier. `deadline` is
+-- that of the waiter if it was the head. Each deadline is computed from the one before it, so the first one determines all, and
+-- Redisson never moves that one later. If the head is served or leaves later than expected, the whole line is late by that time. Then
+-- this moves the deadlines later by the same time, so that the next head has its whole wait time from now on. If the line is not
+-- late, the result is the same as Redisson's.
 local function oneWaitLess(behind, wait, deadline)
   local late = deadline and math.max(0, now + wait - deadline) or 0
   for _, waiter in ipairs(behind) do
@@ -56,7 +56,7 @@ local function oneWaitLess(behind, wait, deadline)
   end
 end
 
--- Tells only the head of the queue that it may ask (R4: a message that cannot be sent must not end the script).
+-- Wakes only the head of the queue, which then asks (R4: a message that cannot be sent must not end the script).
 local function wake(head)
   if head then
     for command in string.gmatch(ARGV[4], '%a+') do
