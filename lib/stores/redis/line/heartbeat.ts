@@ -132,6 +132,8 @@ export function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
   line.confirming = undefined;
   line.run = run;
   renew(line, run, grant.since, grant.left);
+  // The lease counts from the sending of this renewal, and so does the next one: replicas may have used up much of it.
+  line.nextBeat = Math.min(line.nextBeat, grant.since.monotonic + line.settings.timing.heartbeat);
   handOn(line, run);
 }
 

@@ -29,6 +29,16 @@ test('M1: its lease counts from the sending of the renewal that was replicated',
   expect(line.effectsOf('grant')).toMatchObject([{ since: { monotonic: confirm.at } }]);
 });
 
+test('the next renewal is due a heartbeat after the sending of that one, however long replicas took', () => {
+  line.hold(500);
+  const confirm = line.last('confirm');
+  line.passes(HEARTBEAT + 1);
+  line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
+  line.reply(confirm, { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
+  line.passes(0);
+  expect(line.last('heartbeat').command.args.renewal.first).toBe(500);
+});
+
 test('if too few have it, its first request is refused and the others of the run go back to their places', () => {
   line.queue(10, {}, {});
   line.message(500, 1, 2);
