@@ -9,7 +9,7 @@ const REFRESH_PAUSE = 100;
 
 /** The nodes behind a Cluster client, which `CommandConnection` treats as one connection. */
 export class ClusterNodes {
-  /** The server process at each address, as far as its node is connected. */
+  /** The primary at each address, as far as its node is connected. */
   private readonly servers = new Map<string, string>();
   private connections = 0;
   private refreshedAt = -Infinity;
@@ -36,7 +36,7 @@ export class ClusterNodes {
     return this.cluster.slots[hashSlot(key)]?.[0];
   }
 
-  /** Which server process serves the slot of `key`; undefined while that is not known. */
+  /** Which primary serves the slot of `key`; undefined while that is not known. */
   serverOf(key: string): string | undefined {
     return this.servers.get(this.addressOf(key) ?? '');
   }
@@ -70,9 +70,11 @@ export class ClusterNodes {
     const address = addressOf(node);
     const onReady = (): void => {
       this.connections += 1;
-      // If the run id is not known, each connection counts as another server.
+      // If its id is not known, each connection counts as another server.
       const unnamed = `connection ${this.connections}`;
-      void introduce(node, this.clocks.of(address)).then((id) => this.answers(address, id ?? unnamed));
+      void introduce(node, this.clocks.of(address)).then((id) =>
+        this.answers(address, id?.primary ?? unnamed),
+      );
     };
     node.on('ready', onReady);
     node.on('close', () => {

@@ -105,8 +105,8 @@ export class CommandConnection {
   }
 
   /**
-   * Which server process keeps `key`; undefined while that is not known. Another process may not know what this one has
-   * acknowledged. If servers do not show their run ids, each connection counts as another process.
+   * Which primary keeps `key`; undefined while that is not known. Another one, or the same server when it is promoted again, may not
+   * know what this one has acknowledged. If servers do not show their ids, each connection counts as another primary.
    */
   serverOf(key: string): string | undefined {
     if (this.nodes) return this.nodes.serverOf(this.connection.keyPrefix + key);
@@ -203,8 +203,8 @@ export class CommandConnection {
     void introduce(this.client, this.clocks.of(THE_SERVER)).then((id) => {
       this.readyOrClosed.happened();
       if (connection !== this.connections || !this.ready) return;
-      this.serverRunId = id;
-      this.server = id ?? `connection ${connection}`;
+      this.serverRunId = id?.runId;
+      this.server = id?.primary ?? `connection ${connection}`;
       this.onConnected?.();
     });
   }

@@ -28,7 +28,7 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
   constructor(
     readonly keys: LineKeys,
     private readonly context: ClientContext,
-    /** Which server process keeps the lock, as far as it is known. */
+    /** Which primary keeps the lock, as far as it is known. */
     server: string | undefined,
     forget: () => void,
   ) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Keyspace } from './keyspace.js';
 import {
   formatNumber,
@@ -258,7 +259,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     0,
     ({ runId, historyBefore }) =>
       `# Server\r\nredis_version:7.0.15\r\nrun_id:${runId}\r\n` +
-      `# Replication\r\nmaster_replid2:${historyBefore.padStart(40, '0')}\r\n`,
+      `# Replication\r\nmaster_replid:${historyAfter(runId, historyBefore)}\r\n` +
+      `master_replid2:${historyBefore.padStart(40, '0')}\r\n`,
   ),
 
   FLUSHALL: writing(0, ({ keys }) => {
@@ -266,6 +268,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return OK;
   }),
 };
+
+/** Each promotion begins a new history. */
+function historyAfter(runId: string, before: string): string {
+  return createHash('sha1').update(`${runId} ${before}`).digest('hex');
+}
 
 /** Runs one command. Errors are replies. */
 export function runCommand(context: CommandContext, name: string, args: string[]): Reply {

@@ -50,7 +50,7 @@ export interface NativeTypes extends LineTypes {
     | { readonly type: 'revoked'; readonly first: number }
     /** The subscription is up since then (monotonic ms), or down. */
     | { readonly type: 'subscription'; readonly upSince: number | undefined }
-    /** Which server process keeps the lock from now on, where that is known. */
+    /** Which primary keeps the lock from now on, where that is known. */
     | { readonly type: 'server'; readonly id: string | undefined }
     /** The store refuses all requests from now on. */
     | { readonly type: 'refused'; readonly error: FairLockError };

@@ -139,7 +139,7 @@ function stopRenewing(line: Line, token: number): void {
   if (line.run?.holder?.token === token) line.run.holder.renewable = false;
 }
 
-/** If another server process keeps the lock now, all requests ask again, because it may not know them (M6). */
+/** If another primary keeps the lock now, or the same one promoted again, all requests ask again: it may not know them (M6). */
 function keptBy(line: Line, server: string | undefined): void {
   if (server === undefined || server === line.server) return;
   line.server = server;

@@ -53,7 +53,7 @@ export class Line extends LineState<NativeTypes> {
   markedAliveAt = -Infinity;
 
   /**
-   * @param server which server process keeps the lock, as far as it is known
+   * @param server which primary keeps the lock, as far as it is known
    * @param subscribedSince undefined: messages are not received
    * @param seenBefore the highest token that this client had seen: every request of the line asks for a higher one
    */

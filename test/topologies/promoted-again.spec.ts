@@ -1,0 +1,62 @@
+import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { uniquePrefix, type RedisServer } from '../support/redis.js';
+import { Replicas } from '../support/replicas.js';
+import { deferred, eventually, within } from '../support/waiting.js';
+
+/** The lease outlasts the two failovers of a test on a busy machine. */
+const TIMES = { lease: 20_000, livenessWindow: 10_000, commandTimeout: 1_000 };
+/** Far beyond all bounds. */
+const TIME_LIMIT = 30_000;
+
+describe('a server that was primary, became a replica of a server with older data, and is promoted again', () => {
+  let servers: Replicas;
+  let clients: InProcessClients;
+  let replica: RedisServer;
+
+  beforeEach(async () => {
+    servers = await Replicas.start(1);
+    [replica] = servers.replicas as [RedisServer];
+    clients = new InProcessClients(uniquePrefix(), TIMES);
+  });
+  afterEach(async () => {
+    await clients.close();
+    await servers.close();
+  });
+
+  /** A request of that client in line, when this resolves; `served` counts it when it has the lock. */
+  const inLine = async (client: InProcessClient, label: string, served: string[]): Promise<void> => {
+    const queued = deferred<number>();
+    const held = client.engine.withLock('k', () => void served.push(label), {
+      onQueued: queued.resolve,
+      label,
+    });
+    held.catch(queued.reject);
+    await within(queued.promise, TIME_LIMIT, 'the place in line');
+  };
+
+  test('gets back the places that it lost, though its run id is the same', async () => {
+    const { primary, source } = servers;
+    const holder = await clients.start(source);
+    const waiter = await clients.start(source);
+    const served: string[] = [];
+    const lock = await holder.engine.acquire('k');
+    await inLine(waiter, 'known to both', served);
+    await servers.followed(1);
+    await servers.promote(replica);
+    await inLine(waiter, 'known to the former primary', served);
+
+    await servers.follow(primary, replica);
+    await servers.promote(primary);
+    // As a sentinel does after a promotion.
+    await servers.admin(primary).client('KILL', 'TYPE', 'normal');
+    await eventually(
+      async () => (await waiter.engine.inspect('k')).queueLength === 2,
+      TIME_LIMIT,
+      'both places on the server',
+    );
+    await inLine(await clients.start(source), 'new', served);
+    await lock.release();
+    await eventually(() => served.length === 3, TIME_LIMIT, 'all to be served');
+    expect(served).toEqual(['known to both', 'known to the former primary', 'new']);
+  });
+});
