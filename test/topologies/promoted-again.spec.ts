@@ -48,7 +48,7 @@ describe('a server that was primary, became a replica of a server with older dat
     await servers.follow(primary, replica);
     await servers.promote(primary);
     // As a sentinel does after a promotion.
-    await servers.admin(primary).client('KILL', 'TYPE', 'normal');
+    await servers.admin(primary).call('CLIENT', 'KILL', 'TYPE', 'normal');
     await eventually(
       async () => (await waiter.engine.inspect('k')).queueLength === 2,
       TIME_LIMIT,

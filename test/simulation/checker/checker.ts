@@ -237,7 +237,12 @@ export class Checker implements ClientListener {
   private checkExclusion(lock: LockState): void {
     const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
     if (holding.length < 2) return;
-    const [older, newer] = holding.sort((one, other) => (one.token ?? 0) - (other.token ?? 0));
+    // Tokens tell the age, unless the server lost them with its data: then its clock, which may have been set back, begins anew.
+    const granted = holding.map(({ passedAt = this.world.now }) => passedAt);
+    const restarted = this.excuses.dataLostSince(lock.name, Math.min(...granted));
+    const age = ({ token = 0, passedAt = this.world.now }: RequestRecord): number =>
+      restarted ? passedAt : token;
+    const [older, newer] = holding.sort((one, other) => age(one) - age(other));
     if (!older || !newer) return;
     if (this.excuses.mayOverlap(older, this.world.now)) {
       this.findings.tally.excusedOverlaps += 1;

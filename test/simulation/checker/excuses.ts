@@ -95,7 +95,7 @@ export class Excuses {
     const { commandTimeout } = this;
     const lease = this.longestRenewed;
     const { lastMute, lastWallStep } = record.client;
-    if (!this.protections.confirmsInTime(record.client.index)) return true;
+    if (!this.protections.renewsInTime(record.client.index)) return true;
     if (lastMute >= now - lease - 2 * commandTimeout || lastWallStep >= (record.grantedAt ?? 0) - lease)
       return true;
     return this.breaks.some(
@@ -120,8 +120,9 @@ export class Excuses {
     const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
     const messagesMayBeLost = this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
     const longest = messagesMayBeLost ? withoutMessages : 0;
-    // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease.
-    const unconfirmed = this.protections.mayStayUnconfirmed(client) ? this.commandTimeout : 0;
+    // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease; and that WAIT begins
+    // when the one before has ended.
+    const unconfirmed = this.protections.mayStayUnconfirmed(client) ? 2 * this.commandTimeout : 0;
     return (planned.leaseTime ?? Infinity) <= Math.max(longest, unconfirmed, ...SHORT_LEASES);
   }
 

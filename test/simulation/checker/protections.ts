@@ -59,6 +59,15 @@ export class Protections {
     return min <= lags.length && timeout > 50 + 10 * latency + 4 * Math.max(...lags);
   }
 
+  /** Where nothing fails, replicas acknowledge each renewal of this client before its lease is over. */
+  renewsInTime(index: number): boolean {
+    const { replicas, times: { lease, window } = this.plan } = this.plan.clients[index] ?? {};
+    if (!replicas) return true;
+    // A renewal waits for the WAIT under way, and for its own.
+    const longest = Math.min(lease, window) / 3 + 2 * this.confirmation;
+    return this.confirmsInTime(index) && longest < lease - Math.max(100, lease / 10);
+  }
+
   /** A grant of this client may wait for replicas until its time is up. */
   mayStayUnconfirmed({ index, options }: SimClient): boolean {
     if (!options.replicas) return false;
