@@ -1,4 +1,4 @@
-import { inInclude, inScript, inStore, simulation, type Exhibit } from './exhibit.js';
+import { inInclude, inScript, inStore, simulation, test, type Exhibit } from './exhibit.js';
 
 /** What docs/replication.md says, each left out once. */
 export const REPLICATION: readonly Exhibit[] = [
@@ -75,5 +75,20 @@ export const REPLICATION: readonly Exhibit[] = [
     what: 'it does',
     mutations: [inInclude('primary', '  if isNew then\n', '  isNew = true\n  if isNew then\n')],
     proof: simulation('failover'),
+  },
+  {
+    of: 'replicas: a lease counts from the renewal that they confirmed',
+    what: 'the next renewal counts from the confirmation, which may come late',
+    mutations: [
+      inStore(
+        'line/heartbeat.ts',
+        '  line.nextBeat = Math.min(line.nextBeat, grant.since.monotonic + line.settings.timing.heartbeat);\n',
+        '',
+      ),
+    ],
+    proof: test(
+      'unit/redis/line/replicas.spec.ts',
+      'the next renewal is due a heartbeat after the sending of that one, however long replicas took',
+    ),
   },
 ];

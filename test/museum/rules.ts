@@ -304,6 +304,21 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
+    of: 'M6 a former primary that is promoted again may not know the line',
+    what: 'it passes for the same server',
+    mutations: [
+      {
+        file: 'stores/redis-client/introduction.ts',
+        from: 'primary: `${runId}/${replicationId}`',
+        to: 'primary: runId',
+      },
+    ],
+    proof: test(
+      'integration/server-id.spec.ts',
+      'M6: a server keeps its id until it is promoted again, which its run id does not show',
+    ),
+  },
+  {
     of: 'M6 an old acknowledgement does not count',
     what: 'the reply to any command satisfies the need to ask',
     mutations: [
