@@ -93,11 +93,10 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
  * The use of a grant by one section or one handle.
  *
  * Holds nest: a request for the same key from inside a hold becomes its child. Since an async flow may fork, a hold has at most one
- * active child, and further requests wait in its line. A hold is *open* until its own section ends, and *done* when its active child,
- * if any, is done too. The last hold that ends releases the grant.
+ * active child, and further requests wait in its line. A hold whose section ends leaves its active child, if any, to its parent. The
+ * last hold that ends releases the grant.
  */
 export class Hold {
-  private isOpen = true;
   private child: Hold | undefined;
   /** Requests that wait to nest in it. */
   private line: WaitingLine<Hold | undefined> | undefined;
@@ -108,7 +107,7 @@ export class Hold {
   constructor(
     readonly held: ActiveGrant,
     readonly label: string,
-    private readonly parent?: Hold,
+    private parent?: Hold,
   ) {
     if (held.openHolds === 0) this.description = held.description;
     held.openHolds += 1;
@@ -133,21 +132,22 @@ export class Hold {
 
   /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
   end(): Promise<void> {
-    this.isOpen = false;
     if (this.line) {
       // Each waiting request gets undefined, and must request the lock anew.
       while (this.line.serve(() => undefined));
       this.held.lines?.delete(this.line);
     }
-    if (!this.child) this.parent?.childDone();
+    // Else sections that began each other and ended would stay, in a chain without a limit.
+    if (this.child) this.child.parent = this.parent;
+    this.parent?.childEnded(this.child);
     return this.held.holdEnded();
   }
 
-  private childDone(): void {
-    this.child = undefined;
-    if (!this.isOpen) return this.parent?.childDone();
+  /** @param next the active child that it leaves */
+  private childEnded(next: Hold | undefined): void {
+    this.child = next;
     // Reading the state of a lease that ran out unnoticed refuses all requests that wait here.
-    if (this.line && this.held.lease.state !== 'lost')
+    if (!next && this.line && this.held.lease.state !== 'lost')
       this.line.serve(({ request }) => this.nest(request.label));
   }
 

@@ -44,6 +44,26 @@ describe('work that outlives its hold', () => {
     expect(await b.store.held('k')).toBe(false);
   });
 
+  it('gives the lock back at its end, however many sections began each other and ended before', async () => {
+    const last = deferred();
+    const sections: Promise<void>[] = [];
+    // Deeper than the stack of a program whose functions call each other.
+    const begin = (depth: number, begun: () => void): void => {
+      const section = async (): Promise<void> => {
+        begun();
+        if (depth === 20_000) return last.promise;
+        await new Promise<void>((next) => begin(depth + 1, next));
+      };
+      sections.push(b.engine.withLock('k', section));
+    };
+    await new Promise<void>((begun) => begin(1, begun));
+    while (sections.length < 20_000) await settle();
+    expect(await b.store.held('k')).toBe(true);
+    last.resolve();
+    for (const section of sections) await section;
+    expect(await b.store.held('k')).toBe(false);
+  });
+
   it('asks anew as a stranger, if it is a nested request that has not begun', async () => {
     const firstChild = deferred();
     const events: string[] = [];
