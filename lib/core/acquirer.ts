@@ -5,7 +5,7 @@ import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError 
 import { nearestHold } from './lock-handle.js';
 import { lockOrder } from './lock-keys.js';
 import type { Grant, LockStore } from './lock-store.js';
-import type { Owners } from './owners.js';
+import { heldAlready, type Owners } from './owners.js';
 import { quote } from './text.js';
 import type { AcquireCall, Wait, Waits } from './waits.js';
 
@@ -140,12 +140,7 @@ export class Acquirer {
 /** Refuses a request for a key that its flow or owner already holds (`held`), if that hold is lost or must not be re-entered. */
 function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
-  if (call.options.reentrant) return;
-  throw new LockDeadlockError(
-    key,
-    `${call.options.owner === undefined ? 'this flow' : `the owner ${quote(call.options.owner)}`} holds it already, and with ` +
-      'reentrant: false it would wait for itself.',
-  );
+  if (!call.options.reentrant) throw heldAlready(key, call);
 }
 
 function refuseIfLost(held: ActiveGrant): void {

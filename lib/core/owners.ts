@@ -1,7 +1,8 @@
 import type { AcquireCall, Wait } from './waits.js';
-import { LockAbortedError } from './errors.js';
+import { LockDeadlockError } from './errors.js';
 import { openLocks } from './lock-handle.js';
 import { type ActiveGrant, Hold } from './active-grants.js';
+import { quote } from './text.js';
 
 /**
  * The explicit owners of an engine, and what each holds and waits for.
@@ -78,6 +79,14 @@ export class Owners {
   private forgetIfIdle(owner: string, encoded: string): void {
     const places = this.places.get(owner);
     if (!places?.get(encoded)?.idle) return;
+/** The error of a request with `reentrant: false` whose flow or owner holds the key. */
+export function heldAlready(key: string, { options: { owner } }: AcquireCall): LockDeadlockError {
+  return new LockDeadlockError(
+    key,
+    `${owner === undefined ? 'this flow' : `the owner ${quote(owner)}`} holds it already, and with reentrant: false it would wait for itself.`,
+  );
+}
+
     places.delete(encoded);
     if (places.size === 0) this.places.delete(owner);
   }
@@ -92,12 +101,14 @@ class Place {
     return !this.held && this.waits.size === 0;
   }
 
-  /** The owner was granted the key: its other requests for the key leave the line and share the grant. */
+  /** The owner was granted the key: its other requests for the key leave the line and share the grant, unless they must not nest. */
   take(held: ActiveGrant): void {
     this.held = held;
     for (const wait of this.waits) {
-      wait.takenAlong = new Hold(held, wait.call.options.label);
-      wait.abort(new LockAbortedError(wait.key, 'another request of the same owner was granted the lock'));
+      const { label, reentrant } = wait.call.options;
+      // With a hold, it does not see the error.
+      if (reentrant) wait.takenAlong = new Hold(held, label);
+      wait.abort(heldAlready(wait.key, wait.call));
     }
     this.waits.clear();
   }

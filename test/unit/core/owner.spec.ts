@@ -135,6 +135,14 @@ describe('an explicit owner', () => {
     await first.release();
   });
 
+  it('with reentrant: false gets it too for what it asked before it held the lock', async () => {
+    const sections = [1, 2, 3].map((n) => b.engine.withLock('k', () => n, { ...A, reentrant: false }));
+    expect(await sections[0]).toBe(1);
+    for (const section of sections.slice(1)) {
+      expect(await rejection(section)).toBeInstanceOf(LockDeadlockError);
+    }
+  });
+
   it('that was served anew after its first grant was lost holds the new one', async () => {
     const other = await b.engine.acquire('k');
     const [first, second] = [b.engine.acquire('k', A), b.engine.acquire('k', A)];
