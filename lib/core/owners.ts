@@ -41,6 +41,7 @@ export class Owners {
 
   /** Resolves with the hold of `wait` when it is `served`, or earlier with a nested hold if another request of `owner` was served first. */
   async share(owner: string, encoded: string, wait: Wait, served: Promise<Hold>): Promise<Hold> {
+      place.take(hold.held);
     const place = this.place(owner, encoded);
     place.waits.add(wait);
     try {
@@ -48,7 +49,6 @@ export class Owners {
       place.waits.delete(wait);
       // It was served although it already had a nested hold: the grant of that hold is lost.
       if (wait.takenAlong) await wait.takenAlong.end();
-      place.take(hold.held);
       return hold;
     } catch (error) {
       if (wait.takenAlong) return wait.takenAlong;

@@ -160,6 +160,18 @@ describe('an explicit owner', () => {
     await (await second).release();
   });
 
+  it('that was served anew before its first grant, which was lost, has ended holds the new one', async () => {
+    const first = rejection(b.engine.withLock('k', () => undefined, A));
+    const second = b.engine.acquire('k', A);
+    await b.store.forceRelease('k');
+    expect(await first).toBeInstanceOf(LockLostError);
+    const lock = await second;
+    const third = await b.engine.tryAcquire('k', A);
+    expect(third?.token).toBe(lock.token);
+    await third?.release();
+    await lock.release();
+  });
+
   it('leaves the line by its own wait time', async () => {
     const other = await b.engine.acquire('k');
     const error = await rejection(b.engine.acquire('k', { ...A, waitTime: 10 }));
