@@ -19,11 +19,9 @@ export class Owners {
     return this.places.get(owner)?.get(encoded)?.held;
   }
 
-  /** The keys that `owner` holds. */
-  keysOf(owner: string): string[] {
-    const keys: string[] = [];
-    for (const { held } of this.places.get(owner)?.values() ?? []) if (held) keys.push(held.key);
-    return keys;
+  /** All that `owner` holds. */
+  heldBy(owner: string): ActiveGrant[] {
+    return [...(this.places.get(owner)?.values() ?? [])].flatMap(({ held }) => held ?? []);
   }
 
   /** A key that the flow or owner of a call holds. If the call would nest in `outer`, only a key that it holds inside of `outer`. */
@@ -32,21 +30,18 @@ export class Owners {
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
     const { owner } = call.options;
     if (owner === undefined) return undefined;
-    for (const { held } of this.places.get(owner)?.values() ?? []) {
-      // Keys that the call itself has taken so far do not count: it takes its keys in the global order.
-      if (held && held.call !== call) return held.key;
-    }
-    return undefined;
+    // Keys that the call itself has taken so far do not count: it takes its keys in the global order.
+    return this.heldBy(owner).find((held) => held.call !== call)?.key;
   }
 
   /** Resolves with the hold of `wait` when it is `served`, or earlier with a nested hold if another request of `owner` was served first. */
   async share(owner: string, encoded: string, wait: Wait, served: Promise<Hold>): Promise<Hold> {
-      place.take(hold.held);
     const place = this.place(owner, encoded);
     place.waits.add(wait);
     try {
       const hold = await served;
       place.waits.delete(wait);
+      place.take(hold.held);
       // It was served although it already had a nested hold: the grant of that hold is lost.
       if (wait.takenAlong) await wait.takenAlong.end();
       return hold;
@@ -79,17 +74,17 @@ export class Owners {
   private forgetIfIdle(owner: string, encoded: string): void {
     const places = this.places.get(owner);
     if (!places?.get(encoded)?.idle) return;
+    places.delete(encoded);
+    if (places.size === 0) this.places.delete(owner);
+  }
+}
+
 /** The error of a request with `reentrant: false` whose flow or owner holds the key. */
 export function heldAlready(key: string, { options: { owner } }: AcquireCall): LockDeadlockError {
   return new LockDeadlockError(
     key,
     `${owner === undefined ? 'this flow' : `the owner ${quote(owner)}`} holds it already, and with reentrant: false it would wait for itself.`,
   );
-}
-
-    places.delete(encoded);
-    if (places.size === 0) this.places.delete(owner);
-  }
 }
 
 /** What one owner holds of one key, and its waits for the key. */

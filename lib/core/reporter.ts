@@ -76,17 +76,14 @@ export class Reporter {
     return report;
   }
 
-  /** The keys of this engine that the waiting flow, or owner, holds. */
+  /** The keys of this engine that the waiting flow, or owner, holds; not those that it lost, which another flow may hold. */
   private keysAround({ call }: Wait): string[] {
-    const keys = new Set<string>();
-    for (const lock of openLocks(call.scope)) {
-      for (const { held } of lock.holds) if (held.keeper === this.grants) keys.add(reportedKey(held.key));
-    }
-    for (const { held } of call.taken ?? []) keys.add(reportedKey(held.key));
-    if (call.options.owner !== undefined) {
-      for (const key of this.owners.keysOf(call.options.owner)) keys.add(reportedKey(key));
-    }
-    return [...keys];
+    const { owner } = call.options;
+    const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
+    const held = [...around, ...(call.taken ?? [])].map((hold) => hold.held);
+    if (owner !== undefined) held.push(...this.owners.heldBy(owner));
+    const present = held.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');
+    return [...new Set(present.map(({ key }) => reportedKey(key)))];
   }
 }
 

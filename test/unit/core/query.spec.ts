@@ -8,7 +8,8 @@ import type { HoldReport, ProcessReport } from '../../../lib/core/lock-overview.
 import type { KeptKeys, LockSnapshot } from '../../../lib/core/lock-store.js';
 import { Observer } from '../../../lib/core/observer.js';
 import type { Peers } from '../../../lib/core/peers.js';
-import { bench, RecordingStore, settle, type Bench } from './support.js';
+import { deferred } from '../../support/waiting.js';
+import { bench, RecordingStore, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -152,6 +153,33 @@ describe('query', () => {
     b.engine.beginShutdown();
     await b.engine.close();
     await flows;
+  });
+
+  it('finds no circle where a flow of this process has lost the lock that another waits for', async () => {
+    const holding = deferred();
+    const ended = deferred();
+    const inA = b.engine.withLock('a', async () => {
+      await holding.promise;
+      await rejection(b.engine.acquire('b'));
+    });
+    const inB = b.engine.withLock('b', async () => {
+      b.store.lose('a');
+      const next = b.engine.withLock('a', () => ended.promise);
+      holding.resolve();
+      await rejection(b.engine.acquire('a'));
+      return next;
+    });
+    await settle();
+
+    const { locks, cycles } = await b.engine.query();
+    expect(locks.map(({ key, waiters }) => [key, waiters.map(({ inside }) => inside)])).toEqual([
+      ['a', [['b']]],
+      ['b', [[]]],
+    ]);
+    expect(cycles).toEqual([]);
+    ended.resolve();
+    await b.engine.close();
+    await Promise.all([inA, inB]);
   });
 
   describe('of a lock whose client was not found among those that listen', () => {
