@@ -111,13 +111,18 @@ export function newHold(
   return { key, lock, label, startedAt: performance.now(), token, waited };
 }
 
+/** Those whose beginning was published. A grant may be given back before its section begins, and that is no hold. */
+const begun = new WeakSet<HoldDescription>();
+
 /** Publishes the beginning of a hold whose code runs elsewhere. */
 export function beginHold(hold: HoldDescription): void {
+  begun.add(hold);
   holdChannel.start.publish(hold);
 }
 
 /** Publishes the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
 export function beginHoldAround<T>(hold: HoldDescription, section: () => T): T {
+  begun.add(hold);
   return holdChannel.start.runStores(hold, () => runInHold(hold, section));
 }
 
@@ -127,6 +132,7 @@ export function runInHold<T>({ around }: HoldDescription, code: () => T): T {
 }
 
 export function endHold(hold: HoldDescription, outcome: HoldOutcome): void {
+  if (!begun.has(hold)) return;
   hold.endedAt = performance.now();
   hold.outcome = outcome;
   holdChannel.asyncEnd.publish(hold);

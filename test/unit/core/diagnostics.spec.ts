@@ -83,6 +83,17 @@ describe('the diagnostics channels', () => {
   });
 
   it('tell of what happens in between', async () => {
+  it('describe no hold that did not begin: of several keys that were not all had, or lost before its section', async () => {
+    const other = await b.engine.acquire('b');
+    await rejection(b.engine.acquire(['a', 'b'], { waitTime: 1 }));
+    const lost = rejection(b.engine.withLock('c', () => undefined));
+    await b.store.forceRelease('c');
+    await lost;
+    await (await b.engine.open('d')).release();
+    await other.release();
+    expect(holds.map(({ key }) => key)).toEqual(['b']);
+  });
+
     const lock = await b.engine.acquire('k');
     const next = b.engine.acquire('k');
     await settle();
