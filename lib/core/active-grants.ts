@@ -188,6 +188,7 @@ export class ActiveGrants {
     this.all.add(held);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
+      this.watchdog.cancel(held);
       happened({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of held.lines ?? []) line.fail(error);
       this.warnOf(held, error.details);

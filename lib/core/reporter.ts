@@ -48,7 +48,7 @@ export class Reporter {
       if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
-    for (const { call } of this.grants.present()) loadOf(call).held += 1;
+    for (const { call, lease } of this.grants.present()) if (lease.state !== 'lost') loadOf(call).held += 1;
     const time = performance.now();
     for (const { call, since } of this.waits.present()) {
       const load = loadOf(call);

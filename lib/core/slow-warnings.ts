@@ -48,7 +48,8 @@ class SlowWarnings {
   };
 
   readonly ofHold = (held: ActiveGrant): void => {
-    const { key, call, heldFor } = held;
+    const { key, call, heldFor, lease } = held;
+    if (lease.state === 'lost') return;
     happened({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { HoldDescription, LockEvent, WaitDescription } from '../../../lib/core/diagnostics.js';
 import { totalLoad } from '../../../lib/core/engines.js';
+import { eventually, SOON } from '../../support/waiting.js';
 import { bench, rejection, settle, type Bench } from './support.js';
 
 let b: Bench;
@@ -82,7 +83,6 @@ describe('the diagnostics channels', () => {
     expect(holds.map(({ outcome }) => outcome)).toEqual(['lost', 'max-hold']);
   });
 
-  it('tell of what happens in between', async () => {
   it('describe no hold that did not begin: of several keys that were not all had, or lost before its section', async () => {
     const other = await b.engine.acquire('b');
     await rejection(b.engine.acquire(['a', 'b'], { waitTime: 1 }));
@@ -94,6 +94,7 @@ describe('the diagnostics channels', () => {
     expect(holds.map(({ key }) => key)).toEqual(['b']);
   });
 
+  it('tell of what happens in between', async () => {
     const lock = await b.engine.acquire('k');
     const next = b.engine.acquire('k');
     await settle();
@@ -132,8 +133,10 @@ describe('the diagnostics channels', () => {
     const lock = await b.engine.acquire('k', { group: 'g' });
     const next = b.engine.acquire('k', { group: 'g' });
     expect(totalLoad().get('g')).toMatchObject({ waiting: 1, held: 1 });
-    await lock.release();
-    await (await next).release();
+    b.store.lose('k');
+    const later = await next;
+    expect(totalLoad().get('g')).toMatchObject({ waiting: 0, held: 1 });
+    await Promise.all([lock.release(), later.release()]);
     expect(totalLoad().get('g')).toBeUndefined();
   });
 });
@@ -156,6 +159,24 @@ describe('what takes long', () => {
       expect.stringMatching(/^A request for the lock "order:1" has waited for \d+ ms, with 1 in front of it/),
       expect.stringMatching(/^The lock "order:1" has been held for \d+ ms \(Orders\.ship\)\./),
     ]);
+    await slow.engine.close();
+  });
+
+  it('is not warned of as a hold when the lock was lost', async () => {
+    const slow = bench({ slowHold: 20 });
+    const lost = await slow.engine.acquire('lost');
+    const held = await slow.engine.acquire('held');
+    slow.store.lose('lost');
+    await eventually(
+      () => slow.warnings.some((warning) => warning.includes('has been held')),
+      SOON,
+      'the warning',
+    );
+    expect(slow.warnings).toEqual([
+      expect.stringContaining('"lost" was lost'),
+      expect.stringContaining('"held" has been held'),
+    ]);
+    await Promise.all([lost.release(), held.release()]);
     await slow.engine.close();
   });
 

@@ -36,6 +36,13 @@ describe('maxHold', () => {
     await section;
   });
 
+  it('is over when the lock is lost', async () => {
+    const lock = await b.engine.acquire('k', { maxHold: 60_000 });
+    b.store.lose('k');
+    expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+    await lock.release();
+  });
+
   it('is over when the lock is released, and that of a nested request has no effect', async () => {
     await b.engine.withLock(
       'k',
