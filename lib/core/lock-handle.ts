@@ -66,8 +66,8 @@ export class LockHandle implements ScopedLock {
   get signal(): AbortSignal {
     if (!this.ownSignal) {
       this.ownSignal = new SignalOfHandle(this.inside, this.outer);
-      for (const { held } of this.holds) follow(held.lease.signal, this.ownSignal);
-      if (!this.open) this.unfollowAll();
+      if (this.lostBeforeRelease) this.ownSignal.abort(this.lostBeforeRelease);
+      else if (this.open) for (const { held } of this.holds) follow(held.lease.signal, this.ownSignal);
     }
     return this.ownSignal.signal;
   }

@@ -177,8 +177,11 @@ describe('several keys', () => {
       const inner = await b.engine.acquire(['a', 'b']);
       await inner.release();
       const { signal } = inner;
+      const unread = await b.engine.acquire('a');
+      await unread.release();
       b.store.lose('a');
       expect(signal.aborted).toBe(false);
+      expect(unread.signal.aborted).toBe(false);
     });
   });
 });
