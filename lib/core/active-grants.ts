@@ -118,6 +118,13 @@ export class Hold {
     return !this.child;
   }
 
+  /** Whether it is nested in `other`, however deep. */
+  isInside(other: Hold): boolean {
+    let { parent } = this;
+    while (parent && parent !== other) ({ parent } = parent);
+    return parent === other;
+  }
+
   /** Makes the active child. Only while `free`. */
   nest(label: string): Hold {
     this.child = new Hold(this.held, label, this);

@@ -209,11 +209,14 @@ export function* openLocks(scope: Scope | undefined): Iterable<LockHandle> {
 
 /** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
 export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
+  let nearest: Hold | undefined;
   for (const { holds } of openLocks(scope)) {
-    const nearest = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
-    if (nearest) return nearest;
+    const hold = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+    // `run` may have entered an outer hold again from inside of one that is nested in it.
+    if (hold && (!nearest || hold.isInside(nearest))) nearest = hold;
+    if (nearest?.free) break;
   }
-  return undefined;
+  return nearest;
 }
 
 function innermostOpen(scope: Scope | undefined): Scope | undefined {

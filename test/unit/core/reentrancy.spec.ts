@@ -1,7 +1,7 @@
 import { LockDeadlockError, LockLostError, LockTimeoutError } from '../../../lib/core/errors.js';
 import type { FairLock } from '../../../lib/core/fair-lock.js';
 import { pause } from '../../support/waiting.js';
-import { bench, leftovers, NOTHING, rejection, type Bench } from './support.js';
+import { bench, leftovers, NOTHING, outcome, rejection, type Bench } from './support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -25,6 +25,14 @@ describe('a nested request of the same flow', () => {
         void b.engine.withLock('k', () => 'inside', { waitTime: 0 }).then(resolve, reject),
     };
     expect(await b.engine.withLock('k', () => lazy as unknown as Promise<unknown>)).toBe('inside');
+  });
+
+  it('does not wait for itself where `run` enters the outer hold again inside of a nested one', async () => {
+    const lock = await b.engine.open('k');
+    const innermost = b.engine.withLock.bind(b.engine, 'k', () => 'served', { waitTime: Infinity });
+    const again = (): Promise<string> => b.engine.withLock('k', () => lock.run(innermost));
+    expect(await outcome(lock.run(() => b.engine.withLock('k', again)))).toBe('served');
+    await lock.release();
   });
 
   it('costs the store no call, however deep', async () => {
