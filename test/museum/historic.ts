@@ -55,8 +55,8 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       {
         file: 'stores/redis-client/subscriber.ts',
-        from: 'setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY)',
-        to: 'setTimeout(() => undefined, RESUBSCRIBE_DELAY)',
+        from: 'this.rebuildAfter(RESUBSCRIBE_DELAY)',
+        to: 'clearTimeout(this.retry)',
       },
     ],
     proof: simulation('refuse-subscribe'),

@@ -1,5 +1,6 @@
 import { closeClient, type Closable } from './close-client.js';
 import { readRunId } from './introduction.js';
+import { CONNECT_TIMEOUT } from './own-options.js';
 import { atMost } from './time-limit.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
@@ -114,6 +115,8 @@ export class Subscriber {
 
   private async subscribeAll(): Promise<void> {
     const attempt = ++this.attempt;
+    // The connection may be dead without a sign. No command is sent on it that would find out.
+    this.rebuildAfter(CONNECT_TIMEOUT);
     try {
       // Before subscribing: a RESP2 connection that has subscribed takes no other commands.
       const runId = await readRunId(this.client);
@@ -123,15 +126,22 @@ export class Subscriber {
       if (attempt !== this.attempt || this.closed) return;
       this.refused = false;
       this.serverRunId = runId;
+      clearTimeout(this.retry);
       this.upSince = performance.now();
       this.onUp?.();
     } catch (error) {
       this.refused = error instanceof Error && error.message.includes('NOPERM');
       if (attempt !== this.attempt || this.closed) return;
-      this.retry = setTimeout(() => this.rebuild(), RESUBSCRIBE_DELAY);
-      this.retry.unref();
+      this.rebuildAfter(RESUBSCRIBE_DELAY);
     } finally {
       this.attempted();
     }
+  }
+
+  private rebuildAfter(delay: number): void {
+    clearTimeout(this.retry);
+    // In a process that stood still, timers run before the sockets are read.
+    this.retry = setTimeout(() => setImmediate(() => this.up || this.rebuild()), delay);
+    this.retry.unref();
   }
 }

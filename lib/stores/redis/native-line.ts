@@ -69,7 +69,8 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
     // wait for anything.
     const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.request.tries);
     if (enters && subscriber.upSince === undefined) {
-      return subscriber.settled(timing.commandTimeout).then(() => this.replyNow(command));
+      // Half of its time is left for the command.
+      return subscriber.settled(timing.commandTimeout / 2).then(() => this.replyNow(command));
     }
     return this.replyNow(command);
   }
