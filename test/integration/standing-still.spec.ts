@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients } from '../support/in-process-client.js';
@@ -63,5 +64,29 @@ describe('a process that stood still reads what came meanwhile before it judges'
     const lock = await asked;
     expect(lock.state).toBe('held');
     await lock.release();
+  });
+
+  test('a server that answered a check of its health counts as reachable', async () => {
+    const { engine } = await clients.start(server.url);
+    const health = engine.health();
+    standStill(commandTimeout + 100);
+    expect(await health).toMatchObject({ reachable: true });
+  });
+
+  test('a WAIT that was answered counts, and its connection is kept', async () => {
+    const replicas = { min: 0, timeout: 100 };
+    clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { replicas });
+    const { engine } = await clients.start(server.url);
+    await (await engine.acquire('before')).release();
+    const before = await connections();
+    const call = jest.spyOn(Redis.prototype, 'call').mockImplementationOnce(function (this: Redis, ...args) {
+      process.nextTick(standStill, replicas.timeout + commandTimeout + 100);
+      return this.call(...args);
+    });
+    const lock = await engine.acquire('k');
+    expect(call.mock.calls[0]).toContain('WAIT');
+    call.mockRestore();
+    await lock.release();
+    expect(await connections()).toEqual(before);
   });
 });

@@ -5,7 +5,8 @@ import { commandTimeout } from './server-failure.js';
 export async function atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, Math.min(limit, LARGEST_NUMBER), undefined);
+    // In a process that stood still, timers run before the sockets are read.
+    timer = setTimeout(() => setImmediate(resolve, undefined), Math.min(limit, LARGEST_NUMBER));
   });
   try {
     return await Promise.race([promise, timeout]);
@@ -36,7 +37,7 @@ export class Signal {
         this.waits.delete(end);
         resolve(happened);
       };
-      // In a process that stood still, timers run before the sockets are read.
+      // As above.
       const timer = setTimeout(() => setImmediate(end, false), Math.min(limit, LARGEST_NUMBER)).unref();
       this.waits.add(end);
     });
