@@ -1,4 +1,5 @@
-import { once } from 'node:events';
+import { jest } from '@jest/globals';
+import { getEventListeners, once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
 import { networkTrouble } from '../../lib/stores/redis-client/server-failure.js';
@@ -73,6 +74,19 @@ describe('two sentinels that name two primaries, the second after a later failov
       expect(networkTrouble(error)).toMatch(reason);
     },
   );
+
+  test('a search of any length keeps nothing of its attempts', async () => {
+    const { client: lost } = openConnection({ name: NAME, sentinels: [{ host: HOST, port: 1 }] }, 'commands');
+    client = lost as Redis;
+    const add = jest.spyOn(AbortSignal.prototype, 'addEventListener');
+    void lost.connect().catch(() => undefined);
+    for (let attempt = 1; attempt <= 3; attempt += 1) await once(lost, 'error');
+    const searches = new Set(add.mock.contexts as AbortSignal[]);
+    add.mockRestore();
+    expect(searches.size).toBe(1);
+    // The pause before the next attempt has one.
+    for (const signal of searches) expect(getEventListeners(signal, 'abort').length).toBeLessThanOrEqual(1);
+  });
 
   test('a client that is closed while no sentinel answers ends at once', async () => {
     const { client: lost } = openConnection({ name: 'unknown', sentinels: [stale] }, 'commands');

@@ -42,8 +42,10 @@ export async function askSentinels(
   const answers: SentinelAnswer[] = [];
   const errors: unknown[] = [];
   let grace: NodeJS.Timeout | undefined;
+  let end = (): void => undefined;
   await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    end = () => resolve();
+    signal.addEventListener('abort', end);
     const answered = (answer: SentinelAnswer | undefined): void => {
       if (!answer) return;
       answers.push(answer);
@@ -61,6 +63,8 @@ export async function askSentinels(
     void Promise.all(asked).then(() => resolve());
   });
   clearTimeout(grace);
+  // The signal lasts for many attempts, and this listener keeps the clients of this one.
+  signal.removeEventListener('abort', end);
   for (const client of clients) client.disconnect();
   if (errors.length === clients.length && !signal.aborted) throw errors.at(-1);
   return answers.sort((a, b) => b.epoch - a.epoch)[0];
