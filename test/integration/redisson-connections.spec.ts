@@ -7,7 +7,7 @@ import {
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch, timeUntil } from '../support/stopwatch.js';
-import { eventually, pause, SOON } from '../support/waiting.js';
+import { eventually, pause, SOON, within } from '../support/waiting.js';
 import {
   LEASE,
   LOOK,
@@ -70,6 +70,24 @@ describe('messages and connections of the redisson store, when things go wrong',
     const waiter = await inLine(await scene.client({ lockWatchdogTimeout: LONG_LEASE }));
     await scene.listeners(1);
     await scene.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await holder.release();
+    const watch = new Stopwatch();
+    await (await waiter.granted()).release();
+    expect(watch.stop()).toBeLessThan(SLACK); // the next look would be seconds later
+  });
+
+  test('a subscriber that gets no answers any more is found by the next waiter, and made anew', async () => {
+    const waiting = await scene.client({ lockWatchdogTimeout: LONG_LEASE });
+    const other = await scene.client({ redis: scene.server.url });
+    const silent = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', reply: 'lost' });
+    const holder = await ask(other).granted();
+    const waiter = await inLine(waiting);
+    await silent.hit();
+    const again = new Promise<void>((resolve) => {
+      scene.proxy.listenTo(({ name, replied }) => name === 'subscribe' && void replied.then(() => resolve()));
+    });
+    await within(again, SOON, 'the next subscription');
+    await scene.listeners(1);
     await holder.release();
     const watch = new Stopwatch();
     await (await waiter.granted()).release();

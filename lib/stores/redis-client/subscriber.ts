@@ -1,7 +1,7 @@
 import { closeClient, type Closable } from './close-client.js';
 import { readRunId } from './introduction.js';
 import { CONNECT_TIMEOUT } from './own-options.js';
-import { atMost } from './time-limit.js';
+import { atMost, within } from './time-limit.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;
@@ -81,7 +81,7 @@ export class Subscriber {
   async add(channel: string): Promise<void> {
     this.channels.add(channel);
     if (!this.requested) return;
-    await this.client.subscribe(channel).catch(() => this.rebuild());
+    await within(this.client.subscribe(channel), CONNECT_TIMEOUT).catch(() => this.rebuild());
   }
 
   remove(channel: string): void {
