@@ -81,7 +81,11 @@ export class Subscriber {
   async add(channel: string): Promise<void> {
     this.channels.add(channel);
     if (!this.requested) return;
-    await within(this.client.subscribe(channel), CONNECT_TIMEOUT).catch(() => this.rebuild());
+    const { attempt } = this;
+    await within(this.client.subscribe(channel), CONNECT_TIMEOUT).catch(() => {
+      // Once for all channels that the connection did not acknowledge.
+      if (attempt === this.attempt) this.rebuild();
+    });
   }
 
   remove(channel: string): void {
