@@ -12,6 +12,7 @@ import { type Observable } from 'rxjs';
 import { type AcquireOptions } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type FairLockService } from '../core/fair-lock-service.js';
+import { isCutOff, onClosed } from './closed-response.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
 import { HandlerRun, promisesAnswer, releasedAfter } from './handler-run.js';
 import { checkMadeKeys, groupOf, HTTP_REQUEST, type KeyPlace, parseKeyTemplates } from './key-template.js';
@@ -133,9 +134,8 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
 /** Resolves when the response is closed, or the signal of the lock aborts. */
 function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (response.destroyed || response.writableFinished || signal.aborted) return resolve();
-    response.once('finish', resolve);
-    response.once('close', resolve);
+    if (isCutOff(response) || response.writableFinished || signal.aborted) return resolve();
+    onClosed(response, resolve);
     signal.addEventListener('abort', () => resolve());
   });
 }

@@ -3,6 +3,7 @@ import { type HttpServer } from '@nestjs/common';
 import { controllerForMany } from '../core/abort-relay.js';
 import { ClientGoneError } from '../core/errors.js';
 import { type RequestClient, runForClient } from '../core/async-context.js';
+import { isCutOff, onClosed } from './closed-response.js';
 
 /** The part of Fastify that is used here, declared to avoid a dependency. */
 interface FastifyHooks {
@@ -40,19 +41,18 @@ class HttpClient implements RequestClient {
   private controller: AbortController | undefined;
 
   constructor(private readonly response: ServerResponse) {
-    this.goneFromTheStart = response.destroyed;
+    this.goneFromTheStart = isCutOff(response);
   }
 
   get awaitsAnswer(): boolean {
-    const { destroyed, writableEnded } = this.response;
-    return this.goneFromTheStart || !(destroyed || writableEnded);
+    return this.goneFromTheStart || !(this.response.writableEnded || isCutOff(this.response));
   }
 
   leaving(): AbortSignal {
     if (!this.controller) {
       this.controller = controllerForMany();
-      if (this.response.destroyed) this.closed();
-      else this.response.once('close', () => this.closed());
+      if (isCutOff(this.response)) this.closed();
+      else onClosed(this.response, () => this.closed());
     }
     return this.controller.signal;
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type Server, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { jest } from '@jest/globals';
 import {
   Body,
   type CanActivate,
@@ -28,6 +29,7 @@ import {
   held,
   leavingClient,
   noticed,
+  pipeliningClient,
   PLATFORMS,
   waiting,
   webApp,
@@ -132,6 +134,11 @@ class OrdersController {
 
   @Post('deep/:id')
   async deep(@Param('id') id: string, @Body() _body: unknown): Promise<string> {
+    return this.middle.work(id);
+  }
+
+  @Get('line/:id')
+  async line(@Param('id') id: string): Promise<string> {
     return this.middle.work(id);
   }
 }
@@ -239,6 +246,22 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual(['charging', 'charged', 'booked']);
   });
 
+  test('leaves the line with its client also while an earlier answer of the connection is under way', async () => {
+    const lock = await web.locks.acquire('deep:1');
+    // Node warns of a leak at the eleventh listener.
+    const paths = Array.from({ length: 12 }, () => '/orders/line/1');
+    const warn = jest.spyOn(process, 'emitWarning');
+    const client = await pipeliningClient(web.url, ['/orders/slow/1?by=a', ...paths]);
+    await eventually(() => log.includes('a in'), SOON, 'the first request to begin');
+    await waiting(web.locks, 'deep:1', paths.length);
+    client.leave();
+    await waiting(web.locks, 'deep:1', 0);
+    gate.resolve();
+    await lock.release();
+    expect(log).not.toContain('deep 1');
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   test('whose client goes away while it holds runs to its end', async () => {
     const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
@@ -254,27 +277,32 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
 describe.each(PLATFORMS)(
   'a request on %s whose client has gone before it reaches its handler',
   (platform) => {
-    test('does not join a line any more', async () => {
-      const ended = deferred<unknown>();
+    test.each([1, 2])('does not join a line any more, also as number %i of its connection', async (count) => {
+      const ended: Promise<unknown>[] = [];
       @Controller()
       class Late {
         constructor(private readonly locks: FairLockService) {}
         @Get('late')
         late(): void {
-          this.locks.acquire('busy').then(ended.resolve, ended.resolve);
+          ended.push(this.locks.acquire('busy').catch((error: unknown) => error));
         }
       }
+      let begun = 0;
       const web = await webApp(platform, { controllers: [Late] }, {}, (app) => {
-        app.use((_request: unknown, response: ServerResponse, next: () => void) => {
-          response.once('close', next);
+        app.use((request: IncomingMessage, _response: unknown, next: () => void) => {
+          begun++;
+          request.socket.once('close', () => next());
         });
       });
       const lock = await web.locks.acquire('busy');
-      const begun = once(web.app.getHttpServer() as Server, 'request');
-      const client = leavingClient(`${web.url}/late`);
-      await begun;
+      const paths = Array.from({ length: count }, () => '/late');
+      const client = await pipeliningClient(web.url, paths);
+      await eventually(() => begun === count, SOON, 'the requests to begin');
       client.leave();
-      expect(await within(ended.promise, SOON, 'the refusal')).toMatchObject({ code: 'ABORTED' });
+      await eventually(() => ended.length === count, SOON, 'the handlers to be reached');
+      for (const each of ended) {
+        expect(await within(each, SOON, 'the refusal')).toMatchObject({ code: 'ABORTED' });
+      }
       await lock.release();
       await web.app.close();
     });

@@ -25,6 +25,7 @@ import {
   held,
   leavingClient,
   noticed,
+  pipeliningClient,
   PLATFORMS,
   waiting,
   webApp,
@@ -212,6 +213,16 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
       await eventually(() => log.includes('handler ended'), SOON, 'the handler to end');
       expect(await web.locks.isLocked('cart:1')).toBe(true);
       client.leave();
+      await free(web.locks, 'cart:1');
+    });
+
+    test('holds until the client has gone, also where an earlier answer of the connection is under way', async () => {
+      const client = await pipeliningClient(web.url, ['/carts/stubborn/1', '/carts/raw/2']);
+      await eventually(() => log.includes('handler ended'), SOON, 'the second handler to end');
+      expect(await web.locks.isLocked('cart:2')).toBe(true);
+      client.leave();
+      await free(web.locks, 'cart:2');
+      gate.resolve();
       await free(web.locks, 'cart:1');
     });
 

@@ -8,6 +8,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type INestApplication, type ModuleMetadata } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -102,6 +103,15 @@ export function leavingClient(url: string, how: RequestShape = {}): { leave(): v
   const request = send(url, how);
   request.on('error', () => undefined);
   return { leave: () => request.destroy() };
+}
+
+/** A client that sends requests to `paths` one behind the other on one connection, without waiting for answers (pipelining). */
+export async function pipeliningClient(url: string, paths: readonly string[]): Promise<{ leave(): void }> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`).join(''));
+  return { leave: () => socket.destroy() };
 }
 
 function send(url: string, { method = 'GET', headers, body, late }: RequestShape): ClientRequest {
