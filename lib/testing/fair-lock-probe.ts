@@ -136,11 +136,15 @@ export class FairLockProbe {
    */
   async failNext<T>(key: string, error: Error, call: () => Promise<T> | T): Promise<T> {
     const withdraw = this.store.refuseNext(requireKey(key), error);
+    let how = '';
     try {
       return await call();
+    } catch (thrown) {
+      how = withError(thrown);
+      throw thrown;
     } finally {
       if (withdraw())
-        fail(`The call ended without requesting the lock ${quote(key)}, so nothing could fail.`);
+        fail(`The call ended${how} without requesting the lock ${quote(key)}, so nothing could fail.`);
     }
   }
 
@@ -205,12 +209,12 @@ export class FairLockProbe {
 }
 
 function endedEarly(index: number, key: string, error?: unknown): never {
-  const how =
-    error === undefined
-      ? ''
-      : `, with ${inspect(error instanceof Error ? `${error.name}: ${error.message}` : error)}`;
   fail(
-    `Call ${index + 1} ended${how} while the test held ${quote(key)}: it did not wait for that lock. ` +
+    `Call ${index + 1} ended${error === undefined ? '' : withError(error)} while the test held ${quote(key)}: it did not wait for that lock. ` +
       'Is its method decorated with @FairLocked, and is that its key?',
   );
+}
+
+function withError(error: unknown): string {
+  return `, with ${inspect(error instanceof Error ? `${error.name}: ${error.message}` : error)}`;
 }

@@ -158,6 +158,14 @@ export function describeProbe(timers: FakeTimers): void {
     });
   });
 
+  it('failNext tells the error of a call that ended before it asked for the lock', async () => {
+    const busy = new LockTimeoutError('order:42', 0);
+    const broken = () => Promise.reject(new RangeError('no such order'));
+    await expect(locks.failNext('order:42', busy, broken)).rejects.toThrow(
+      'The call ended, with \'RangeError: no such order\' without requesting the lock "order:42"',
+    );
+  });
+
   describe('assertSerialized', () => {
     it('passes where all calls wait for one lock, in their order', async () => {
       const calls = [() => orders.pay('42'), () => orders.cancel({ id: '42' }), () => orders.pay('42')];
