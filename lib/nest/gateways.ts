@@ -1,6 +1,6 @@
 import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
-import { ListOfClass, metadataKeysOf } from './nest-metadata.js';
+import { handlerClasses, ListOfClass, markedBy } from './nest-metadata.js';
 import { FairLockFilter } from './fair-lock.filter.js';
 import { WsRequestScope } from './ws-request-scope.js';
 
@@ -24,7 +24,7 @@ interface GatewayFeatures {
  * does before it calls any hook.
  */
 export async function prepareGateways(modules: ModulesContainer, features: GatewayFeatures): Promise<void> {
-  const isGateway = await gatewayCheck();
+  const isGateway = (handlerClasses.gateways = await gatewayCheck());
   for (const { providers } of modules.values()) {
     for (const { metatype } of providers.values()) {
       if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
@@ -38,8 +38,7 @@ export async function prepareGateways(modules: ModulesContainer, features: Gatew
 async function gatewayCheck(): Promise<(metatype: object) => boolean> {
   try {
     const { WebSocketGateway } = await import('@nestjs/websockets');
-    const keys = metadataKeysOf(WebSocketGateway());
-    return (metatype) => keys.every((key) => Reflect.hasMetadata(key, metatype));
+    return markedBy(WebSocketGateway());
   } catch {
     return () => false;
   }

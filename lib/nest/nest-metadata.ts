@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createParamDecorator, Get, Sse } from '@nestjs/common';
+import { Controller, createParamDecorator, Get, Sse } from '@nestjs/common';
 
 /** A decorator of a class, as Nest exports them. */
 type DecoratorOfClass = (target: new () => unknown) => unknown;
@@ -41,9 +41,24 @@ const PARAMETERS: unknown = (() => {
   return Reflect.getMetadataKeys(Probe, 'handler')[0] as unknown;
 })();
 
-/** Whether Nest fills arguments of the method from a request. */
+/** Whether a class has that decorator, by the metadata keys that it sets. */
+export function markedBy(decorator: DecoratorOfClass): (metatype: object) => boolean {
+  const keys = metadataKeysOf(decorator);
+  return (metatype) => keys.every((key) => Reflect.hasMetadata(key, metatype));
+}
+
+/** Which classes have handlers among their methods. An application that is prepared for gateways adds theirs. */
+export const handlerClasses = { controllers: markedBy(Controller()), gateways: (_: object) => false };
+
+/**
+ * Whether Nest calls the method with values of a request: it has decorated parameters, or it is in a class of handlers and has metadata,
+ * such as the pattern of a message, whose handlers need no decorated parameters.
+ */
 export function isHandler(target: object, property: string | symbol): boolean {
-  return Reflect.hasMetadata(PARAMETERS, target.constructor, property);
+  const { constructor } = target;
+  if (Reflect.hasMetadata(PARAMETERS, constructor, property)) return true;
+  if (!handlerClasses.controllers(constructor) && !handlerClasses.gateways(constructor)) return false;
+  return Reflect.getMetadataKeys(Reflect.get(target, property) as object).length > 0;
 }
 
 /** The metadata key that marks a handler of `@Sse()`. */

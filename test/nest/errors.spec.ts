@@ -70,6 +70,12 @@ class UsersController {
   @MessagePattern('pay')
   @FairLocked(KEY, { waitTime: 0 })
   async payByMessage(): Promise<void> {}
+
+  @MessagePattern('by-id')
+  @FairLocked('user:<0.id>')
+  async byIdOfMessage(data: { id: string }): Promise<string> {
+    return data.id;
+  }
 }
 
 @Resolver()
@@ -92,6 +98,12 @@ class UsersGateway {
   @SubscribeMessage('pay')
   @FairLocked(KEY, { waitTime: 0 })
   async pay(): Promise<void> {}
+
+  @FairLocked('user:<1.id>')
+  @SubscribeMessage('by-id')
+  async byId(_client: WebSocket, data: { id: string }): Promise<string> {
+    return data.id;
+  }
 }
 
 @Catch()
@@ -185,13 +197,19 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
       expect(recorder.errors).toEqual([]);
     },
   );
+
+  test('answers 400 to a message that makes no key, also where no parameter is decorated, and logs nothing', async () => {
+    const data = { status: 'error', statusCode: 400, code: 'KEY' };
+    expect(await answerOf(web, '/', 'by-id')).toMatchObject({ event: 'exception', data });
+    expect(recorder.errors).toEqual([]);
+  });
 });
 
-async function answerOf(web: WebApp, path: string): Promise<unknown> {
+async function answerOf(web: WebApp, path: string, event = 'pay'): Promise<unknown> {
   const client = new WebSocket(web.url.replace('http', 'ws') + path);
   await once(client, 'open');
   const answered = within(once(client, 'message'), SOON, 'an answer');
-  client.send(JSON.stringify({ event: 'pay', data: '' }));
+  client.send(JSON.stringify({ event, data: {} }));
   const [message] = (await answered) as [Buffer];
   client.terminate();
   return JSON.parse(message.toString());
@@ -259,7 +277,7 @@ test('a gateway with filter: false tells its client of an internal error only', 
 });
 
 describe('a microservice', () => {
-  test('answers with the status and logs nothing, without a filter of its own', async () => {
+  test('answers with the status and logs nothing, without a filter or a decorated parameter of its own', async () => {
     const recorder = new Recorder();
     const module = await Test.createTestingModule({
       imports: [FairLockModule.forRoot({ store: 'memory' })],
@@ -278,6 +296,8 @@ describe('a microservice', () => {
     });
     const lock = await module.get(FairLockService).acquire(KEY, { label: 'Billing.charge' });
     await expect(firstValueFrom(client.send('pay', {}))).rejects.toEqual({ status: 'error', ...BUSY });
+    const noKey = { statusCode: 400, code: 'KEY' };
+    await expect(firstValueFrom(client.send('by-id', {}))).rejects.toMatchObject(noKey);
     expect(recorder.errors).toEqual([]);
     await lock.release();
     await client.close();
