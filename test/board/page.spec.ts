@@ -7,6 +7,7 @@ import helmet from 'helmet';
 import { type Browser, type Page } from 'playwright-core';
 import { LockStoreUnavailableError } from 'nestjs-fair-lock';
 import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
+import { reportedKey } from '../../lib/core/text.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, type Platform, PLATFORMS } from './board-app.js';
 import { complaintsOf, launchChromium } from './chromium.js';
@@ -184,6 +185,20 @@ test('while Redis is away, says that what is shown is old, and is live again by 
   board.locks.failure = undefined;
   await trouble.waitFor({ state: 'detached' });
   await page.getByText('Live', { exact: true }).waitFor();
+});
+
+test('shows a key that no address can hold, or that was cut, without a link to its line', async () => {
+  const overview = shopLocks();
+  const odd = ['order:\ud83d', reportedKey(`${'x'.repeat(1_023)}🔒`)];
+  overview.processes[0]!.waits[0]!.inside = odd;
+  await openBoard({
+    overview: { ...overview, locks: overview.locks.map((lock, i) => ({ ...lock, key: odd[i] ?? lock.key })) },
+  });
+  expect(await page.locator('.rows a').count()).toBe(5);
+  expect(await page.locator('.rows a[href]').count()).toBe(3);
+  await page.goto(`${board.url}/locks#/graph`);
+  await page.locator('.graph').waitFor();
+  expect(complaints).toEqual([]);
 });
 
 test('keeps a key, label or host that looks like markup as text', async () => {

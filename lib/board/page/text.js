@@ -7,6 +7,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 /** As many as board.css has. */
 const HUES = 8;
+/** Of a longer key, processes report the beginning and a digest. */
+const LONGEST_KEY = 1_024;
 
 export function duration(ms) {
   if (ms === undefined || ms === null) return '?';
@@ -55,7 +57,13 @@ export function clientName(process) {
   );
 }
 
+/**
+ * Leads to the line of the lock. It leads nowhere where the key is not the whole key, because the process cut it, and where no address
+ * can hold it, because it has half of a surrogate pair.
+ */
 export function lockLink(key, props = {}, ...children) {
   const content = children.length > 0 ? children : [key];
-  return h('a', { href: `#/lock/${encodeURIComponent(key)}`, ...props }, ...content);
+  const href =
+    key.length > LONGEST_KEY || /\p{Surrogate}/u.test(key) ? undefined : `#/lock/${encodeURIComponent(key)}`;
+  return h('a', { href, ...props }, ...content);
 }
