@@ -270,6 +270,28 @@ describe('taking a lock from its holder', () => {
     expect(board.locks.forced).toEqual([{ key: 'order:4711', token: 91 }]);
   });
 
+  test('asks in words that a key or label with marks of direction does not turn round', async () => {
+    const marked = 'order:\u202e4711';
+    const overview = shopLocks();
+    const [first] = overview.locks;
+    Object.assign(first!, { key: marked, holder: { ...first!.holder, label: 'pay\u202e' } });
+    await openBoard({ at: `#/lock/${encodeURIComponent(marked)}`, options, overview });
+    await page.getByRole('button', { name: 'Force release …' }).click();
+    await page.locator('dialog .key').waitFor();
+    // Whether the words that follow the key, and those that follow the label, go from left to right.
+    const straight = await page.evaluate(`(() => {
+      const { childNodes } = document.querySelector('dialog p');
+      const leftOf = (words, letter) => {
+        const range = document.createRange();
+        range.setStart(words, letter);
+        range.setEnd(words, letter + 1);
+        return range.getBoundingClientRect().left;
+      };
+      return [childNodes[1], childNodes[3]].map((words) => leftOf(words, 1) < leftOf(words, 3));
+    })()`);
+    expect(straight).toEqual([true, true]);
+  });
+
   test('shows that another has the lock by now', async () => {
     await openBoard({ at, options });
     await page.getByRole('button', { name: 'Force release …' }).click();

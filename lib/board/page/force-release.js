@@ -1,10 +1,10 @@
 /** Takes a lock from its holder, after the token of the hold was typed. */
 import { h, render } from './dom.js';
-import { duration, processName } from './text.js';
+import { clientName, duration } from './text.js';
 
 export function confirmForceRelease(base, key, holder) {
   const dialog = document.getElementById('dialog');
-  const { token, label, heldFor } = holder;
+  const { token, heldFor } = holder;
   let answer;
   const draw = () =>
     render(
@@ -17,7 +17,9 @@ export function confirmForceRelease(base, key, holder) {
           'p',
           null,
           h('span', { class: 'key' }, key),
-          ` is held by ${processName(holder)}${label ? ` (${label})` : ''} for ${duration(heldFor)}.`,
+          ' is held by ',
+          clientName(holder),
+          ` for ${duration(heldFor)}.`,
         ),
         h(
           'p',
