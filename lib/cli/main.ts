@@ -31,6 +31,7 @@ const COMMANDS: Record<CommandName, Command> = {
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 const printError = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
 const ended = new AbortController();
+process.stderr.on('error', () => undefined); // the status says it as well
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   ended.abort();
   if (error.code === 'EPIPE') return; // `head` has read enough

@@ -25,6 +25,13 @@ test('a reader that has read enough, as head has, ends it without a word', async
   expect({ status: child.exitCode, err }).toEqual({ status: 0, err: '' });
 });
 
+test('a reader of its errors that has gone does not change the status', async () => {
+  const child = spawnCli('lst');
+  child.stderr.destroy();
+  await once(child, 'exit');
+  expect(child.exitCode).toBe(2);
+});
+
 test.each([['ls'], ['inspect', 'a'], ['graph'], ['doctor'], ['force-release', 'a', '--token', '1']])(
   '%s --json is JSON also where Redis cannot be reached',
   async (...command) => {
