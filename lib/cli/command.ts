@@ -6,8 +6,8 @@ import { type Locks } from './locks.js';
 export interface CommandContext {
   readonly locks: Locks;
   readonly args: Arguments;
-  /** Writes a text to stdout. */
-  readonly print: (text: string) => void;
+  /** Writes a text to stdout, or a value as JSON. */
+  readonly print: (output: string | object) => void;
   /** Aborts when the user ends the command. */
   readonly signal: AbortSignal;
 }

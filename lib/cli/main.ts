@@ -28,7 +28,9 @@ const COMMANDS: Record<CommandName, Command> = {
   doctor,
 };
 
-const print = (text: string) => void process.stdout.write(`${text}\n`);
+/** JSON escapes only some of the control characters that a terminal obeys. */
+const print = (output: string | object) =>
+  void process.stdout.write(`${typeof output === 'string' ? output : printable(JSON.stringify(output))}\n`);
 const printError = (text: string) => void process.stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
 const ended = new AbortController();
 process.stderr.on('error', () => undefined); // the status says it as well
@@ -61,7 +63,7 @@ async function runCommand(args: Arguments, command: Command): Promise<ExitStatus
   try {
     return await withLocks(args, command);
   } catch (error) {
-    if (args.json) print(JSON.stringify({ error: sentenceOf(error) }));
+    if (args.json) print({ error: sentenceOf(error) });
     throw error;
   }
 }

@@ -9,7 +9,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.store === 'redis');
   const found = [...locks.warnings, ...orphans(overview), ...remarks(overview)];
   const { processes } = overview;
-  if (args.json) print(JSON.stringify({ processes: processes.length, found }));
+  if (args.json) print({ processes: processes.length, found });
   else {
     print(processesText(overview));
     print(

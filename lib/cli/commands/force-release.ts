@@ -5,7 +5,7 @@ import { EXIT } from '../exit-status.js';
 
 export const forceRelease: Command = async ({ locks, args: { key, token, json }, print }) => {
   const { released, message } = await release();
-  print(json ? JSON.stringify({ key, token, released, message }) : message);
+  print(json ? { key, token, released, message } : message);
   return released ? EXIT.done : EXIT.notHeld;
 
   async function release(): Promise<{ released: boolean; message: string }> {

@@ -6,7 +6,7 @@ import { clientText, count, table, time } from '../text.js';
 export const graph: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args);
   const { cycles } = overview;
-  print(args.json ? JSON.stringify({ waits: nestedWaits(overview), cycles }) : graphText(overview));
+  print(args.json ? { waits: nestedWaits(overview), cycles } : graphText(overview));
   return cycles.length > 0 ? EXIT.trouble : EXIT.done;
 };
 

@@ -8,7 +8,7 @@ import { clientText, table, time } from '../text.js';
 export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);
   const free = !snapshot.holder && snapshot.queueLength === 0;
-  if (json) print(JSON.stringify(snapshot));
+  if (json) print(snapshot);
   else if (free)
     print(
       `The lock ${quote(key)} is free: it is not held, and no call waits for it. Is the key right? ls lists all.`,

@@ -6,7 +6,7 @@ import { clientText, count, table, time } from '../text.js';
 
 export const ls: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.orphans);
-  print(args.json ? JSON.stringify(overview) : overviewText(overview));
+  print(args.json ? overview : overviewText(overview));
   return EXIT.done;
 };
 

@@ -11,23 +11,23 @@ const CLEAR = '\x1b[H\x1b[J';
 export const watch: Command = async (context) => {
   const { args, signal, print } = context;
   for (let look = 1; !signal.aborted; look++) {
-    const text = await lookOnce(context);
+    const seen = await lookOnce(context);
     if (signal.aborted) break;
-    print(process.stdout.isTTY && !args.json ? CLEAR + fitted(text, process.stdout) : text);
+    print(process.stdout.isTTY && typeof seen === 'string' ? CLEAR + fitted(seen, process.stdout) : seen);
     if (look >= args.count) break;
     await sleep(args.interval, undefined, { signal }).catch(() => undefined);
   }
   return EXIT.done;
 };
 
-/** Looks once. If Redis is unavailable, returns that as text instead of failing, so that the watch goes on. */
-async function lookOnce({ locks, args }: CommandContext): Promise<string> {
+/** Looks once. If Redis is unavailable, returns that instead of failing, so that the watch goes on. */
+async function lookOnce({ locks, args }: CommandContext): Promise<string | object> {
   try {
     const overview = await locks.query(args, args.orphans);
-    if (args.json) return JSON.stringify(overview);
+    if (args.json) return overview;
     return `${new Date().toLocaleTimeString('en-GB')}  every ${args.interval} ms; Ctrl+C ends\n\n${overviewText(overview)}`;
   } catch (error) {
     if (args.count !== Infinity) throw error;
-    return args.json ? JSON.stringify({ error: sentenceOf(error) }) : printable(sentenceOf(error));
+    return args.json ? { error: sentenceOf(error) } : printable(sentenceOf(error));
   }
 }

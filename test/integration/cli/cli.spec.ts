@@ -71,6 +71,18 @@ describe('ls', () => {
   });
 });
 
+test.each(['ls', 'inspect', 'graph', 'watch'])(
+  '%s --json sends a terminal no control characters, and a program the key as it is',
+  async (command) => {
+    const key = 'evil\x9b31m\x7f\u202e';
+    await peer('a', `${key}>a`);
+    const ofCommand: { [command: string]: string[] } = { inspect: [key], watch: ['--count', '1'] };
+    const { out } = await cli(command, '--json', ...(ofCommand[command] ?? []));
+    expect(out.trimEnd()).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(JSON.stringify(JSON.parse(out))).toContain(key);
+  },
+);
+
 describe('inspect', () => {
   test('shows the holder with its token, and the line in order', async () => {
     const holder = await peer('order:1');
