@@ -72,11 +72,18 @@ function refuseIfPresent(registry: Registry): void {
 
 function createMetrics(registry: Registry, buckets: number[], names: LockNames) {
   const registers = [registry];
-  const gauge = (name: string, help: string, value: (load: LockLoad) => number): Gauge<'lock'> =>
+  // prom-client adds up the gauges of workers (node:cluster), unless it is told otherwise.
+  const gauge = (
+    name: string,
+    help: string,
+    value: (load: LockLoad) => number,
+    aggregator: 'sum' | 'max' = 'sum',
+  ): Gauge<'lock'> =>
     new Gauge({
       name,
       help,
       registers,
+      aggregator,
       labelNames: ['lock'],
       collect() {
         for (const [lock, load] of presentLoad(names)) this.set({ lock }, value(load));
@@ -100,6 +107,7 @@ function createMetrics(registry: Registry, buckets: number[], names: LockNames) 
       'fairlock_oldest_wait_seconds',
       'For how long the oldest of the waiting requests has waited',
       ({ oldestWait }) => oldestWait / 1_000,
+      'max',
     ),
     lost: new Counter({
       name: 'fairlock_lost_total',

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { Test } from '@nestjs/testing';
-import { register, Registry } from 'prom-client';
+import { AggregatorRegistry, register, Registry } from 'prom-client';
 import { LockConfigurationError } from 'nestjs-fair-lock';
 import { collectPrometheusMetrics, FairLockPrometheusModule } from 'nestjs-fair-lock/prometheus';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
@@ -74,6 +74,24 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     const failures = [...after].filter(([series]) => series.startsWith('fairlock_store_failures_total'));
     expect(failures.reduce((sum, [, count]) => sum + count, 0)).toBeGreaterThan(0);
     expect(await waits('unavailable')).toBe(1);
+  });
+
+  test('of several workers are added up, but of their oldest waits the longest is shown', async () => {
+    const lock = await two.engine.acquire('workers', { group: 'workers' });
+    const waiting = two.engine.acquire('workers', { group: 'workers' });
+    await eventually(async () => (await one.store.inspect('workers')).queueLength === 1, SOON, 'a waiter');
+    const worker = await registry.getMetricsAsJSON();
+    await lock.release();
+    await (await waiting).release();
+    const all = await AggregatorRegistry.aggregate([worker, worker]).getMetricsAsJSON();
+    const valueOf = (metrics: typeof all, name: string): number | undefined =>
+      metrics
+        .find((metric) => metric.name === name)
+        ?.values.find(({ labels }) => labels['lock'] === 'workers')?.value;
+    expect(valueOf(all, 'fairlock_waiting')).toBe(2);
+    const oldest = valueOf(worker, 'fairlock_oldest_wait_seconds');
+    expect(oldest).toBeGreaterThan(0);
+    expect(valueOf(all, 'fairlock_oldest_wait_seconds')).toBe(oldest);
   });
 
   test('are refused a second time in one registry, by an error that says what to do, and stay as they are', async () => {
