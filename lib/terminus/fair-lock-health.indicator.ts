@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { LockConfigurationError } from '../core/errors.js';
 import { FairLockService } from '../core/fair-lock-service.js';
 
 /**
@@ -19,14 +20,21 @@ import { FairLockService } from '../core/fair-lock-service.js';
 export class FairLockHealthIndicator {
   constructor(
     private readonly indicators: HealthIndicatorService,
-    private readonly locks: FairLockService,
+    @Optional() private readonly locks?: FairLockService,
   ) {}
 
   /**
    * @param key the name in the health check's answer
    * @param locks of another registration than the default one
+   * @throws LockConfigurationError without `locks` where there is no default one
    */
   async check<const Key extends string>(key: Key, locks = this.locks): Promise<HealthIndicatorResult<Key>> {
+    if (!locks) {
+      throw new LockConfigurationError(
+        'FairLockHealthIndicator has no locks to check: there is no registration of FairLockModule without a name. Pass those ' +
+          'of another one: check(key, locks), with the locks that @InjectFairLock(name) injects.',
+      );
+    }
     const indicator = this.indicators.check(key);
     const { reachable, listening, problem } = await locks.health();
     if (!reachable) return indicator.down({ message: problem ?? 'Redis does not answer.' });

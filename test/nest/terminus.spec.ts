@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Controller, Get, Module } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { FairLockModule, FairLockService, getFairLockToken, LockConfigurationError } from 'nestjs-fair-lock';
 import { FairLockHealthIndicator, FairLockTerminusModule } from 'nestjs-fair-lock/terminus';
 import request from 'supertest';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
@@ -59,5 +59,19 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
     await eventually(async () => (await app.get(FairLockService).health()).listening, SOON, 'the way back');
     await app.close();
     await proxy.close();
+  });
+
+  test('needs no registration without a name where it is given another one, and says so where it is not', async () => {
+    const imports = [FairLockModule.forRoot({ name: 'billing', store: 'memory' }), FairLockTerminusModule];
+    const module = await Test.createTestingModule({ imports }).compile();
+    const indicator = module.get(FairLockHealthIndicator);
+    const billing = module.get<FairLockService>(getFairLockToken('billing'), { strict: false });
+    expect(await indicator.check('locks', billing)).toEqual({ locks: { status: 'up' } });
+    const asked = indicator.check('locks');
+    await expect(asked).rejects.toThrow(LockConfigurationError);
+    await expect(asked).rejects.toThrow(
+      /no registration of FairLockModule without a name.*check\(key, locks\)/,
+    );
+    await module.close();
   });
 });
