@@ -28,6 +28,8 @@ import { EventStream } from './event-stream.js';
 import { page, type PageFile } from './page.generated.js';
 
 export interface BoardSettings {
+  /** Makes two boards differ where Nest compares modules by their contents (`moduleIdGeneratorAlgorithm: 'deep-hash'`). */
+  readonly path: string;
   readonly name: string;
   readonly readOnly: boolean;
 }

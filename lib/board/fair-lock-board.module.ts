@@ -27,7 +27,7 @@ export class FairLockBoardModule {
   static forRoot(options: FairLockBoardOptions = {}): DynamicModule {
     checkBoardOptions(options);
     const { path = 'locks', guards = [], readOnly = true, name = DEFAULT_NAME, imports = [] } = options;
-    const settings: BoardSettings = { name, readOnly };
+    const settings: BoardSettings = { path, name, readOnly };
     return {
       module: FairLockBoardModule,
       imports,

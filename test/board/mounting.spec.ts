@@ -60,6 +60,21 @@ test('the page shows the name of a registration as it is, also with a $', async 
   expect(body).toContain('US$$ &#38; $&#39; $&#38;');
 });
 
+test('two boards with the same settings have a path each, also where Nest compares modules by their contents', async () => {
+  const imports = [
+    FairLockModule.forRoot({ store: 'memory' }),
+    FairLockBoardModule.forRoot({ path: 'one', unguarded: true }),
+    FairLockBoardModule.forRoot({ path: 'two', guards: [CookieGuard] }),
+  ];
+  const options = { moduleIdGeneratorAlgorithm: 'deep-hash' } as const;
+  const app = (await Test.createTestingModule({ imports }, options).compile()).createNestApplication();
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  const statuses = [await statusOf(`${url}/one`), await statusOf(`${url}/two`)];
+  await app.close();
+  expect(statuses).toEqual([200, 403]);
+});
+
 describe.each(PLATFORMS)('the board on %s', (platform) => {
   const guarded = { guards: [CookieGuard] };
 
