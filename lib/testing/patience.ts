@@ -1,11 +1,12 @@
 import { AssertionError } from 'node:assert';
+import { LARGEST_NUMBER } from '../core/option-domains.js';
 
 /** The real timers, read when this file is loaded, so that fake timers installed later do not replace them. */
 const { setTimeout: start, clearTimeout: stop } = globalThis;
 
 /** How long a helper of the probe waits. */
 export interface WithinOptions {
-  /** Milliseconds of real time, also under fake timers, after which the helper fails. Default 2,000. */
+  /** Milliseconds of real time, also under fake timers, after which the helper fails. Default 2,000; `Infinity` for no bound. */
   within?: number | undefined;
 }
 
@@ -32,7 +33,8 @@ export async function within<T>(
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLong = new Promise<never>((_, reject) => {
-    timer = start(() => reject(failure(`${describe()} (waited ${limit} ms)`)), limit);
+    const onTooLong = (): void => reject(failure(`${describe()} (waited ${limit} ms)`));
+    timer = start(onTooLong, Math.min(limit, LARGEST_NUMBER));
   });
   try {
     return await Promise.race([promise, tooLong]);
