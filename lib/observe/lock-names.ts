@@ -7,16 +7,26 @@ const OTHER = 'other';
  * values. These must not fill the memory of the process and of the metrics server, so names after the first 500 become `other`.
  */
 export class LockNames {
-  private readonly names = new Set<string>([OTHER]);
+  private readonly names = new Set<string>();
+
+  /** @param onNew gets each name once */
+  constructor(private readonly onNew?: (name: string) => void) {
+    this.add(OTHER);
+  }
 
   of(name: string): string {
     if (this.names.has(name)) return name;
     if (this.names.size >= MOST_NAMES) return OTHER;
-    this.names.add(name);
+    this.add(name);
     return name;
   }
 
   all(): Iterable<string> {
     return this.names;
+  }
+
+  private add(name: string): void {
+    this.names.add(name);
+    this.onNew?.(name);
   }
 }

@@ -7,12 +7,13 @@ import { subscribeGuarded } from './guarded.js';
 
 /** Counts in OpenTelemetry what `nestjs-fair-lock/prometheus` counts in prom-client. The returned function ends the counting. */
 export function countInOtel(provider: MeterProvider | undefined): () => void {
-  const names = new LockNames();
   const meter = (provider ?? metrics).getMeter('nestjs-fair-lock', VERSION);
   const duration = { unit: 's', advice: { explicitBucketBoundaries: BUCKETS } };
   const wait = meter.createHistogram('fairlock.wait.duration', duration);
   const hold = meter.createHistogram('fairlock.hold.duration', duration);
   const lost = meter.createCounter('fairlock.lost');
+  // From 0 on: where a series begins with its first loss, `increase()` of Prometheus does not see that loss.
+  const names = new LockNames((lock) => lost.add(0, { lock }));
   const passedOver = meter.createCounter('fairlock.passed_over');
   const failures = meter.createCounter('fairlock.store.failures');
   const gauges: [name: string, value: (load: LockLoad) => number, unit: string][] = [

@@ -114,6 +114,10 @@ function createMetrics(registry: Registry, buckets: number[], names: LockNames) 
       help: 'Locks that were lost while they were held',
       registers,
       labelNames: ['lock'],
+      // From 0 on: where a series begins with its first loss, `increase()` does not see that loss.
+      collect() {
+        for (const lock of names.all()) this.inc({ lock }, 0);
+      },
     }),
     passedOver: new Counter({
       name: 'fairlock_passed_over_total',

@@ -220,6 +220,15 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     for (const { value } of all.get('fairlock.held')!) expect(value).toBe(0);
   });
 
+  test('losses are counted from 0 on, so that increase() of Prometheus sees the first one', async () => {
+    await reader.forceFlush();
+    const { metrics } = measured.getMetrics().at(-1)!.scopeMetrics[0]!;
+    const lost = metrics.find(({ descriptor }) => descriptor.name === 'fairlock.lost');
+    for (const lock of ['other', 'order:<0.id>']) {
+      expect(lost?.dataPoints).toContainEqual(expect.objectContaining({ attributes: { lock }, value: 0 }));
+    }
+  });
+
   test('a context of no SDK costs nothing and breaks nothing', async () => {
     expect(trace.getActiveSpan()).toBeUndefined();
     await one.engine.withLock('order:5', () => expect(trace.getActiveSpan()).toBeDefined());

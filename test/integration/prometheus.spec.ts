@@ -94,6 +94,19 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     expect(valueOf(all, 'fairlock_oldest_wait_seconds')).toBe(oldest);
   });
 
+  test('count losses from 0 on, so that increase() of Prometheus sees the first one', async () => {
+    const losses = async (group: string): Promise<number | undefined> =>
+      (await scrape()).get(`fairlock_lost_total{lock="${group}"}`);
+    expect(await losses('other')).toBe(0);
+    const { engine, store } = bench();
+    const lock = await engine.acquire('k', { group: 'never lost before' });
+    expect(await losses('never lost before')).toBe(0);
+    store.lose('k');
+    expect(await losses('never lost before')).toBe(1);
+    await lock.release();
+    await engine.close();
+  });
+
   test('are refused a second time in one registry, by an error that says what to do, and stay as they are', async () => {
     const before = await registry.metrics();
     let error: unknown;
