@@ -40,9 +40,19 @@ export function checkRedis(value: unknown): string | undefined {
     'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database), the path of a Unix socket, ioredis options, ' +
     'a Redis or Cluster of ioredis, or a function of the role';
   if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
-  const usable =
-    typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
-  return usable ? undefined : expected;
+  if (typeof value === 'function') return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
+  const foreign = foreignTo(value);
+  return foreign && `${expected}; here it is ${foreign}, which ioredis does not know`;
+}
+
+/** What names the server for other clients of Redis. ioredis ignores it, so the lock would be on localhost. */
+const OF_OTHER_LIBRARIES = ['url', 'socket', 'nodes', 'rootNodes'];
+
+function foreignTo(value: object): string | undefined {
+  if ('duplicate' in value) return 'status' in value ? undefined : 'a client of another library';
+  const name = OF_OTHER_LIBRARIES.find((each) => each in value);
+  return name && `an object with ${name}`;
 }
 
 /** A URL of Redis, or the path of a Unix socket. */

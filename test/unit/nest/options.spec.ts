@@ -85,6 +85,19 @@ describe('the options', () => {
     expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
   });
 
+  test.each([
+    [{ url: 'redis://:s3cret@cache' }, 'an object with url'],
+    [{ socket: { host: 'cache', port: 6379 }, password: 's3cret' }, 'an object with socket'],
+    [{ nodes: [{ host: 'cache', port: 6379 }] }, 'an object with nodes'],
+    [{ rootNodes: [{ url: 'redis://cache' }] }, 'an object with rootNodes'],
+    [{ duplicate: () => undefined, isOpen: false, options: {} }, 'a client of another library'],
+  ])('Redis may not be what another library takes, which would lead to localhost: %j', (redis, found) => {
+    const sentence = refusal({ redis });
+    expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options, /);
+    expect(sentence).toContain(`here it is ${found}, which ioredis does not know.`);
+    expect(sentence).not.toContain('s3cret');
+  });
+
   test('a password in an address that is refused is not repeated', () => {
     expect(refusal({ redis: 'http://user:s3cret@cache:6379' })).not.toContain('s3cret');
     expect(refusal({ redis: 'redis://user:s3cret@cache:port' })).not.toContain('s3cret');
