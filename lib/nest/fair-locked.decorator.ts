@@ -1,4 +1,6 @@
 import { Inject } from '@nestjs/common';
+import { LockConfigurationError } from '../core/errors.js';
+import { shown } from '../core/text.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
 import {
   type CheckedKey,
@@ -42,6 +44,7 @@ export function FairLocked<
   const Key extends LockedKey = LockedKey,
   const Options extends FairLockedOptions = FairLockedOptions,
 >(key?: Key & CheckedKey<Key>, options?: Options): LockedMethodDecorator<Key, Options> {
+  refuseOptions(options);
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
@@ -51,6 +54,15 @@ export function FairLocked<
     LockedMethod.mark(target, property, locked);
     Inject(getFairLockToken(options?.name))(target, locked.serviceProperty);
   };
+}
+
+/** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */
+function refuseOptions(options: unknown): void {
+  if (options === undefined || (typeof options === 'object' && options !== null)) return;
+  throw new LockConfigurationError(
+    `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +
+      `@FairLocked('order:<0>', { waitTime: 5_000 }).`,
+  );
 }
 
 /** The wrapper is what other decorators and Nest see: same name, length and properties, same metadata (routes, docs). */

@@ -210,6 +210,20 @@ describe('@FairLocked', () => {
       );
     });
 
+    test('without its parentheses, which would leave the method without a lock', () => {
+      const bare = FairLocked as unknown as MethodDecorator;
+      const decorate = (name: string | symbol) => {
+        class Service {
+          async [name](): Promise<void> {}
+        }
+        bare(Service.prototype, name, Object.getOwnPropertyDescriptor(Service.prototype, name)!);
+      };
+      const sentence = "they are 'pay'. Write @FairLocked(), with parentheses";
+      refused(() => decorate('pay'), LockConfigurationError, sentence);
+      refused(() => decorate(Symbol('pay')), LockConfigurationError, 'must be an object');
+      refused(() => Locked('order', 5_000 as never), LockConfigurationError, 'must be an object');
+    });
+
     test('on a class, and names the class alone', () => {
       refused(
         () => {
