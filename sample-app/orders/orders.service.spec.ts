@@ -13,13 +13,13 @@ import { OrdersService } from './orders.service.js';
 
 const LAMP = new Order('lamp', 1, 'c-17');
 
-let module: TestingModule;
+let testing: TestingModule;
 let orders: OrdersService;
 let stock: StockService;
 let locks: FairLockProbe;
 
 beforeEach(async () => {
-  module = await Test.createTestingModule({
+  testing = await Test.createTestingModule({
     imports: [FairLockTestingModule.forRoot(), JournalModule],
     providers: [
       OrdersService,
@@ -28,14 +28,14 @@ beforeEach(async () => {
       { provide: Settings, useValue: new Settings(validateEnvironment({ PACKING_TIME: '1' })) },
     ],
   }).compile();
-  await module.init();
-  orders = module.get(OrdersService);
-  stock = module.get(StockService);
-  locks = module.get(FairLockProbe);
+  await testing.init();
+  orders = testing.get(OrdersService);
+  stock = testing.get(StockService);
+  locks = testing.get(FairLockProbe);
   await stock.add('lamp', 3);
 });
 
-afterEach(() => module.close());
+afterEach(() => testing.close());
 
 test('orders for one product exclude each other, and deliveries of it', async () => {
   await locks.assertSerialized('product:lamp', [
@@ -69,6 +69,6 @@ test('an order that loses its lock while it packs sells nothing', async () => {
 });
 
 test('what must not run without a lock fails where none is held', async () => {
-  expect(() => requireLock(module.get(FairLockService), 'product:lamp')).toThrow(LockNotHeldError);
+  expect(() => requireLock(testing.get(FairLockService), 'product:lamp')).toThrow(LockNotHeldError);
   await expect(stock.pack('lamp', 1)).rejects.toThrow(LockNotHeldError);
 });

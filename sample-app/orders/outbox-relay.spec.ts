@@ -12,12 +12,12 @@ import { Order } from './order.js';
 import { OrdersService } from './orders.service.js';
 import { OutboxRelay } from './outbox-relay.js';
 
-let module: TestingModule;
+let testing: TestingModule;
 let data: ShopData;
 let relay: OutboxRelay;
 
 beforeEach(async () => {
-  module = await Test.createTestingModule({
+  testing = await Test.createTestingModule({
     imports: [FairLockTestingModule.forRoot(), JournalModule],
     providers: [
       OrdersService,
@@ -29,14 +29,14 @@ beforeEach(async () => {
       { provide: Settings, useValue: new Settings(validateEnvironment({ PACKING_TIME: '1' })) },
     ],
   }).compile();
-  await module.init();
-  data = module.get(ShopData);
-  relay = module.get(OutboxRelay);
-  await module.get(StockService).add('lamp', 3);
-  await module.get(OrdersService).place(new Order('lamp', 2, 'c-17'));
+  await testing.init();
+  data = testing.get(ShopData);
+  relay = testing.get(OutboxRelay);
+  await testing.get(StockService).add('lamp', 3);
+  await testing.get(OrdersService).place(new Order('lamp', 2, 'c-17'));
 });
 
-afterEach(() => module.close());
+afterEach(() => testing.close());
 
 test('an order is shipped by the relay, not by the request', async () => {
   expect(await data.read('shipped:c-17')).toBe(0);
@@ -57,7 +57,7 @@ test('a parcel that a relay added before it crashed is shipped once', async () =
 });
 
 test('while one instance relays, the others skip', async () => {
-  await using elsewhere = await module.get(FairLockProbe).hold('job:outbox');
+  await using elsewhere = await testing.get(FairLockProbe).hold('job:outbox');
   await relay.relay();
   expect(await data.read('shipped:c-17')).toBe(0);
   await elsewhere.release();

@@ -17,6 +17,11 @@ export function describeSuite(suite: string): void {
     test.each(code.map((fragment) => [fragment.place, fragment] as const))('%s compiles', (_, fragment) => {
       expect(problems.get(fragment)).toEqual([]);
     });
+
+    test('declares no name at its top that a CommonJS module, as the CLI of Nest 11 makes, has already', () => {
+      const taken = /^(?:let|const|var|class|(?:async )?function) (?:module|exports|require|__\w+name)\b/m;
+      expect(code.filter(({ text }) => taken.test(text)).map(({ place }) => place)).toEqual([]);
+    });
   });
 
   if (programs.length === 0) return;
