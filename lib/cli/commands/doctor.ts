@@ -1,3 +1,4 @@
+import { LockStoreUnavailableError } from '../../core/errors.js';
 import { type LockOverview } from '../../core/lock-overview.js';
 import { printable, quote } from '../../core/text.js';
 import { type Command } from '../command.js';
@@ -6,8 +7,13 @@ import { count } from '../text.js';
 import { NO_PROCESS, remarks } from './ls.js';
 
 export const doctor: Command = async ({ locks, args, print }) => {
-  const overview = await locks.query(args, args.store === 'redis');
-  const found = [...locks.warnings, ...orphans(overview), ...remarks(overview)];
+  const unseen: string[] = [];
+  const overview = await locks.query(args, args.store === 'redis').catch((error: unknown) => {
+    if (!(error instanceof LockStoreUnavailableError) || error.failure !== 'not-permitted') throw error;
+    unseen.push('Locks of dead processes were not looked for: the Redis user lacks +scan.');
+    return locks.query(args);
+  });
+  const found = [...locks.warnings, ...unseen, ...orphans(overview), ...remarks(overview)];
   const { processes } = overview;
   if (args.json) print({ processes: processes.length, found });
   else {

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { type LockOverview } from 'nestjs-fair-lock';
 import { freePort, redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
 import { SOON } from '../../support/waiting.js';
+import { documentedAcl } from '../../topologies/documented-acl.js';
 import { HOST, Peers, runCli } from './cli-process.js';
 
 const PASSWORD = 'correct-horse-battery';
@@ -80,6 +81,21 @@ test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the s
     expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks rights that the lock needs: .*\+zadd/m);
     expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was done\. Check --redis/);
     expect(err).not.toContain(PASSWORD);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('doctor checks the rest where the user may not look for locks of dead processes', async () => {
+  const server = await startRedisServer();
+  try {
+    const { user } = documentedAcl();
+    await server.cli('acl', ...user);
+    const { status, out, err } = await runCli(server.url.replace('://', '://lock:secret@'), 'doctor');
+    expect({ status, err }).toEqual({ status: 1, err: '' });
+    expect(out).toMatch(
+      /^Redis answers\. .*\n- Locks of dead processes were not looked for: the Redis user lacks \+scan\.$/m,
+    );
   } finally {
     await server.stop();
   }
