@@ -1,3 +1,4 @@
+import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
 import { Redis } from 'ioredis';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { redisUrl } from './redis.js';
@@ -29,7 +30,7 @@ export async function readLock(redis: Redis, name: string): Promise<RawLock> {
 }
 
 export interface StoreSettings {
-  readonly redis: string;
+  readonly redis: RedisSource;
   readonly lockWatchdogTimeout?: number;
   readonly fairLockWaitTimeout?: number;
   readonly commandTimeout?: number;

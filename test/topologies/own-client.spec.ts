@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { Redis, type Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { FairLockError } from '../../lib/core/fair-lock-error.js';
 import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import { ask, inLine } from '../integration/redisson-scene.js';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
+import { startStore } from '../support/redisson.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
@@ -259,6 +262,55 @@ describe("the user's own client of a Cluster", () => {
     await cluster.endMove('fairlock:{k}', target);
     await lock.release();
     for (const { admin } of cluster.nodes) expect(await admin.call('ACL', 'LOG')).toEqual([]);
+  });
+
+  test('as a user with the rights that the documentation gives for the redisson store: none is denied, also while a slot moves', async () => {
+    const page = readFileSync(new URL('../../docs/redisson.md', import.meta.url), 'utf8');
+    const [rule = ''] = /(?<=ACL SETUSER clerk on >…)[^`]*/.exec(page) ?? [];
+    const [onCluster = ''] = /(?<=On a Cluster also `)[^`]*/.exec(page) ?? [];
+    const rights = `${rule} ${onCluster}`.trim().split(/\s+/);
+    expect(rights).toContain('+spublish');
+    for (const { admin } of cluster.nodes) {
+      await admin.call('ACL', 'LOG', 'RESET');
+      await admin.call('ACL', 'SETUSER', 'clerk', 'reset', 'on', '>secret', '~lock', ...rights);
+    }
+    const users = cluster.client({ redisOptions: { username: 'clerk', password: 'secret' } });
+    const lockWatchdogTimeout = 2_000;
+    const [one, other] = await Promise.all(
+      [users, users].map((redis) => startStore({ redis, lockWatchdogTimeout })),
+    );
+    const holder = await ask(one!).granted();
+    const next = await inLine(other!);
+    const target = await cluster.otherMaster(await cluster.masterOf('lock'));
+    await cluster.beginMove('lock', target);
+    while ((await cluster.moveKeys('lock', target)) > 0);
+    await pause(lockWatchdogTimeout); // renewals are led to the other node by ASK
+    expect(holder.lease.state).toBe('held');
+    await cluster.endMove('lock', target);
+    await holder.release();
+    await (await next.granted()).release();
+    await Promise.all([one!.close(), other!.close()]);
+    for (const { admin } of cluster.nodes) expect(await admin.call('ACL', 'LOG')).toEqual([]);
+  });
+
+  test('where ASKING is refused while a slot moves, no rejection is left that would end the process', async () => {
+    const { user, onCluster } = documentedAcl();
+    for (const { admin } of cluster.nodes) {
+      await admin.call('ACL', ...user);
+      await admin.call('ACL', ...onCluster);
+      await admin.call('ACL', 'SETUSER', 'lock', '-asking');
+    }
+    clients = new InProcessClients('fairlock', TIMES);
+    const users = cluster.client({ redisOptions: { username: 'lock', password: 'secret' } });
+    const { engine } = await clients.start(users);
+    const lock = await engine.open('k', {});
+    const target = await cluster.otherMaster(await cluster.masterOf('fairlock:{k}'));
+    await cluster.beginMove('fairlock:{k}', target);
+    while ((await cluster.moveKeys('fairlock:{k}', target)) > 0);
+    await expect(engine.open('k', { waitTime: 0 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await cluster.endMove('fairlock:{k}', target);
+    await lock.release();
+    await (await engine.open('k', {})).release();
   });
 
   test('several keys in several slots are locked in one order by all, so that no request waits for ever', async () => {

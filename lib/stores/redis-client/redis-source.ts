@@ -40,12 +40,28 @@ export function openConnection(
   // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
-    client.on('+node', (node: Redis) => limitHandshake(node, CONNECT_TIMEOUT));
+    client.on('+node', (node: Redis) => {
+      limitHandshake(node, CONNECT_TIMEOUT);
+      handleAsking(node);
+    });
   } else {
     limitHandshake(client as Redis, CONNECT_TIMEOUT);
     watchFailovers(client as Redis);
   }
   return { client, keyPrefix: keyPrefixOf(client), writes };
+}
+
+/**
+ * While a slot moves, ioredis sends ASKING before a command and handles no failure of it: a right that is missing, or a node that dies
+ * then, would end the process. The command that follows fails by itself.
+ */
+function handleAsking(node: Redis): void {
+  const asking = node.asking.bind(node);
+  node.asking = () => {
+    const asked = asking();
+    asked.catch(() => undefined);
+    return asked;
+  };
 }
 
 /** Makes a connection for listening to classic channels. It is not yet connected. */
