@@ -30,7 +30,7 @@ describe('a nested request of the same flow', () => {
   it('does not wait for itself where `run` enters the outer hold again inside of a nested one', async () => {
     const lock = await b.engine.open('k');
     const innermost = b.engine.withLock.bind(b.engine, 'k', () => 'served', { waitTime: Infinity });
-    const again = (): Promise<string> => b.engine.withLock('k', () => lock.run(innermost));
+    const again = (): Promise<unknown> => b.engine.withLock('k', () => lock.run(innermost));
     expect(await outcome(lock.run(() => b.engine.withLock('k', again)))).toBe('served');
     await lock.release();
   });
