@@ -3,21 +3,21 @@ import { LockTimeoutError } from 'nestjs-fair-lock';
 import { FairLockProbe, FairLockTestingModule } from 'nestjs-fair-lock/testing';
 import { OrdersService } from './orders.service.js';
 
-let module: TestingModule;
+let testing: TestingModule;
 let orders: OrdersService;
 let locks: FairLockProbe;
 
 beforeEach(async () => {
-  module = await Test.createTestingModule({
+  testing = await Test.createTestingModule({
     imports: [FairLockTestingModule.forRoot()],
     providers: [OrdersService],
   }).compile();
-  await module.init();
-  orders = module.get(OrdersService);
-  locks = module.get(FairLockProbe);
+  await testing.init();
+  orders = testing.get(OrdersService);
+  locks = testing.get(FairLockProbe);
 });
 
-afterEach(() => module.close());
+afterEach(() => testing.close());
 
 test('an order is paid by one call at a time', async () => {
   const pay = () => orders.pay('42', 100);
