@@ -44,7 +44,7 @@ export interface AcquireOptions {
    * lock is released when all its holds are released. Two owners exclude each other.
    */
   owner?: string | undefined;
-  /** `false`: a request for a key that the flow (or owner) already holds fails with a LockDeadlockError. */
+  /** `false`: a request for a key that the flow (or owner) holds, or gets while this one waits, fails with a LockDeadlockError. */
   reentrant?: boolean | undefined;
   /** How many requests may wait before this one is refused (LockQueueFullError): a whole number from 0, or `Infinity`. */
   maxQueue?: number | undefined;
