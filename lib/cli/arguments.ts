@@ -6,7 +6,7 @@ import { UsageError } from './exit-status.js';
 const OPTIONS = {
   redis: { type: 'string' },
   cluster: { type: 'boolean', default: false },
-  prefix: { type: 'string', default: 'fairlock' },
+  prefix: { type: 'string' },
   store: { type: 'string', default: 'redis' },
   orphans: { type: 'boolean' },
   timeout: { type: 'string', default: '500' },
@@ -44,7 +44,7 @@ export interface Arguments {
   readonly key: string;
   readonly redis: string | undefined;
   readonly cluster: boolean;
-  readonly prefix: string;
+  readonly prefix: string | undefined;
   readonly store: 'redis' | 'redisson';
   readonly orphans: boolean;
   /** ms */
@@ -74,7 +74,7 @@ export function readArguments(args: readonly string[]): Arguments {
     if (given && command !== 'help' && command !== 'version' && !commands.includes(command))
       throw new UsageError(`--${option} is an option of ${commands.join(' and ')}, not of ${command}.`);
   }
-  const { store, redis, orphans = false, interval = '1000' } = values;
+  const { store, redis, prefix, orphans = false, interval = '1000' } = values;
   checkRedis(redis ?? process.env['REDIS_URL']);
   if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
   if (command === 'force-release') checkForceRelease(store, values.token);
@@ -83,6 +83,7 @@ export function readArguments(args: readonly string[]): Arguments {
     command,
     key: key ?? '',
     redis,
+    prefix,
     store,
     orphans,
     timeout: whole('timeout', values.timeout, LARGEST_NUMBER),

@@ -21,7 +21,7 @@ OPTIONS
                             REDIS_URL: other users of the computer can read arguments.
   --cluster                 The URL is one node of a Redis Cluster.
   --prefix TEXT             The keyPrefix of the module, with that of an ioredis client before it.
-                            Default: fairlock
+                            Default: fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
   --orphans                 ls, watch: also look through Redis for locks of dead processes (SCAN).
   --timeout MS              How long to wait for the answers of the processes. Default: 500

@@ -16,7 +16,7 @@ export class Locks {
 
   /** @throws LockConfigurationError for a URL or prefix that cannot work */
   constructor({ redis, cluster, prefix, store }: Arguments) {
-    const options = resolveOptions({ redis, store, ...(store === 'redis' && { keyPrefix: prefix }) });
+    const options = resolveOptions({ redis, store, keyPrefix: prefix });
     const source = cluster ? clusterAt(options.redis as string) : options.redis;
     const onWarning = (message: string) => void this.warnings.push(message);
     this.store = createStore({ ...options, redis: source }, onWarning);

@@ -26,6 +26,7 @@ test.each([
   [['watch', '--count', `redis://:${PASSWORD}@web-1`], /--count must be a whole number/],
   [['ls', '--redis', `redis://:${PASSWORD}@localhost/locks`], /must be a redis:\/\/ or/],
   [['ls', '--prefix', 'a{b'], /keyPrefix.*braces/],
+  [['ls', '--prefix', 'a', '--store', 'redisson'], /keyPrefix is not for store: 'redisson'/],
   [['ls', '--prefix', ''], /keyPrefix must be a text that is not empty/],
   [['ls', '--cluster', '--redis', '/run/redis.sock'], /--cluster needs the redis:\/\/ or rediss:\/\/ URL/],
   [
