@@ -57,6 +57,12 @@ describe('at start an operator is told', () => {
     }
   });
 
+  test('that a user may not ask for INFO, and nothing of a version that is then not known', async () => {
+    const reported = await warnings(await userWith('+@all', '-info', '~start-up:*', '&start-up:*'));
+    expect(reported).toMatch(/lacks rights.*\+info/);
+    expect(reported).not.toContain('too old');
+  });
+
   test('that the server has no database of the number that is given', async () => {
     expect(await warnings(`${server.url}/15`)).toBe('');
     expect(await warnings(`${server.url}/99`)).toMatch(

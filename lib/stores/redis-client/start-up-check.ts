@@ -149,7 +149,8 @@ async function lookAtNode(
 }
 
 function aboutVersion(version: string): string | undefined {
-  const [major = NaN, minor = NaN] = version.split('.').map(Number);
+  // The version is empty where INFO was refused.
+  const [major = NaN, minor = NaN] = version.split('.').map(parseFloat);
   if (!(major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) return undefined;
   return `Redis ${version} is too old for the lock's scripts: it needs ${OLDEST.join('.')} or newer, or Valkey.`;
 }
