@@ -49,6 +49,8 @@ const REFUSED_CREDENTIALS =
   'Redis refuses the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
 
 const NO_CONNECTION = 'there is no connection to Redis';
+const HUNG_UP =
+  ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
 
 /** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
@@ -192,7 +194,8 @@ export function networkTrouble(cause: unknown): string | undefined {
   const outer = Object(cause) as NodeError;
   // For a host name with several addresses, Node gives one error for each.
   const { code, message = '' } = outer.errors?.[0] ?? outer;
-  return typeof code === 'string' ? firstLine(message) || code : undefined;
+  if (typeof code !== 'string') return undefined;
+  return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }
 
 interface NodeError {

@@ -97,6 +97,14 @@ describe('why a connection cannot be made', () => {
     );
   });
 
+  test.each(['write EPIPE', 'read ECONNRESET'])(
+    'may be one that the server does not tell, where it closes each connection: %s',
+    (message) => {
+      const trouble = networkTrouble(coded(message.split(' ')[1]!, message));
+      expect(trouble).toMatch(new RegExp(`^${message}: .*maxclients.*protected mode.*TLS`));
+    },
+  );
+
   test('is that of the first address of a name that has several', () => {
     const each = coded('ECONNREFUSED', 'connect ECONNREFUSED ::1:6379');
     expect(networkTrouble(Object.assign(new AggregateError([each, each]), { code: 'ECONNREFUSED' }))).toBe(
