@@ -53,6 +53,20 @@ describe('a server in trouble', () => {
     }
   });
 
+  test('whose address cannot be one, or whose client has given up: requests fail at once, and say so', async () => {
+    const { engine } = await clients.start({ host: '127.0.0.1', port: 70_000 });
+    const { details } = await refusal(engine.acquire('a'));
+    expect(details).toMatch(/has ended and does not connect again \(.*70000/);
+
+    const server = await startRedisServer();
+    const given = await clients.start(() => new Redis(server.url, { retryStrategy: () => null }));
+    await (await given.engine.acquire('a')).release();
+    await server.stop();
+    const ended = async (): Promise<boolean> =>
+      (await refusal(given.engine.acquire('a'))).details.includes('does not connect again');
+    await eventually(ended, SOON, 'the client to give up');
+  });
+
   test('that is not there: closing takes no longer than the command deadline, twice', async () => {
     const client = await clients.start(`redis://127.0.0.1:${await freePort()}`);
     void client.engine.acquire('a').catch(() => undefined);

@@ -7,6 +7,7 @@ import { BackOff } from './back-off.js';
 import { introduce } from './introduction.js';
 import { ScriptSender } from './script-sender.js';
 import {
+  clientEnded,
   commandTimeout,
   noConnection,
   nodeOfCluster,
@@ -135,8 +136,9 @@ export class CommandConnection {
     const failure = (this.nodes ? undefined : nodeOfCluster(error)) ?? toCommandFailure(error);
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
-    const unsent = failure.failure === 'unreachable' && failure.effect === 'none';
-    const why = unsent ? this.whyUnsent() : undefined;
+    let why: CommandFailure | undefined;
+    if (this.client.status === 'end' && !this.closed) why = clientEnded(this.connectError, failure.effect);
+    else if (failure.failure === 'unreachable' && failure.effect === 'none') why = this.whyUnsent();
     return this.noted(this.backOff.after(why ?? failure, this.ready));
   }
 

@@ -172,6 +172,13 @@ export function noConnection(cause: unknown): CommandFailure | undefined {
   return unavailable('unreachable', 'none', 'time', `${NO_CONNECTION} (${trouble})`, cause);
 }
 
+/** The failure of a client that has ended by itself: only a new client would connect again. */
+export function clientEnded(cause: unknown, effect: Effect): CommandFailure {
+  const reason = networkTrouble(cause) ?? 'its retryStrategy gave up, or it was disconnected';
+  const why = `the client of ioredis has ended and does not connect again (${reason}); correct its options and restart the application`;
+  return unavailable('unreachable', effect, 'operator', why, cause);
+}
+
 function unavailable(
   failure: StoreFailure,
   effect: Effect,
