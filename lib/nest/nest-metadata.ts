@@ -58,7 +58,8 @@ export function isHandler(target: object, property: string | symbol): boolean {
   const { constructor } = target;
   if (Reflect.hasMetadata(PARAMETERS, constructor, property)) return true;
   if (!handlerClasses.controllers(constructor) && !handlerClasses.gateways(constructor)) return false;
-  return Reflect.getMetadataKeys(Reflect.get(target, property) as object).length > 0;
+  const handler: unknown = Object.getOwnPropertyDescriptor(target, property)?.value;
+  return typeof handler === 'function' && Reflect.getMetadataKeys(handler).length > 0;
 }
 
 /** The metadata key that marks a handler of `@Sse()`. */
