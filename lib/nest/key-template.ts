@@ -71,10 +71,10 @@ export function parseKeyTemplates(
  */
 export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
   if (typeof made === 'string') return made;
-  if (Array.isArray(made) && made.every((key) => typeof key === 'string')) return made;
+  if (Array.isArray(made) && made.length > 0 && made.every((key) => typeof key === 'string')) return made;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
-    `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of strings.`,
+    `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of at least one.`,
     `its key function made ${describe(made)}`,
     place,
   );
@@ -190,7 +190,7 @@ function isKeyValue(value: unknown): value is KeyValue {
 /** The kind of a refused value; never its contents, which may be private. */
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'number') return String(value);
-  if (Array.isArray(value)) return 'an array';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
   if (value instanceof Promise) return 'a promise';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

@@ -1,5 +1,6 @@
 import { LockKeyError } from 'nestjs-fair-lock';
 import {
+  checkMadeKeys,
   HTTP_REQUEST,
   type KeyPlace,
   METHOD_ARGUMENTS,
@@ -124,6 +125,17 @@ describe('a key template', () => {
       expect(() => render({ query: { id } })).toThrow(refused as Error);
     },
   );
+
+  test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {
+    const refused: unknown = expect.objectContaining({
+      status: 400,
+      message: 'This request gives no usable key for its lock: its key function made an empty array.',
+      details: expect.stringContaining(
+        'A key function returns a string, or a list of at least one.',
+      ) as string,
+    });
+    expect(() => checkMadeKeys([], OF_REQUEST)).toThrow(refused as Error);
+  });
 
   test.each([
     ['x:#{id}', '#{id}'],
