@@ -180,6 +180,17 @@ describe('FairLockModule', () => {
     await expect(boot).rejects.toThrow('FairLockModule is imported without forRoot().');
   });
 
+  test('without forRoot(), beside a class with @FairLocked, stops the boot with the name of what is missing', async () => {
+    @Injectable()
+    class Locked {
+      @FairLocked('x') async run() {}
+    }
+    const boot = Test.createTestingModule({ imports: [FairLockModule], providers: [Locked] })
+      .setLogger(new Recorder())
+      .compile();
+    await expect(boot).rejects.toThrow('the lock of @FairLocked, made by FairLockModule.forRoot()');
+  });
+
   test.each(['an application', 'an application context'])(
     'whose options would be made for each request, each with locks of its own, stops the boot of %s',
     async (kind) => {
