@@ -54,7 +54,8 @@ export interface Fault {
   readonly direction: 'up' | 'down' | 'both';
   /**
    * cut: commands under way arrive late; kill: the machine is off, so that the server receives nothing; failover: the old primary starts
-   * anew, and what is under way to its replica is lost; split: one of two replicas goes on with the old primary.
+   * anew, and what is under way to its replica is lost; split: one of two replicas goes on with the old primary; refuse-subscribe: the
+   * subscription is not answered.
    */
   readonly flag: boolean;
   /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; failover, split, replica-stall: which replica. */

@@ -68,9 +68,10 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return () => weathers.forEach((weather) => (weather.refused = false));
     }
     case 'refuse-subscribe':
-      server.refusedSubscriptions += 1;
+      if (fault.flag) server.unansweredSubscriptions += 1;
+      else server.refusedSubscriptions += 1;
       client?.redis.get('subscriber')?.connection?.cut(false);
-      return () => (server.refusedSubscriptions = 0);
+      return () => (server.refusedSubscriptions = server.unansweredSubscriptions = 0);
     case 'errors':
       server.error = ERRORS[fault.amount];
       return () => (server.error = undefined);

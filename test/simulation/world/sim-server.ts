@@ -27,6 +27,8 @@ export class SimServer implements ServerEnd {
   error: string | undefined;
   /** The next so many subscriptions are refused. */
   refusedSubscriptions = 0;
+  /** The next so many subscriptions are not answered, as on a connection that died without a sign. */
+  unansweredSubscriptions = 0;
   lease = 3_000;
 
   private stalled = false;
@@ -211,6 +213,10 @@ export class SimServer implements ServerEnd {
     const { world } = this;
     const { link, name, args, answer } = arrived;
     if (name === 'subscribe') {
+      if (this.unansweredSubscriptions > 0) {
+        this.unansweredSubscriptions -= 1;
+        return;
+      }
       if (this.refusedSubscriptions > 0) {
         this.refusedSubscriptions -= 1;
         return answer(NO_CHANNELS);
