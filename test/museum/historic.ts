@@ -181,7 +181,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'queue and deadlines out of step: the line is lost (Redisson 4595, 6150)',
     what: 'a heartbeat does not look whether its waiters are still in line',
-    mutations: [inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not')],
+    mutations: [inScript('heartbeat', "return sequence ~= '' and not", 'return false and not')],
     proof: simulation('evict'),
   },
   {

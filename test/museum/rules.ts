@@ -290,9 +290,15 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       // Otherwise a heartbeat that names the oldest waiter finds out.
       inLiveness('      forget(name)\n      redis.call', '      redis.call'),
-      inScript('heartbeat', "if ARGV[8] ~= '' and not", 'if false and not'),
+      inScript('heartbeat', "return sequence ~= '' and not", 'return false and not'),
     ],
     proof: simulation('cut-subscribers', 'partition', 'pause'),
+  },
+  {
+    of: 'M5 generations: older data lack the newest requests',
+    what: 'a heartbeat names only the oldest',
+    mutations: [inStore('line/requests.ts', 'known.length > 1 ? known.at(-1) : undefined', 'undefined')],
+    proof: test('unit/redis/line/places.spec.ts', 'names the requests that wait longest and shortest'),
   },
   {
     of: 'M6 another server may not know the line',

@@ -86,8 +86,14 @@ export class ScriptClient {
     return this.send('release', [...usual, unserved.join(','), ...this.modeOf(waiting)]);
   }
 
-  /** @param oldest the request of its own that waits longest, as the real client names it */
-  heartbeat(first = 0, waiting = true, deadline = NEVER, oldest: number | '' = ''): Promise<Reply> {
+  /** @param oldest the request of its own that waits longest, as the real client names it; `newest`: the one that waits shortest */
+  heartbeat(
+    first = 0,
+    waiting = true,
+    deadline = NEVER,
+    oldest: number | '' = '',
+    newest: number | '' = '',
+  ): Promise<Reply> {
     const mode = waiting ? 'waiting' : 'idle';
     return this.send('heartbeat', [
       deadline,
@@ -98,6 +104,8 @@ export class ScriptClient {
       mode,
       oldest,
       '',
+      '',
+      newest,
       '',
       ...this.listener,
     ]);

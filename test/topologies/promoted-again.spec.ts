@@ -34,7 +34,10 @@ describe('a server that was primary, became a replica of a server with older dat
     await within(queued.promise, TIME_LIMIT, 'the place in line');
   };
 
-  test('gets back the places that it lost, though its run id is the same', async () => {
+  test.each([
+    { connections: 'closes its connections, as a sentinel makes it', closed: true },
+    { connections: 'keeps its connections open, as by hand or behind a proxy', closed: false },
+  ])('and $connections, gets back the places that it lost', async ({ closed }) => {
     const { primary, source } = servers;
     const holder = await clients.start(source);
     const waiter = await clients.start(source);
@@ -47,8 +50,7 @@ describe('a server that was primary, became a replica of a server with older dat
 
     await servers.follow(primary, replica);
     await servers.promote(primary);
-    // As a sentinel does after a promotion.
-    await servers.admin(primary).call('CLIENT', 'KILL', 'TYPE', 'normal');
+    if (closed) await servers.admin(primary).call('CLIENT', 'KILL', 'TYPE', 'normal');
     await eventually(
       async () => (await waiter.engine.inspect('k')).queueLength === 2,
       TIME_LIMIT,

@@ -588,10 +588,13 @@ return protocolError('arguments of the command')
 end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
 local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
-grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
+grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])
+end
+local function isMissing(sequence, fixedLease)
+return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, fixedLease)) and not holds(sequence)
 end
 if ARGV[7] == 'waiting' then
-if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[8]) then
+if isMissing(ARGV[8], ARGV[9]) or isMissing(ARGV[11], ARGV[12]) then
 forget(client)
 end
 markAlive(true)

@@ -39,6 +39,7 @@ export interface Renewal extends Pick<RequestName, 'leaseTime'> {
 
 export interface HeartbeatArgs {
   readonly renewal: Renewal;
-  /** Present while this client waits; `oldest`: its longest waiting request that Redis must know. */
-  readonly waiting: { readonly oldest: RequestName | undefined } | undefined;
+  /** Present while this client waits; the longest and the shortest waiting of its requests that Redis must know. */
+  readonly waiting:
+    { readonly oldest: RequestName | undefined; readonly newest: RequestName | undefined } | undefined;
 }

@@ -133,7 +133,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     via?: ScriptRunner,
   ): Promise<HeartbeatReply> {
     const { first, leaseTime, label, served } = renewal;
-    const oldest = waiting?.oldest;
+    const { oldest, newest } = waiting ?? {};
     const values = (limit: number): Values => [
       this.clientId,
       limit,
@@ -145,6 +145,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
       oldest?.sequence ?? '',
       fixed(oldest?.leaseTime),
       ping ? 'ping' : '',
+      newest?.sequence ?? '',
+      fixed(newest?.leaseTime),
       ...this.listener(),
     ];
     return readHeartbeat(await this.once(this.scripts.heartbeat, keys, values, via));

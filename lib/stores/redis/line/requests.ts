@@ -157,16 +157,12 @@ export function queuedBehind(line: Line, ahead: number): void {
 /** What a heartbeat contains: what it renews, and what this client waits for. */
 export function heartbeatArgs(line: Line, renewal: Renewal): HeartbeatArgs {
   if (line.waiting.size === 0) return { renewal, waiting: undefined };
-  const { sequence, leaseTime } = oldestKnown(line) ?? {};
-  return { renewal, waiting: { oldest: sequence === undefined ? undefined : { sequence, leaseTime } } };
-}
-
-/** The longest waiting request that must still be in the queue. A heartbeat names it: the queue may have been evicted (M5). */
-function oldestKnown(line: Line): PlaceRequest | undefined {
-  for (const waiter of line.waiting.values()) {
-    if (waiter.ticket > 0 && !waiter.requesting && !isGranted(line, waiter)) return waiter;
-  }
-  return undefined;
+  // These must still be in the queue. It may have been evicted, or be that of older data, which lack the newest (M5).
+  const known = [...line.waiting.values()].filter(
+    (waiter) => waiter.ticket > 0 && !waiter.requesting && !isGranted(line, waiter),
+  );
+  const newest = known.length > 1 ? known.at(-1) : undefined;
+  return { renewal, waiting: { oldest: known[0], newest } };
 }
 
 function requestPlaces(line: Line, requests: readonly PlaceRequest[]): void {

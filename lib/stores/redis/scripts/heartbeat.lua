@@ -6,7 +6,8 @@
 --       [4] its fixed lease, counted from the grant, or '': its lease ends LEASE ms from now; it never ends earlier than before
 --       [5] label of the holder  [6] how many requests of the grant had their turn before the present one
 --       [7] 'waiting' or 'idle'  [8] sequence of the caller's request that waits longest, or ''  [9] its fixed lease, or ''
---       [10] 'ping' to send a message to the caller, or ''  [11] to [13] the caller's listener (includes/lock.lua)
+--       [10] 'ping' to send a message to the caller, or ''  [11] and [12] as [8] and [9], of its request that waits shortest
+--       [13] to [15] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a); a = how many connections of this server listen to the caller's channel, -1 if unknown:
 --       EXPIRED  the deadline has passed; nothing was written
 --       RENEWED  the grant [3] is still the present one and was renewed
@@ -28,11 +29,15 @@ local oldest = memberOf(ARGV[8], ARGV[9])
 if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
   -- The lease ended before the client knew of the grant (the server's clock was set forward), and no request has had the lock
   -- since: grant it again.
-  grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[13])
+  grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])
+end
+local function isMissing(sequence, fixedLease)
+  return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, fixedLease)) and not holds(sequence)
 end
 if ARGV[7] == 'waiting' then
-  if ARGV[8] ~= '' and not redis.call('ZSCORE', queue, oldest) and not holds(ARGV[8]) then
-    -- The queue was lost (evicted). A new generation makes all requests of this client re-enter (M5).
+  if isMissing(ARGV[8], ARGV[9]) or isMissing(ARGV[11], ARGV[12]) then
+    -- The queue was lost (evicted), or its last entries (older data, behind a connection that stayed open). A new generation makes
+    -- all requests of this client re-enter (M5).
     forget(client)
   end
   markAlive(true)

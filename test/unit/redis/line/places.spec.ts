@@ -24,12 +24,13 @@ describe('keeping the place', () => {
     expect(line.of('acquire')).toHaveLength(1);
   });
 
-  test('M5: a heartbeat names the request that waits longest, in case the queue was evicted', () => {
+  test('M5: a heartbeat names the requests that wait longest and shortest, in case the queue, or the end of it, was lost', () => {
     line.queue(10);
     line.queue(11);
+    line.queue(12);
     line.passes(HEARTBEAT);
     const { waiting } = line.last('heartbeat').command.args;
-    expect(waiting).toEqual({ oldest: { sequence: 1, leaseTime: undefined } });
+    expect(waiting).toMatchObject({ oldest: { sequence: 1 }, newest: { sequence: 3 } });
   });
 
   test('M6: when another server answers, all requests in line ask again', () => {
