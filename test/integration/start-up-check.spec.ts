@@ -21,6 +21,8 @@ describe('at start an operator is told', () => {
     await server.stop();
   });
 
+  const renamedClient = (port: number): Redis =>
+    new Redis({ host: '127.0.0.1', port, enableReadyCheck: false, lazyConnect: true });
   const warnings = async (url = server.url): Promise<string> =>
     (await clients.start(url)).warnings.join('\n');
   const userWith = async (...rules: string[]): Promise<string> => {
@@ -61,6 +63,30 @@ describe('at start an operator is told', () => {
     const reported = await warnings(await userWith('+@all', '-info', '~start-up:*', '&start-up:*'));
     expect(reported).toMatch(/lacks rights.*\+info/);
     expect(reported).not.toContain('too old');
+  });
+
+  test('which command the server does not know, where commands were renamed', async () => {
+    const renamed = await startRedisServer({ config: { 'rename-command': 'EVALSHA ""' } });
+    try {
+      expect(await warnings(renamed.url)).toMatch(/lacks rights that the lock needs: \+evalsha\./);
+    } finally {
+      await renamed.stop();
+    }
+  });
+
+  test('that the server does not know INFO, and what helps, which does', async () => {
+    const renamed = await startRedisServer({ config: { 'rename-command': 'INFO ""' } });
+    try {
+      expect(await warnings(renamed.url)).toMatch(
+        /did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/,
+      );
+      const { engine, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
+      await engine.withLock('k', () => undefined);
+      expect(reported.join()).toMatch(/lacks rights that the lock needs: \+info\./);
+    } finally {
+      await clients.close();
+      await renamed.stop();
+    }
   });
 
   test('that the server has no database of the number that is given', async () => {

@@ -52,6 +52,9 @@ const NO_CONNECTION = 'there is no connection to Redis';
 const HUNG_UP =
   ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
 
+const NO_INFO =
+  'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
+
 /** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
@@ -165,7 +168,7 @@ export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);
 }
 
-/** The failure of a connection that the system or TLS could not make. */
+/** The failure of a connection that the system, TLS, or the check of ioredis could not make. */
 export function noConnection(cause: unknown): CommandFailure | undefined {
   const trouble = networkTrouble(cause);
   if (trouble === undefined) return undefined;
@@ -201,7 +204,7 @@ export function networkTrouble(cause: unknown): string | undefined {
   const outer = Object(cause) as NodeError;
   // For a host name with several addresses, Node gives one error for each.
   const { code, message = '' } = outer.errors?.[0] ?? outer;
-  if (typeof code !== 'string') return undefined;
+  if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
   return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }
 

@@ -109,7 +109,7 @@ function aboutRights(missing: ReadonlySet<string>, { page }: RequiredCommands): 
 /** A command that was refused outside a script. */
 function noteRefusal(missing: Set<string>, error: unknown, keys: string): void {
   const message = error instanceof Error ? error.message : '';
-  const command = /the '([^']+)' command/.exec(message)?.[1];
+  const command = /(?:the|unknown command) ['`]([^'`]+)/.exec(message)?.[1];
   if (!/NOPERM|unknown command/i.test(message)) return;
   missing.add(command ? `+${command}` : `~${keys}`);
 }
