@@ -90,6 +90,23 @@ describe('a Cluster in trouble', () => {
     expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
   });
 
+  test('a move of a slot that is broken off before its first key: a free lock is refused until the move is ended', async () => {
+    const [one] = workers;
+    const home = await cluster.masterOf(keyOf('k'));
+    const away = await cluster.otherMaster(home);
+    await cluster.beginMove(keyOf('k'), away);
+    const { heal } = lab.history.fault('serverDown');
+    expect(await one.ask('k').event('error', TIME_LIMIT)).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await cluster.endMove(keyOf('k'), away);
+    heal();
+    const next = one.ask('k');
+    await next.granted(TIME_LIMIT);
+    await next.release();
+    await cluster.move(keyOf('k'), home);
+    await lab.closeWorkers();
+    expect(lab.verify(limits)).toMatchObject({ grants: 1, lost: 0, errors: 1, excused: 0 });
+  });
+
   test('a slot that is half moved: new requests are refused with a typed error, the holder and the line stay', async () => {
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
