@@ -1,6 +1,7 @@
 /**
  * Embeds `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts.generated.ts`, which is committed.
- * A string survives every bundler and module format; a file beside the code does not.
+ * A string survives every bundler and module format; a file beside the code does not. The file imports nothing: ES modules get it from
+ * the CommonJS half (tools/build-cjs.mjs), whose `require` of a module of Node a bundler cannot write into an ES module.
  *
  * A script begins with its contract, a comment whose KEYS section numbers the keys:
  *
@@ -118,7 +119,7 @@ function embed(file) {
   const name = camelCase(nameOf(file));
   const keys = numberOfKeys(file, pieces.map(({ text }) => text).join('\n'));
   const parts = pieces.map((piece) => (piece.file === file ? literal(piece.text) : constantOf(piece)));
-  return `export const ${name} = script('${name}', ${keys}, ${parts.join(', ')});`;
+  return `export const ${name} = ['${name}', ${keys}, ${parts.join(', ')}] as const;`;
 }
 
 function literal(text) {
@@ -150,9 +151,7 @@ function main() {
     if (scripts.length === 0) continue;
     const files = scripts.map((script) => join(folder, script));
 
-    const head =
-      '// Made from scripts/*.lua by `npm run lua`. Do not edit.\n' +
-      `import { script } from '${store.name === 'redis-client' ? '.' : '../redis-client'}/script.js';`;
+    const head = '// Made from scripts/*.lua by `npm run lua`. Do not edit.';
     const text = `${[head, constants(files), ...files.map(embed)].filter((part) => part !== '').join('\n\n')}\n`;
     const upToDate = existsSync(target) && readFileSync(target, 'utf8') === text;
     if (upToDate) continue;

@@ -35,6 +35,10 @@ export function describeConsumer(versions: Versions): void {
       await installation.loadEntries();
     });
 
+    test('every entry is loaded from a bundle that is an ES module, with the peers beside it', async () => {
+      await installation.loadBundle();
+    });
+
     /** Those that were compiled so far. */
     const programs: string[] = [];
     describe.each(BUILDS)('an application ($format, $compiler, strict: $strict)', (build) => {

@@ -37,7 +37,7 @@ export class Installation {
       ...['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${nest}`),
       `ioredis@${ioredis}`,
       `typescript@${typescript}`,
-      ...['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', '@types/node@20'],
+      ...['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', '@types/node@20', 'esbuild@0'],
       ...more,
     ];
     // Peers as they are listed here: the packages beside the oldest Nest name a newer patch of it.
@@ -72,6 +72,24 @@ export class Installation {
     const byImport = `for (const entry of ${entries}) await import(entry);`;
     await run(process.execPath, ['--input-type=commonjs', '-e', byRequire], { cwd: this.folder });
     await run(process.execPath, ['--input-type=module', '-e', byImport], { cwd: this.folder });
+  }
+
+  /** Bundles every entry of the package, without its peers, into one ES module; loads that. */
+  async loadBundle(): Promise<void> {
+    const entries = entriesOf(this.folder).map((entry) => `export * from ${JSON.stringify(entry)};\n`);
+    writeFileSync(join(this.folder, 'entries.mjs'), entries.join(''));
+    const peers = ['@nestjs/*', '@opentelemetry/api', 'ioredis', 'prom-client', 'reflect-metadata', 'rxjs'];
+    const flags = [
+      '--bundle',
+      '--platform=node',
+      '--format=esm',
+      '--outfile=bundle.mjs',
+      '--log-level=error',
+    ];
+    const external = peers.map((peer) => `--external:${peer}`);
+    const esbuild = join(this.folder, 'node_modules', '.bin', 'esbuild');
+    await run(esbuild, ['entries.mjs', ...flags, ...external], { cwd: this.folder });
+    await run(process.execPath, ['bundle.mjs'], { cwd: this.folder });
   }
 
   remove(): void {

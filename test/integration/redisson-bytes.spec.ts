@@ -3,6 +3,7 @@ import { type Redis } from 'ioredis';
 import { type LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
 import { type AcquireReply, type LeaveReply } from '../../lib/stores/redisson/commands/reply.js';
 import { type LineKeys } from '../../lib/stores/redisson/line-keys.js';
+import { script } from '../../lib/stores/redis-client/script.js';
 import { renew } from '../../lib/stores/redisson/scripts.generated.js';
 import { type RawLock } from '../support/redisson.js';
 import { RedissonWire, type WireRequest } from '../support/redisson-wire.js';
@@ -346,10 +347,8 @@ describe('the wire format of Redisson', () => {
       await line();
       await redis.pexpire(NAME, 1_000);
       const values = ['t1', NOON, keys.channel, 'PUBLISH', LEASE, 0];
-      expect(await redis.eval(renew.lua, renew.numberOfKeys, ...keys.keys, ...values)).toEqual([
-        'EXPIRED',
-        LEFT,
-      ]);
+      const { lua, numberOfKeys } = script(...renew);
+      expect(await redis.eval(lua, numberOfKeys, ...keys.keys, ...values)).toEqual(['EXPIRED', LEFT]);
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
     });
 

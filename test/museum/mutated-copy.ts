@@ -58,11 +58,11 @@ export class MutatedCopy {
   private async checkScripts(): Promise<void> {
     const scripts = (await import(pathToFileURL(join(this.root, GENERATED)).href)) as Record<
       string,
-      { name: string; lua: string }
+      readonly [name: string, numberOfKeys: number, ...parts: string[]]
     >;
     const redis = new MiniRedis({ clock: () => 0, runId: '' });
-    for (const { name, lua } of Object.values(scripts)) {
-      const reply = redis.execute('EVAL', [lua, '0']);
+    for (const [name, , ...parts] of Object.values(scripts)) {
+      const reply = redis.execute('EVAL', [parts.join('\n'), '0']);
       if (reply instanceof RedisError && reply.text.includes('compiling')) {
         throw new Error(`the mutation is not Lua: ${name}: ${reply.text}`);
       }

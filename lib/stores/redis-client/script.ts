@@ -13,7 +13,7 @@ export interface ScriptRunner {
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
 }
 
-/** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the calls. */
+/** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the arguments. */
 export function script(name: string, numberOfKeys: number, ...parts: readonly string[]): Script {
   const lua = parts.join('\n');
   return { name, numberOfKeys, lua, sha1: createHash('sha1').update(lua).digest('hex') };

@@ -1,7 +1,6 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
-import { script } from './script.js';
 
-export const tryCommands = script('tryCommands', 1, `local refused = {}
+export const tryCommands = ['tryCommands', 1, `local refused = {}
 for _, command in ipairs(ARGV) do
 local words = {}
 for word in string.gmatch(command, '%S+') do
@@ -16,4 +15,4 @@ refused[#refused + 1] = command
 refused[#refused + 1] = message
 end
 end
-return refused`);
+return refused`] as const;

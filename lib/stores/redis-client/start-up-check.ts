@@ -1,8 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { CommandConnection } from './command-connection.js';
+import { script } from './script.js';
 import { tryCommands } from './scripts.generated.js';
 import { networkTrouble, refusedCredentials, toCommandFailure } from './server-failure.js';
 import { atMost } from './time-limit.js';
+
+const TRY_COMMANDS = script(...tryCommands);
 
 /** The commands and rights that a store needs on its server. */
 export interface RequiredCommands {
@@ -85,7 +88,7 @@ async function tryRights(
   missing: Set<string>,
   note: (error: unknown) => void,
 ): Promise<void> {
-  const tried = connection.scripts.run(tryCommands, [key], commands).then((reply) => {
+  const tried = connection.scripts.run(TRY_COMMANDS, [key], commands).then((reply) => {
     const refused = reply as string[];
     for (let i = 0; i + 1 < refused.length; i += 2) {
       missing.add(rightFor(refused[i]!, refused[i + 1]!, keys, channels));

@@ -2,8 +2,10 @@ import { LockConfigurationError } from '../../core/errors.js';
 import type { Watched, Watchdog } from '../../core/watchdog.js';
 import type { CommandConnection } from '../redis-client/command-connection.js';
 import { toCommandFailure } from '../redis-client/server-failure.js';
+import { script } from '../redis-client/script.js';
 import { primary } from './scripts.generated.js';
 
+const PRIMARY = script(...primary);
 /** How often a strict client reads the marker, ms: several times within its shortest time to live (scripts/includes/primary.lua). */
 const REFRESH = 600_000;
 /** Pause before the next look after one that failed, or that found a reason to refuse, ms. */
@@ -56,7 +58,7 @@ export class PrimaryMarker implements Watched {
     // A Cluster has many primaries: strict clients are refused there.
     if (this.connection.client.isCluster) return this.looked();
     try {
-      const reply = await this.connection.scripts.run(primary, [this.key], [this.maxLease ?? '']);
+      const reply = await this.connection.scripts.run(PRIMARY, [this.key], [this.maxLease ?? '']);
       const [status, , wait] = reply as [Status, number, number?];
       this.applyStatus(status);
       if (warnOfWaits && status === 'WAITS') this.warnOfWait(wait ?? 0);

@@ -1,5 +1,4 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
-import { script } from '../redis-client/script.js';
 
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
@@ -467,7 +466,7 @@ keepFree(RETENTION)
 end
 end`;
 
-export const acquire = script('acquire', 3, lockPart1, timePart2, `local CENTURY = 3155760000000
+export const acquire = ['acquire', 3, lockPart1, timePart2, `local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
 local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
 if #ARGV > 8 then
@@ -560,9 +559,9 @@ if holds(sequence) then
 return reply('GRANTED')
 end
 end
-return queued()`);
+return queued()`] as const;
 
-export const forceRelease = script('forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
@@ -577,9 +576,9 @@ ended = { 'released-request', 'forced:' .. token }
 takeAway(true)
 end
 settle()
-return reply(status)`);
+return reply(status)`] as const;
 
-export const heartbeat = script('heartbeat', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const heartbeat = ['heartbeat', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
@@ -610,9 +609,9 @@ end
 if ARGV[10] == 'ping' then
 outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
 end
-return reply(status, listeners(client) or -1)`);
+return reply(status, listeners(client) or -1)`] as const;
 
-export const inspect = script('inspect', 3, lockPart1, timePart2, grantPart2, changesPart2, `local waiters, known = {}, {}
+export const inspect = ['inspect', 3, lockPart1, timePart2, grantPart2, changesPart2, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
 known[name] = known[name]
@@ -645,9 +644,9 @@ end
 if held then
 return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`);
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`] as const;
 
-export const join = script('join', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const join = ['join', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
@@ -673,9 +672,9 @@ local added = #entries > 1 and enqueue(entries, ticket + count - 1, waiting) or 
 if free then
 settle()
 end
-return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`);
+return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`] as const;
 
-export const leave = script('leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
+export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
@@ -683,9 +682,9 @@ markAlive()
 end
 settle()
 leaveToExpire()
-return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`);
+return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`] as const;
 
-export const primary = script('primary', 1, `local time = redis.call('TIME')
+export const primary = ['primary', 1, `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local marker, STRICT = KEYS[1], tonumber(ARGV[1])
 if not STRICT then
@@ -695,9 +694,9 @@ if trouble then
 return type(trouble) == 'table' and trouble or { 'UNKNOWN', now }
 end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
-return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`);
+return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
-export const release = script('release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or ''
+export const release = ['release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or ''
 local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
 local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
 local usual = mine and back == '' and not waiting
@@ -743,4 +742,4 @@ if waiting then
 markAlive()
 end
 settle()
-return reply('RELEASED')`);
+return reply('RELEASED')`] as const;

@@ -1,5 +1,4 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
-import { script } from '../redis-client/script.js';
 
 const lockPart1 = `local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
@@ -41,7 +40,7 @@ end
 end
 end`;
 
-export const acquire = script('acquire', 3, lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
+export const acquire = ['acquire', 3, lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
 return { 'EXPIRED', time }
 end
@@ -83,9 +82,9 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', again, head or request }`);
+return { 'WAITS', time, length, 'new', holder or '', again, head or request }`] as const;
 
-export const forceRelease = script('forceRelease', 3, lockPart1, `local held = holds()
+export const forceRelease = ['forceRelease', 3, lockPart1, `local held = holds()
 if held then
 free()
 end
@@ -93,16 +92,16 @@ local head = dropStale()
 if not holder then
 wake(head)
 end
-return { held and 'FORCED' or 'FREE', time, head or '' }`);
+return { held and 'FORCED' or 'FREE', time, head or '' }`] as const;
 
-export const inspect = script('inspect', 3, lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
+export const inspect = ['inspect', 3, lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
 for _, waiter in ipairs(redis.call('LRANGE', queue, 0, ARGV[5] - 1)) do
 reply[#reply + 1] = waiter
 reply[#reply + 1] = math.floor(tonumber(redis.call('ZSCORE', deadlines, waiter) or 0) - now)
 end
-return reply`);
+return reply`] as const;
 
-export const leave = script('leave', 3, lockPart1, `local place = redis.call('LPOS', queue, request)
+export const leave = ['leave', 3, lockPart1, `local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
 local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
@@ -116,21 +115,21 @@ if not holder then
 head = dropStale()
 wake(head)
 end
-return { 'LEFT', time, head or '', holder or '', place or -1 }`);
+return { 'LEFT', time, head or '', holder or '', place or -1 }`] as const;
 
-export const release = script('release', 3, lockPart1, `if holder and not holds() then
+export const release = ['release', 3, lockPart1, `if holder and not holds() then
 return { 'LOST', time, '' }
 end
 free()
 local head = dropStale()
 wake(head)
-return { 'RELEASED', time, head or '' }`);
+return { 'RELEASED', time, head or '' }`] as const;
 
-export const renew = script('renew', 3, lockPart1, `if time > tonumber(ARGV[6]) then
+export const renew = ['renew', 3, lockPart1, `if time > tonumber(ARGV[6]) then
 return { 'EXPIRED', time }
 end
 if not holds() then
 return { 'GONE', time }
 end
 redis.call('PEXPIRE', lock, ARGV[5])
-return { 'RENEWED', time }`);
+return { 'RENEWED', time }`] as const;

@@ -33,9 +33,9 @@ export function scriptsOfClient(times: Timing, maxLease: number | undefined): Cl
     FIRST_LEASE_LIFE: `'${firstLease + RETENTION}'`,
   };
   const head = `local ${Object.keys(constants).join(', ')} = ${Object.values(constants).join(', ')}`;
-  const own = Object.entries(shared).map(([key, { name, numberOfKeys, lua }]) => [
+  const own = Object.entries(shared).map(([key, [name, numberOfKeys, ...parts]]) => [
     key,
-    script(name, numberOfKeys, head, lua),
+    script(name, numberOfKeys, head, ...parts),
   ]);
   return Object.fromEntries(own) as ClientScripts;
 }

@@ -5,9 +5,9 @@ import {
   type Values,
 } from '../../redis-client/script-commands.js';
 import { untilGivenBack, type RetryRule } from '../../redis-client/retry.js';
-import type { Script } from '../../redis-client/script.js';
+import { script, type Script } from '../../redis-client/script.js';
 import type { LineKeys } from '../line-keys.js';
-import { acquire, forceRelease, inspect, leave, release, renew } from '../scripts.generated.js';
+import * as texts from '../scripts.generated.js';
 import type { Timing } from '../timing.js';
 import {
   readAcquire,
@@ -25,6 +25,13 @@ import {
   type ReleaseReply,
   type RenewReply,
 } from './reply.js';
+
+const { acquire, forceRelease, inspect, leave, release, renew } = Object.fromEntries(
+  Object.entries(texts).map(([key, [name, numberOfKeys, ...parts]]) => [
+    key,
+    script(name, numberOfKeys, ...parts),
+  ]),
+) as Record<keyof typeof texts, Script>;
 
 /** A request as the acquire script needs it. */
 export interface AcquireArgs {
