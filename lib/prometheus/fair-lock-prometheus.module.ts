@@ -1,12 +1,12 @@
 import { type DynamicModule, Inject, Module, type OnModuleDestroy } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { register, type Registry } from 'prom-client';
+import { register } from 'prom-client';
 import { collectPrometheusMetrics, type PrometheusMetricsOptions } from './prometheus-metrics.js';
 
 const OPTIONS = Symbol('FairLockPrometheus: options');
 
 /** The collections of applications that have not finished their start. If an application fails to boot, Nest calls none of its hooks. */
-const starting = new WeakMap<Registry, FairLockPrometheusModule>();
+const starting = new WeakMap<object, FairLockPrometheusModule>();
 
 /**
  * Counts the locks of the process in prom-client's metrics for as long as the application runs. Import it once, in the root
@@ -17,7 +17,7 @@ const starting = new WeakMap<Registry, FairLockPrometheusModule>();
  */
 @Module({})
 export class FairLockPrometheusModule implements OnModuleDestroy {
-  private readonly registry: Registry;
+  private readonly registry: object;
   private readonly end: () => void;
 
   /** @internal Nest makes it. */

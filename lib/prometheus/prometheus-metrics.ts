@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, register, type OpenMetricsContentType, type Registry } from 'prom-client';
 import type { LockLoad } from '../core/engines.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
@@ -7,10 +7,12 @@ import { subscribe } from '../observe/subscriptions.js';
 
 export interface PrometheusMetricsOptions {
   /** Where the metrics are registered. Default: the default registry of prom-client, which most `/metrics` endpoints show. */
-  registry?: Registry | undefined;
+  registry?: Registry | Registry<OpenMetricsContentType> | undefined;
   /** Upper bounds of the histograms, in seconds. Default: 15 bounds from 1 ms to 60 s. */
   buckets?: readonly number[] | undefined;
 }
+
+type AnyRegistry = NonNullable<PrometheusMetricsOptions['registry']>;
 
 const NAMES = [
   'fairlock_wait_duration_seconds',
@@ -60,7 +62,7 @@ export function collectPrometheusMetrics({
 }
 
 /** Two collections of one process would count every wait and every hold twice. */
-function refuseIfPresent(registry: Registry): void {
+function refuseIfPresent(registry: AnyRegistry): void {
   const present = NAMES.find((name) => registry.getSingleMetric(name));
   if (present === undefined) return;
   throw new LockConfigurationError(
@@ -70,7 +72,7 @@ function refuseIfPresent(registry: Registry): void {
   );
 }
 
-function createMetrics(registry: Registry, buckets: number[], names: LockNames) {
+function createMetrics(registry: AnyRegistry, buckets: number[], names: LockNames) {
   const registers = [registry];
   // prom-client adds up the gauges of workers (node:cluster), unless it is told otherwise.
   const gauge = (

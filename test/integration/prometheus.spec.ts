@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { Test } from '@nestjs/testing';
-import { AggregatorRegistry, register, Registry } from 'prom-client';
+import { AggregatorRegistry, register, Registry, type OpenMetricsContentType } from 'prom-client';
 import { LockConfigurationError } from 'nestjs-fair-lock';
 import { collectPrometheusMetrics, FairLockPrometheusModule } from 'nestjs-fair-lock/prometheus';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
@@ -155,6 +155,14 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     expect(cleared.getMetricsAsArray()).toHaveLength(8);
     endSecond();
     expect(cleared.getMetricsAsArray()).toHaveLength(0);
+  });
+
+  test('go to a registry of OpenMetrics, too', async () => {
+    const own = new Registry<OpenMetricsContentType>();
+    own.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    const end = collectPrometheusMetrics({ registry: own });
+    expect(await own.metrics()).toMatch(/^# TYPE fairlock_lost counter$/m);
+    end();
   });
 
   test('have at most 500 names for groups that are made of data', async () => {
