@@ -31,6 +31,8 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
   warned = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
+  /** Handles that have not been released: callers that have all keys they asked for. */
+  handles = 0;
   /** The lines of requests that wait to nest in those holds; undefined if there are none. */
   lines: Set<{ fail(error: Error): void }> | undefined;
   /** When it was granted, on the monotonic clock. */

@@ -34,6 +34,7 @@ export class LockHandle implements ScopedLock {
   ) {
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
+    for (const { held } of this.holds) held.handles += 1;
   }
 
   get key(): string {
@@ -103,6 +104,7 @@ export class LockHandle implements ScopedLock {
     this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
+    for (const { held } of this.holds) held.handles -= 1;
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 

@@ -30,8 +30,8 @@ export class Owners {
     if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
     const { owner } = call.options;
     if (owner === undefined) return undefined;
-    // Keys that the call itself has taken so far do not count: it takes its keys in the global order.
-    return this.heldBy(owner).find((held) => held.call !== call)?.key;
+    // Keys that calls have taken so far do not count: a call takes its keys in the global order.
+    return this.heldBy(owner).find((held) => held.handles > 0)?.key;
   }
 
   /** Resolves with the hold of `wait` when it is `served`, or earlier with a nested hold if another request of `owner` was served first. */

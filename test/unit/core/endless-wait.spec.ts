@@ -76,4 +76,18 @@ describe('an endless wait', () => {
     expect(await rejection(b.engine.acquire(['a', 'b'], options))).toBeInstanceOf(LockDeadlockError);
     await a.release();
   });
+
+  it('is not refused for an owner that makes the same call for several keys twice at once', async () => {
+    const options = { waitTime: Infinity, owner: 'job 7' };
+    const stranger = await b.engine.acquire('b');
+    const calls = [b.engine.acquire(['a', 'b'], options), b.engine.acquire(['a', 'b'], options)];
+    expect(await outcome(Promise.race(calls))).toBe('pending');
+    await stranger.release();
+    const [first, second] = await Promise.all(calls);
+    expect(first?.tokens).toEqual(second?.tokens);
+    await first?.release();
+    expect(await rejection(b.engine.acquire('c', options))).toBeInstanceOf(LockDeadlockError);
+    await second?.release();
+    await (await b.engine.acquire('c', options)).release();
+  });
 });
