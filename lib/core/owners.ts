@@ -26,8 +26,11 @@ export class Owners {
 
   /** A key that the flow or owner of a call holds. If the call would nest in `outer`, only a key that it holds inside of `outer`. */
   keyHeldBy(call: AcquireCall, outer?: Hold): string | undefined {
-    const [lock] = openLocks(call.scope);
-    if (lock) return outer && lock.holds.includes(outer) ? undefined : lock.key;
+    const locks = [...openLocks(call.scope)];
+    // `run` may have entered the lock of `outer` again from further inside.
+    const around = outer ? locks.findLastIndex(({ holds }) => holds.includes(outer)) : locks.length;
+    const inner = locks.slice(0, around).find(({ holds }) => !outer || !holds.includes(outer));
+    if (inner || outer) return inner?.key;
     const { owner } = call.options;
     if (owner === undefined) return undefined;
     // Keys that calls have taken so far do not count: a call takes its keys in the global order.

@@ -57,6 +57,22 @@ describe('an endless wait', () => {
     });
   });
 
+  it('of a branch is refused where it entered its own lock again from inside of another', async () => {
+    const options = { waitTime: Infinity };
+    const outer = await b.engine.open(['a', 'b']);
+    await outer.run(async () => {
+      const other = await b.engine.acquire('a');
+      await b.engine.withLock('b', async () => {
+        const again = outer.run(() => b.engine.acquire('a', options));
+        expect(await outcome(again)).toBeInstanceOf(LockDeadlockError);
+      });
+      const alone = outer.run(() => outer.run(() => b.engine.acquire('a', options)));
+      await other.release();
+      await (await alone).release();
+    });
+    await outer.release();
+  });
+
   it('is refused inside a hold of another engine too', async () => {
     const other = bench();
     await other.engine.withLock('a', async () => {
