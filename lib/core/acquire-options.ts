@@ -113,16 +113,17 @@ export class CheckedOptions {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
     const { leaseTime, owner, label = '', group, signal, onQueued } = options;
     const { requestScope = defaults.requestScope ?? true } = options;
-    this.waitTime = whole('waitTime', options.waitTime ?? defaults.waitTime);
+    // Not by `??`: null would count as absent.
+    const { waitTime = defaults.waitTime, maxQueue = defaults.maxQueue, maxHold = defaults.maxHold } = options;
+    const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
+    this.waitTime = whole('waitTime', waitTime);
     this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
-    this.maxQueue = whole('maxQueue', options.maxQueue ?? defaults.maxQueue);
-    this.maxHold = whole('maxHold', options.maxHold ?? defaults.maxHold);
-    this.onLost = options.onLost ?? defaults.onLost;
-    if (this.onLost !== 'signal' && this.onLost !== 'reject') {
-      refuse('onLost', "'signal' or 'reject'", this.onLost);
-    }
-    this.reentrant = options.reentrant ?? defaults.reentrant;
-    if (typeof this.reentrant !== 'boolean') refuse('reentrant', 'true or false', this.reentrant);
+    this.maxQueue = whole('maxQueue', maxQueue);
+    this.maxHold = whole('maxHold', maxHold);
+    if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
+    this.onLost = onLost;
+    if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
+    this.reentrant = reentrant;
     if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
     this.requestScope = requestScope;
     if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {

@@ -45,5 +45,9 @@ export function duration(ms: number): string {
 
 /** A wrong value as messages show it: on one line, without nested contents. */
 export function shown(value: unknown): string {
-  return inspect(value, { depth: 0, breakLength: Infinity });
+  try {
+    return inspect(value, { depth: 0, breakLength: Infinity });
+  } catch {
+    return 'a value that cannot be shown'; // its own `inspect` failed
+  }
 }

@@ -1,4 +1,5 @@
 import { LockConfigurationError, LockKeyError, LockQueueFullError } from '../../../lib/core/errors.js';
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { AcquireOptions, EngineDefaults } from '../../../lib/core/acquire-options.js';
 import { valuesOf, valuesOutside } from '../../support/option-values.js';
@@ -7,6 +8,10 @@ import { bench, rejection, type Bench } from './support.js';
 let b: Bench;
 beforeEach(() => (b = bench()));
 afterEach(() => b.engine.close());
+
+const fail = (): never => {
+  throw new Error('cannot be shown');
+};
 
 /** Calls that the compiler refuses, as JavaScript may make them. */
 const untyped = (value: unknown): never => value as never;
@@ -47,6 +52,12 @@ describe('a call that cannot work', () => {
     ['leaseTime', Infinity],
     ['leaseTime', '1'],
     ['leaseTime', null],
+    ['waitTime', null],
+    ['maxQueue', null],
+    ['maxHold', null],
+    ['onLost', null],
+    ['reentrant', null],
+    ['waitTime', { [inspect.custom]: () => fail() }],
     ['maxQueue', -1],
     ['maxQueue', NaN],
     ['maxQueue', '1'],
