@@ -114,7 +114,11 @@ export class CheckedOptions {
     const { leaseTime, owner, label = '', group, signal, onQueued } = options;
     const { requestScope = defaults.requestScope ?? true } = options;
     // Not by `??`: null would count as absent.
-    const { waitTime = defaults.waitTime, maxQueue = defaults.maxQueue, maxHold = defaults.maxHold } = options;
+    const {
+      waitTime = defaults.waitTime,
+      maxQueue = defaults.maxQueue,
+      maxHold = defaults.maxHold,
+    } = options;
     const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
     this.waitTime = whole('waitTime', waitTime);
     this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
