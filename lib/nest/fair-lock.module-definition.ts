@@ -1,6 +1,5 @@
 import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
-import { LockConfigurationError } from '../core/errors.js';
 import { FairLockFilter } from './fair-lock.filter.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
@@ -58,11 +57,7 @@ export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
 
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
-  if (typeof name !== 'string' || name === '') {
-    throw new LockConfigurationError(
-      'The name of a FairLockModule registration must be a text that is not empty.',
-    );
-  }
+  const token = getFairLockToken(name);
   return [
     { provide: FAIR_LOCK_NAME, useValue: name },
     { provide: getStoreFactoryToken(name), useValue: createStore },
@@ -82,7 +77,7 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
       },
     },
     {
-      provide: getFairLockToken(name),
+      provide: token,
       inject: [FAIR_LOCK_REGISTRATION],
       useFactory: (registration: FairLockRegistration) => registration.createService(),
     },

@@ -1,5 +1,6 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/fair-lock-service.js';
+import { refuseValue } from '../core/option-domains.js';
 import { type StoreFactory } from './fair-lock.store-factory.js';
 
 /** The name of a registration without a given name. */
@@ -9,8 +10,12 @@ export const DEFAULT_NAME = 'default';
  * The injection token of the service of one registration.
  *
  * @param name as in `FairLockModule.forRoot({ name })`; without it the token is the class `FairLockService` itself
+ * @throws LockConfigurationError unless it is a text that is not empty
  */
 export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<FairLockService> {
+  if (typeof name !== 'string' || name === '') {
+    refuseValue('The name of a FairLockModule registration', 'a text that is not empty', name);
+  }
   return name === DEFAULT_NAME ? FairLockService : `FairLockService:${name}`;
 }
 

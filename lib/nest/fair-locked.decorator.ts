@@ -45,6 +45,7 @@ export function FairLocked<
   const Options extends FairLockedOptions = FairLockedOptions,
 >(key?: Key & CheckedKey<Key>, options?: Options): LockedMethodDecorator<Key, Options> {
   refuseOptions(options);
+  const token = getFairLockToken(options?.name);
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
@@ -52,7 +53,7 @@ export function FairLocked<
     keepIdentity(method as Callable, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
     LockedMethod.mark(target, property, locked);
-    Inject(getFairLockToken(options?.name))(target, locked.serviceProperty);
+    Inject(token)(target, locked.serviceProperty);
   };
 }
 

@@ -4,9 +4,11 @@ import { applyDecorators, Controller, Get, Injectable, Logger, SetMetadata } fro
 import { type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
+  FairLockModule,
   FairLockService,
   LockConfigurationError,
   LockKeyError,
+  getFairLockToken,
   LockTimeoutError,
 } from 'nestjs-fair-lock';
 import { Observable, of } from 'rxjs';
@@ -222,6 +224,13 @@ describe('@FairLocked', () => {
       refused(() => decorate('pay'), LockConfigurationError, sentence);
       refused(() => decorate(Symbol('pay')), LockConfigurationError, 'must be an object');
       refused(() => Locked('order', 5_000 as never), LockConfigurationError, 'must be an object');
+    });
+
+    test.each([[Symbol('billing')], [7n], [''], [null]])('for %p as the name of a registration', (name) => {
+      const sentence = 'The name of a FairLockModule registration must be a text that is not empty; it is ';
+      refused(() => Locked('order', { name: name as never }), LockConfigurationError, sentence);
+      refused(() => getFairLockToken(name as never), LockConfigurationError, sentence);
+      refused(() => FairLockModule.forRoot({ name: name as never }), LockConfigurationError, sentence);
     });
 
     test('on a class, and names the class alone', () => {
