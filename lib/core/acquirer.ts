@@ -61,11 +61,6 @@ export class Acquirer {
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    // If the outer hold ends before the turn of the request comes, the request asks the store.
-    return (await this.waitToNest(outer, key, call)) ?? (await this.acquire(key, encoded, call));
-  }
-
-  private async waitToNest(outer: Hold, key: string, call: AcquireCall): Promise<Hold | undefined> {
     this.refuseEndlessWait(key, call, outer);
     const wait = this.waits.begin(key, call);
     let refusal: unknown;
@@ -73,12 +68,14 @@ export class Acquirer {
       const { maxQueue, label } = call.options;
       const onQueued = (ahead: number): void => call.queued?.(ahead);
       const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
-      return await outer.waitToNest(request, call.deadline);
+      const nested = await outer.waitToNest(request, call.deadline).finally(() => this.waits.leave(wait));
+      // If the outer hold ended before the turn of the request came, the request asks anew.
+      return nested ?? (await this.acquire(key, encoded, call));
     } catch (error) {
       refusal = error;
       throw error;
     } finally {
-      this.waits.end(wait, refusal);
+      this.waits.endDescription(call, refusal);
     }
   }
 

@@ -25,6 +25,8 @@ export class AcquireCall {
   taken: readonly Hold[] | undefined;
   /** Reports its place to the caller, in the async context of the call. */
   readonly queued: CheckedOptions['onQueued'];
+  /** The description, for diagnostics, of a wait that goes on elsewhere. */
+  description: WaitDescription | undefined;
 
   /** @param waitTime in place of the option */
   constructor(
@@ -162,7 +164,9 @@ export class Waits implements Watched {
       throw new LockShuttingDownError(key);
     }
     const wait = new Wait(key, call, this);
-    if (waitChannel.hasSubscribers) wait.description = beginWait(key, call.options);
+    if (call.description) wait.description = call.description;
+    else if (waitChannel.hasSubscribers) wait.description = beginWait(key, call.options);
+    call.description = undefined;
     this.all.add(wait);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     return wait;
@@ -170,9 +174,21 @@ export class Waits implements Watched {
 
   /** @param error absent: it was granted */
   end(wait: Wait, error?: unknown): void {
+    this.leave(wait);
+    this.endDescription(wait.call, wait.takenAlong ? undefined : error);
+  }
+
+  /** It is over here, and the call asks anew: to diagnostics that is one wait. */
+  leave(wait: Wait): void {
     this.all.delete(wait);
     wait.end();
-    if (wait.description) endWait(wait.description, wait.takenAlong ? undefined : error);
+    wait.call.description = wait.description;
+  }
+
+  /** Ends what `leave` has left, unless another wait of the call has taken it over. */
+  endDescription(call: AcquireCall, error?: unknown): void {
+    if (call.description) endWait(call.description, error);
+    call.description = undefined;
   }
 
   beginShutdown(): void {

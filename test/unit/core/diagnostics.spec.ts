@@ -55,6 +55,34 @@ describe('the diagnostics channels', () => {
     expect(holds[0]!.endedAt).toBeGreaterThanOrEqual(holds[0]!.startedAt);
   });
 
+  it('describe a wait for a branch as one, also where it goes on in line when the section around it has ended', async () => {
+    const asked: Promise<unknown>[] = [];
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const second = b.engine.withLock('k', () => undefined);
+      asked.push(second, rejection(b.engine.acquire('k', { waitTime: 10 })));
+      setImmediate(() => void asked[1]!.then(() => first.release()));
+    });
+    await Promise.all(asked);
+    const granted = { key: 'k', outcome: 'granted' };
+    expect(waits).toMatchObject([granted, { outcome: 'timeout', error: { code: 'WAIT_TIMEOUT' } }, granted]);
+    expect(begun).toEqual(new Set([...waits, ...holds]));
+  });
+
+  it('describe a wait for a branch as one, also where it is refused before it joins a line', async () => {
+    const outer = await b.engine.open('k');
+    const controller = new AbortController();
+    const [first, refused] = outer.run(
+      () => [b.engine.acquire('k'), rejection(b.engine.acquire('k', { signal: controller.signal }))] as const,
+    );
+    const lock = await first;
+    const released = outer.release();
+    controller.abort();
+    expect(await refused).toMatchObject({ code: 'ABORTED' });
+    expect(waits).toMatchObject([{ outcome: 'granted' }, { outcome: 'aborted' }]);
+    await Promise.all([released, lock.release()]);
+  });
+
   it('count what has no group under one name', async () => {
     await b.engine.withLock('order:1', () => undefined);
     expect(waits).toMatchObject([{ lock: 'other' }]);
