@@ -14,9 +14,9 @@ import { type Callable, LockedMethod } from './locked-method.js';
  * Runs the method while holding a lock. Calls run in the order in which they were made, over all processes.
  *
  * Works on the methods of every class that Nest makes: controllers, gateways, resolvers, message handlers, processors,
- * cron jobs, plain providers of any scope; above or below any other decorator. The lock is held until the returned
- * promise settles, the Observable ends or is unsubscribed, the async generator ends or is left. The method's result and
- * errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a call of another method locked
+ * cron jobs, plain providers of any scope; above or below other decorators, but above `@GrpcStreamMethod()`. The lock is
+ * held until the returned promise settles, the Observable ends or is unsubscribed, the async generator ends or is left.
+ * The method's result and errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a call of another method locked
  * by the same key does not wait for itself.
  *
  * @param key `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']`
