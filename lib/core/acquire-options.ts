@@ -1,6 +1,7 @@
 import { detached } from './async-context.js';
+import { LockConfigurationError } from './errors.js';
 import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
-import { printable } from './text.js';
+import { printable, shown } from './text.js';
 
 /** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
@@ -74,6 +75,32 @@ export interface AcquireOptions {
   group?: string | undefined;
 }
 
+/** The options that decorators and interceptors take, too. */
+export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
+  'waitTime',
+  'leaseTime',
+  'maxQueue',
+  'maxHold',
+  'onLost',
+  'reentrant',
+  'requestScope',
+];
+
+const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'owner', 'signal', 'onQueued', 'label', 'group'];
+
+/**
+ * A misspelt option would leave the lock with its defaults, without a word where no compiler checks types.
+ *
+ * @throws LockConfigurationError for an option that does not exist
+ */
+export function refuseUnknown(options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new LockConfigurationError(
+    `There is no lock option ${shown(unknown)}. The options are: ${known.join(', ')}.`,
+  );
+}
+
 /** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   return {
@@ -111,6 +138,7 @@ export class CheckedOptions {
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(options: AcquireOptions, defaults: EngineDefaults) {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+    refuseUnknown(options, CALL_OPTIONS);
     const { leaseTime, owner, label = '', group, signal, onQueued } = options;
     const { requestScope = defaults.requestScope ?? true } = options;
     // Not by `??`: null would count as absent.

@@ -9,7 +9,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { type Observable } from 'rxjs';
-import { type AcquireOptions } from '../core/acquire-options.js';
+import { type AcquireOptions, COMMON_OPTIONS, refuseUnknown } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { type FairLockService } from '../core/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
@@ -61,13 +61,14 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so that `<params.id>` makes
    *   two keys of `/7` and `/07`, also where a pipe makes both 7; a list of templates locks all; a function of the
    *   ExecutionContext serves every transport
-   * @throws LockKeyError at once for a malformed template; at the request where it finds no string, number, bigint or
-   *   boolean
+   * @throws LockKeyError or LockConfigurationError at once for a malformed template or an option that does not exist;
+   *   LockKeyError at the request where it finds no string, number, bigint or boolean
    */
   static for(
     key: RequestKey,
     { name, until = 'handler', ...acquireOptions }: FairLockInterceptorOptions = {},
   ): Type<NestInterceptor> {
+    refuseUnknown(acquireOptions, [...COMMON_OPTIONS, 'name', 'until']);
     const keysOf = keysOfContext(key);
 
     @Injectable()

@@ -1,4 +1,5 @@
 import { Inject } from '@nestjs/common';
+import { COMMON_OPTIONS, refuseUnknown } from '../core/acquire-options.js';
 import { LockConfigurationError } from '../core/errors.js';
 import { shown } from '../core/text.js';
 import { getFairLockToken } from './fair-lock.tokens.js';
@@ -16,8 +17,8 @@ import { type Callable, LockedMethod } from './locked-method.js';
  * Works on the methods of every class that Nest makes: controllers, gateways, resolvers, message handlers, processors,
  * cron jobs, plain providers of any scope; above or below other decorators, but above `@GrpcStreamMethod()`. The lock is
  * held until the returned promise settles, the Observable ends or is unsubscribed, the async generator ends or is left.
- * The method's result and errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a call of another method locked
- * by the same key does not wait for itself.
+ * The method's result and errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a
+ * call of another method locked by the same key does not wait for itself.
  *
  * @param key `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']`
  *   locks both, in one global order; a function gets `this` and the arguments of the method. Without a key it is
@@ -59,7 +60,10 @@ export function FairLocked<
 
 /** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */
 function refuseOptions(options: unknown): void {
-  if (options === undefined || (typeof options === 'object' && options !== null)) return;
+  if (options === undefined) return;
+  if (typeof options === 'object' && options !== null) {
+    return refuseUnknown(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns']);
+  }
   throw new LockConfigurationError(
     `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +
       `@FairLocked('order:<0>', { waitTime: 5_000 }).`,

@@ -298,3 +298,9 @@ test('an interceptor that was made by new says how Nest makes it', async () => {
 test('a malformed template of an interceptor is refused at once', () => {
   expect(() => FairLockInterceptor.for('cart:<0>')).toThrow(LockKeyError);
 });
+
+test('an option of an interceptor that does not exist is refused at once', () => {
+  expect(() => FairLockInterceptor.for('cart', { timeout: 3 } as object)).toThrow(
+    "There is no lock option 'timeout'. The options are: waitTime, leaseTime,",
+  );
+});

@@ -90,6 +90,20 @@ describe('a call that cannot work', () => {
     }
   });
 
+  it('is refused with an option that does not exist', async () => {
+    for (const ask of [
+      () => b.engine.withLock('k', () => undefined, untyped({ wait: 5_000 })),
+      () => b.engine.tryAcquire('k', untyped(Object.freeze({ wait: undefined }))),
+    ]) {
+      const error = await rejection(ask());
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(error.message).toMatch(
+        /^There is no lock option 'wait'\. The options are: waitTime, .*, group\.$/,
+      );
+    }
+    expect(b.store.acquires).toBe(0);
+  });
+
   it('is refused when there is no section to run', async () => {
     expect(await rejection(b.engine.withLock('k', untyped(undefined)))).toBeInstanceOf(
       LockConfigurationError,

@@ -233,6 +233,12 @@ describe('@FairLocked', () => {
       refused(() => FairLockModule.forRoot({ name: name as never }), LockConfigurationError, sentence);
     });
 
+    test('with an option that does not exist, or not for a method', () => {
+      const sentence = "There is no lock option 'timeout'. The options are: waitTime, leaseTime,";
+      refused(() => Locked('order', { timeout: 3 }), LockConfigurationError, sentence);
+      refused(() => Locked('order', { owner: 'all' }), LockConfigurationError, "no lock option 'owner'");
+    });
+
     test('on a class, and names the class alone', () => {
       refused(
         () => {
