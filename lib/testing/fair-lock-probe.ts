@@ -128,24 +128,34 @@ export class FairLockProbe {
    * Runs `call`, in which the next request for `key` is refused with `error`: `new LockTimeoutError(key, 5_000)`,
    * `new LockStoreUnavailableError('unreachable', '…')`, or any other. Resolves or rejects as the call does.
    *
-   * @throws AssertionError if the call ends without requesting `key`
+   * @throws AssertionError if the call ends without requesting `key`, or does not request it in time
    *
    * @example
    * const busy = new LockTimeoutError('order:42', 5_000);
    * await expect(locks.failNext('order:42', busy, () => orders.pay('42'))).rejects.toThrow(LockTimeoutError);
    */
-  async failNext<T>(key: string, error: Error, call: () => Promise<T> | T): Promise<T> {
-    const withdraw = this.store.refuseNext(requireKey(key), error);
-    let how = '';
+  async failNext<T>(
+    key: string,
+    error: Error,
+    call: () => Promise<T> | T,
+    options?: WithinOptions,
+  ): Promise<T> {
+    const refusal = this.store.refuseNext(requireKey(key), error);
+    const running = (async () => await call())();
+    const ended = running.then(() => '', withError);
     try {
-      return await call();
-    } catch (thrown) {
-      how = withError(thrown);
-      throw thrown;
+      const how = await within(
+        Promise.race([this.store.until(() => !refusal.pending()), ended]),
+        () => `The lock ${quote(key)} was not requested by the call; ${this.describeLine(key)}`,
+        options,
+      );
+      if (refusal.pending()) {
+        fail(`The call ended${how ?? ''} without requesting the lock ${quote(key)}, so nothing could fail.`);
+      }
     } finally {
-      if (withdraw())
-        fail(`The call ended${how} without requesting the lock ${quote(key)}, so nothing could fail.`);
+      refusal.withdraw();
     }
+    return await running;
   }
 
   /**

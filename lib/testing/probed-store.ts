@@ -53,17 +53,14 @@ export class ProbedStore extends MemoryLockStore {
     return this.granted.get(key) ?? 0;
   }
 
-  /** The next request for `key` is refused with `error`. The result takes the refusal back, if it is still there. */
-  refuseNext(key: string, error: Error): () => boolean {
+  /** The next request for `key` is refused with `error`, unless that is withdrawn before. */
+  refuseNext(key: string, error: Error): { pending(): boolean; withdraw(): void } {
     const refusal = { error };
     const refusals = this.refusals.get(key) ?? [];
     this.refusals.set(key, refusals);
     refusals.push(refusal);
-    return () => {
-      const index = refusals.indexOf(refusal);
-      if (index >= 0) refusals.splice(index, 1);
-      return index >= 0;
-    };
+    const pending = (): boolean => refusals.includes(refusal);
+    return { pending, withdraw: () => pending() && refusals.splice(refusals.indexOf(refusal), 1) };
   }
 
   /** Resolves when `condition` is met. Checks it now, and whenever a request comes, is served or leaves. */

@@ -169,6 +169,17 @@ export function describeProbe(timers: FakeTimers): void {
     });
   });
 
+  it('failNext fails where the call does not ask for the lock in time, and leaves nothing behind', async () => {
+    const busy = new LockTimeoutError('order:42', 0);
+    const gate = deferred();
+    const stuck = () => gate.promise.then(() => Promise.reject(new RangeError('too late')));
+    await expect(locks.failNext('order:42', busy, stuck, BRIEFLY)).rejects.toThrow(
+      'The lock "order:42" was not requested by the call; none waits (waited 100 ms)',
+    );
+    gate.resolve();
+    expect(await orders.pay('42')).toBe('paid 42');
+  });
+
   it('failNext tells the error of a call that ended before it asked for the lock', async () => {
     const busy = new LockTimeoutError('order:42', 0);
     const broken = () => Promise.reject(new RangeError('no such order'));
