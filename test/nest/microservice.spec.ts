@@ -17,7 +17,7 @@ import {
   FairLockModule,
   FairLockService,
 } from 'nestjs-fair-lock';
-import { firstValueFrom, Observable, of, Subject, toArray } from 'rxjs';
+import { firstValueFrom, NEVER, Observable, of, Subject, toArray } from 'rxjs';
 import { deferred, eventually, SOON } from '../support/waiting.js';
 import { free, held, waiting } from './web-app.js';
 
@@ -44,6 +44,12 @@ class OrdersHandler {
   @FairLocked('stream', { returns: 'observable' })
   stream(): Observable<string> {
     return source;
+  }
+
+  @MessagePattern('bounded stream')
+  @FairLocked('bounded', { returns: 'observable', maxHold: 100, onLost: 'reject' })
+  bounded(): Observable<string> {
+    return NEVER;
   }
 
   @MessagePattern('busy')
@@ -82,6 +88,7 @@ class OrdersHandler {
 
 describe('a TCP message handler', () => {
   let client: ClientProxy;
+  let another: () => ClientProxy;
   let locks: FairLockService;
   let close: () => Promise<void>;
   const send = <T = unknown>(pattern: string, data: unknown = {}) =>
@@ -99,7 +106,9 @@ describe('a TCP message handler', () => {
     });
     await app.listen();
     const { port } = app.unwrap<Server>().address() as AddressInfo;
-    client = ClientProxyFactory.create({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
+    another = () =>
+      ClientProxyFactory.create({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
+    client = another();
     locks = module.get(FairLockService);
     close = async () => {
       await client.close();
@@ -125,6 +134,14 @@ describe('a TCP message handler', () => {
     source.complete();
     expect(await all).toEqual(['a']);
     await free(locks, 'stream');
+  });
+
+  test("that streams to a client that has gone ends by maxHold, with onLost: 'reject'", async () => {
+    const leaving = another();
+    leaving.send('bounded stream', {}).subscribe({ error: () => undefined });
+    await held(locks, 'bounded');
+    await leaving.close();
+    await free(locks, 'bounded');
   });
 
   test('of an event is locked', async () => {
