@@ -53,6 +53,11 @@ function serverLeft(line: Line, run: Run): number {
   return Math.max(0, run.left + run.margin - (line.now.monotonic - run.since.monotonic));
 }
 
+/** Whether the lease counts as over only because the wall clock was set since it began. */
+export function isOverByWallClock(line: Line, run: Run): boolean {
+  return remaining(line, run) <= 0 && serverLeft(line, run) > run.margin;
+}
+
 /** The next member that still waits becomes the holder; undefined if there is none. */
 function grantNextMember(line: Line, run: Run): Holder | undefined {
   run.holder = undefined;

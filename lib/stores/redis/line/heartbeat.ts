@@ -2,9 +2,19 @@ import { elapsedSince, type Instant } from '../../../core/lease.js';
 import type { Renewal } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
 import type { Command, Replicated, ReplicatedReply } from './events.js';
-import { finish, handOn, lose, marginOf, remaining, renewalOf, unserved, wantsRenewal } from './grant.js';
+import {
+  finish,
+  handOn,
+  isOverByWallClock,
+  lose,
+  marginOf,
+  remaining,
+  renewalOf,
+  unserved,
+  wantsRenewal,
+} from './grant.js';
 import type { PlaceRequest, Run } from './model.js';
-import { applyReply, dropLate } from './replies.js';
+import { applyReply, confirm, dropLate } from './replies.js';
 import { heartbeatArgs, markedAlive } from './requests.js';
 import type { Line } from './state.js';
 
@@ -129,9 +139,11 @@ export function confirmed(line: Line, run: Run, reply: ReplicatedReply): void {
     notConfirmed(line, run, replicated, status === 'gone');
     return;
   }
+  renew(line, run, grant.since, grant.left);
+  // Another renewal, sent by the present clock, tells what is left. A release would cost its request the place.
+  if (isOverByWallClock(line, run)) return confirm(line, run);
   line.confirming = undefined;
   line.run = run;
-  renew(line, run, grant.since, grant.left);
   // The lease counts from the sending of this renewal, and so does the next one: replicas may have used up much of it.
   line.nextBeat = Math.min(line.nextBeat, grant.since.monotonic + line.settings.timing.heartbeat);
   handOn(line, run);

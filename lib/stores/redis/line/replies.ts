@@ -178,7 +178,7 @@ function enter(line: Line, grant: PresentGrant): void {
  * Sends a renewal that replicas confirm, however the grant was announced: it comes after the grant in the order of
  * replication. Until then the grant is not held (docs/replication.md).
  */
-function confirm(line: Line, run: Run): void {
+export function confirm(line: Line, run: Run): void {
   line.confirming = run;
   line.send({ kind: 'confirm', args: heartbeatArgs(line, renewalOf(run)), run });
 }

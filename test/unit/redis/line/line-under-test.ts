@@ -21,6 +21,7 @@ export const LEAST_MARGIN = 100;
 interface AnySent {
   readonly order: number;
   readonly at: number;
+  readonly wall: number;
   readonly command: Command;
 }
 
@@ -65,7 +66,8 @@ export class LineUnderTest {
     const effects = [...handle(this.line, event, moment)];
     for (const effect of effects) {
       if (effect.type === 'send') {
-        this.sent.push({ command: effect.command, order: ++this.order, at: this.now });
+        const { monotonic: at, wall } = moment;
+        this.sent.push({ command: effect.command, order: ++this.order, at, wall });
       }
       if (effect.type === 'wake up') this.wakeUpAt = effect.at;
       else this.effects.push(effect);
@@ -173,17 +175,23 @@ export class LineUnderTest {
   private complete(sent: AnySent, { grant, left = LEASE, ...reply }: PartialReply): Reply {
     return {
       order: sent.order,
-      sentAt: { monotonic: sent.at, wall: sent.at },
+      sentAt: { monotonic: sent.at, wall: sent.wall },
       generation: 7,
       wake: -1,
       mustRetry: false,
       repeated: false,
       ...reply,
-      grant: grant && this.grantOf(grant[0], grant.slice(1), left, sent.at),
+      grant: grant && this.grantOf(grant[0], grant.slice(1), left, sent.at, sent.wall),
     };
   }
 
-  private grantOf(first: number, run: readonly number[], left: number, at: number): PresentGrant {
-    return { first, run, left, since: { monotonic: at, wall: at } };
+  private grantOf(
+    first: number,
+    run: readonly number[],
+    left: number,
+    monotonic: number,
+    wall = monotonic,
+  ): PresentGrant {
+    return { first, run, left, since: { monotonic, wall } };
   }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { HEARTBEAT, LineUnderTest } from './line-under-test.js';
+import { HEARTBEAT, LEASE, LineUnderTest } from './line-under-test.js';
 
 const ENOUGH = { replicas: 1, enough: true, refusal: undefined };
 const SHORT = { replicas: 0, enough: false, refusal: undefined };
@@ -37,6 +37,16 @@ test('the next renewal is due a heartbeat after the sending of that one, however
   line.reply(confirm, { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
   line.passes(0);
   expect(line.last('heartbeat').command.args.renewal.first).toBe(500);
+});
+
+test('a wall clock that is set while replicas confirm a grant costs its request no place', () => {
+  line.hold(500);
+  line.wallAhead = 10 * LEASE;
+  line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
+  expect(line.of('release')).toEqual([]);
+  expect(line.granted).toEqual([]);
+  line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
+  expect(line.granted).toEqual([500]);
 });
 
 test('if too few have it, its first request is refused and the others of the run go back to their places', () => {
