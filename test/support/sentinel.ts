@@ -78,7 +78,9 @@ export class SentinelSetup {
     let now = former;
     const done = async (): Promise<boolean> => {
       now = await this.primary();
-      return now !== former && (await now.admin.role())[0] === 'master';
+      // A promotion cuts the connections of the server, this one too.
+      const [role] = await now.admin.role().catch(() => []);
+      return now !== former && role === 'master';
     };
     await eventually(done, MEETING, 'a failover');
     return now;
