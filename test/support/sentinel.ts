@@ -78,9 +78,10 @@ export class SentinelSetup {
     let now = former;
     const done = async (): Promise<boolean> => {
       now = await this.primary();
+      if (now === former) return false;
       // A promotion cuts the connections of the server, this one too.
       const [role] = await now.admin.role().catch(() => []);
-      return now !== former && role === 'master';
+      return role === 'master';
     };
     await eventually(done, MEETING, 'a failover');
     return now;
