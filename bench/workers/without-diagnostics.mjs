@@ -4,7 +4,6 @@ const EMPTY = `
   export const [happened, beginWait, endWait, newHold, beginHold, endHold] = Array(6).fill(nothing);
   export const hasListeners = () => false;
   export const lockNameOf = ({ group }) => group ?? 'other';
-  export const beginHoldAround = (hold, section) => section();
   export const runInHold = (hold, code) => code();
 `;
 

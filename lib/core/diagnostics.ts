@@ -120,15 +120,15 @@ export function beginHold(hold: HoldDescription): void {
   holdChannel.start.publish(hold);
 }
 
-/** Publishes the beginning of a hold, and runs its section with the stores that subscribers have bound to the channel. */
-export function beginHoldAround<T>(hold: HoldDescription, section: () => T): T {
+/**
+ * Runs code of a hold. The first time, unless `beginHold` has published its beginning, publishes it and runs the code with the stores
+ * that subscribers have bound to the channel.
+ */
+export function runInHold<T>(hold: HoldDescription, code: () => T): T {
+  const run = (): T => (hold.around ? hold.around(code) : code());
+  if (begun.has(hold)) return run();
   begun.add(hold);
-  return holdChannel.start.runStores(hold, () => runInHold(hold, section));
-}
-
-/** Runs more code of a hold that has begun. */
-export function runInHold<T>({ around }: HoldDescription, code: () => T): T {
-  return around ? around(code) : code();
+  return holdChannel.start.runStores(hold, run);
 }
 
 export function endHold(hold: HoldDescription, outcome: HoldOutcome): void {

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from './abort-relay.js';
 import { endInReverse, Hold } from './active-grants.js';
 import { runInScope, scopeOfFlow } from './async-context.js';
-import { beginHold, beginHoldAround, runInHold } from './diagnostics.js';
+import { beginHold, runInHold } from './diagnostics.js';
 import { LockNotHeldError, type LockLostError } from './errors.js';
 import type { ScopedLock } from './fair-lock.js';
 import type { LeaseState } from './lease.js';
@@ -15,8 +15,6 @@ const DONE = Promise.resolve();
 /** The handle of one acquire: a hold for each key. */
 export class LockHandle implements ScopedLock {
   private ownSignal: SignalOfHandle | undefined;
-  /** Whether the beginning of its holds was published. */
-  private begun = false;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private releasing = DONE;
@@ -121,16 +119,13 @@ export class LockHandle implements ScopedLock {
   /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
   begin(): this {
     for (const { description } of this.holds) if (description) beginHold(description);
-    this.begun = true;
     return this;
   }
 
   /** Runs the section inside the wrappers (`around`) that subscribers have set on each hold. */
   private runDescribed<T>(code: () => T): T {
-    const enter = this.begun ? runInHold : beginHoldAround;
-    this.begun = true;
     return this.holds.reduceRight(
-      (inner, { description }) => (description ? () => enter(description, inner) : inner),
+      (inner, { description }) => (description ? () => runInHold(description, inner) : inner),
       code,
     )();
   }
