@@ -4,8 +4,8 @@ import tseslint from 'typescript-eslint';
 
 /** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
 const STORE_CHOOSERS = [
-  'lib/nest/fair-lock.store-factory.ts',
-  'lib/nest/fair-lock.options.ts',
+  'lib/nest/module/fair-lock.store-factory.ts',
+  'lib/nest/module/fair-lock.options.ts',
   'lib/index.ts',
 ];
 

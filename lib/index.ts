@@ -1,20 +1,20 @@
 // The module and what it is configured with.
-export { FairLockModule } from './nest/fair-lock.module.js';
+export { FairLockModule } from './nest/module/fair-lock.module.js';
 export type {
   FairLockModuleAsyncOptions,
   FairLockRegistrationOptions,
-} from './nest/fair-lock.module-definition.js';
-export type { FairLockModuleOptions, FairLockOptionsFactory } from './nest/fair-lock.options.js';
-export type { RedisRole, RedisSource } from './stores/redis-client/redis-source.js';
+} from './nest/module/fair-lock.module-definition.js';
+export type { FairLockModuleOptions, FairLockOptionsFactory } from './nest/module/fair-lock.options.js';
+export type { RedisRole, RedisSource } from './stores/redis-client/connection/redis-source.js';
 
 // What is injected.
-export { FairLockService } from './core/fair-lock-service.js';
+export { FairLockService } from './core/engine/fair-lock-service.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
-export type { FairLock, ScopedLock } from './core/fair-lock.js';
-export type { ForceReleaseOptions } from './core/force-release.js';
-export type { AcquireOptions } from './core/acquire-options.js';
-export type { LeaseState } from './core/lease.js';
-export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from './core/lock-store.js';
+export type { FairLock, ScopedLock } from './core/holds/fair-lock.js';
+export type { ForceReleaseOptions } from './core/engine/force-release.js';
+export type { AcquireOptions } from './core/options/acquire-options.js';
+export type { LeaseState } from './core/port/lease.js';
+export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from './core/port/lock-store.js';
 export type {
   ClientIdentity,
   HoldReport,
@@ -24,7 +24,7 @@ export type {
   ProcessReport,
   WaitCycle,
   WaitReport,
-} from './core/lock-overview.js';
+} from './core/port/lock-overview.js';
 
 // What is published on `node:diagnostics_channel`.
 export type {
@@ -33,17 +33,21 @@ export type {
   LockEvent,
   WaitDescription,
   WaitOutcome,
-} from './core/diagnostics.js';
+} from './core/diagnostics/diagnostics.js';
 
 // What handlers and methods are decorated with.
-export { FairLocked } from './nest/fair-locked.decorator.js';
-export type { FairLockedOptions, LockedKey, LockedMethodDecorator } from './nest/fair-locked.types.js';
+export { FairLocked } from './nest/decorator/fair-locked.decorator.js';
+export type {
+  FairLockedOptions,
+  LockedKey,
+  LockedMethodDecorator,
+} from './nest/decorator/fair-locked.types.js';
 export {
   FairLockInterceptor,
   type FairLockInterceptorOptions,
   type RequestKey,
-} from './nest/fair-lock.interceptor.js';
-export { FairLockFilter } from './nest/fair-lock.filter.js';
+} from './nest/request/fair-lock.interceptor.js';
+export { FairLockFilter } from './nest/request/fair-lock.filter.js';
 
 // What goes wrong.
 export {
@@ -64,4 +68,4 @@ export {
   LockStoreUnavailableError,
   LockTimeoutError,
   type StoreFailure,
-} from './core/errors.js';
+} from './core/errors/errors.js';

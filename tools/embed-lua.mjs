@@ -1,5 +1,5 @@
 /**
- * Embeds `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts.generated.ts`, which is committed.
+ * Embeds `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts/scripts.generated.ts`, which is committed.
  * A string survives every bundler and module format; a file beside the code does not. The file imports nothing: ES modules get it from
  * the CommonJS half (tools/build-cjs.mjs), whose `require` of a module of Node a bundler cannot write into an ES module.
  *
@@ -146,7 +146,7 @@ function main() {
   const stores = existsSync(STORES) ? readdirSync(STORES, { withFileTypes: true }) : [];
   for (const store of stores.filter((entry) => entry.isDirectory())) {
     const folder = join(STORES, store.name, 'scripts');
-    const target = join(STORES, store.name, 'scripts.generated.ts');
+    const target = join(STORES, store.name, 'scripts', 'scripts.generated.ts');
     const scripts = luaFilesOf(folder);
     if (scripts.length === 0) continue;
     const files = scripts.map((script) => join(folder, script));

@@ -28,7 +28,7 @@ const ENGINE_DEFAULTS = {
 
 /** A client as `FairLockService` is one: an engine on a store of its own. */
 export async function openEngine(store, dist = DIST) {
-  const { LockEngine } = await built('core/lock-engine.js', dist);
+  const { LockEngine } = await built('core/engine/lock-engine.js', dist);
   const engine = new LockEngine(store, ENGINE_DEFAULTS);
   await store.start();
   return {

@@ -8,6 +8,6 @@ const EMPTY = `
 `;
 
 export async function load(url, context, next) {
-  if (!url.endsWith('/dist/esm/core/diagnostics.js')) return next(url, context);
+  if (!url.endsWith('/dist/esm/core/diagnostics/diagnostics.js')) return next(url, context);
   return { format: 'module', source: EMPTY, shortCircuit: true };
 }

@@ -21,7 +21,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { LockConfigurationError } from '../core/errors.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
 import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
 import { BoardFeed } from './board-feed.js';
 import { EventStream } from './event-stream.js';

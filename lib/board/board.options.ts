@@ -1,5 +1,5 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
-import { LockConfigurationError } from '../core/errors.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
 
 /** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {

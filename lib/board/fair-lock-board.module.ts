@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { LockConfigurationError } from '../core/errors.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
 import { DEFAULT_NAME, getFairLockToken } from '../nest/fair-lock.tokens.js';
 import { BOARD_SETTINGS, type BoardSettings, boardController } from './board.controller.js';
 import { BoardFeed } from './board-feed.js';

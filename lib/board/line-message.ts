@@ -1,6 +1,6 @@
-import { parseClientName } from '../core/client-name.js';
-import { type LockOverview, type LockReport } from '../core/lock-overview.js';
-import { type LockHolder, type LockSnapshot } from '../core/lock-store.js';
+import { parseClientName } from '../core/port/client-name.js';
+import { type LockOverview, type LockReport } from '../core/port/lock-overview.js';
+import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
 
 /** How many waiters of a line are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;

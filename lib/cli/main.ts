@@ -4,20 +4,20 @@ import {
   LockKeyError,
   LockStoreUnavailableError,
   sentenceOf,
-} from '../core/errors.js';
-import { printable } from '../core/text.js';
-import { VERSION } from '../core/version.js';
-import { type Arguments, type CommandName, readArguments } from './arguments.js';
-import { type Command } from './command.js';
+} from '../core/errors/errors.js';
+import { printable } from '../core/errors/text.js';
+import { VERSION } from '../core/overview/version.js';
+import { type Arguments, type CommandName, readArguments } from './call/arguments.js';
+import { type Command } from './call/command.js';
 import { doctor } from './commands/doctor.js';
 import { forceRelease } from './commands/force-release.js';
 import { graph } from './commands/graph.js';
 import { inspect } from './commands/inspect.js';
 import { ls } from './commands/ls.js';
 import { watch } from './commands/watch.js';
-import { EXIT, type ExitStatus, UsageError } from './exit-status.js';
+import { EXIT, type ExitStatus, UsageError } from './call/exit-status.js';
 import { HELP } from './help.js';
-import { Locks } from './locks.js';
+import { Locks } from './call/locks.js';
 
 const COMMANDS: Record<CommandName, Command> = {
   ls,

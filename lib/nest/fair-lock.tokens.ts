@@ -1,7 +1,7 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
-import { FairLockService } from '../core/fair-lock-service.js';
-import { refuseValue } from '../core/option-domains.js';
-import { type StoreFactory } from './fair-lock.store-factory.js';
+import { FairLockService } from '../core/engine/fair-lock-service.js';
+import { refuseValue } from '../core/options/option-domains.js';
+import { type StoreFactory } from './module/fair-lock.store-factory.js';
 
 /** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';

@@ -1,5 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
-import type { HoldDescription, LockEvent, WaitDescription } from '../core/diagnostics.js';
+import type { HoldDescription, LockEvent, WaitDescription } from '../core/diagnostics/diagnostics.js';
 
 /** What an exporter receives. */
 export interface Listeners {

@@ -10,9 +10,9 @@ import {
   type Span,
   type TracerProvider,
 } from '@opentelemetry/api';
-import type { HoldDescription, WaitDescription } from '../core/diagnostics.js';
-import { FairLockError } from '../core/fair-lock-error.js';
-import { VERSION } from '../core/version.js';
+import type { HoldDescription, WaitDescription } from '../core/diagnostics/diagnostics.js';
+import { FairLockError } from '../core/errors/fair-lock-error.js';
+import { VERSION } from '../core/overview/version.js';
 import { subscribeGuarded } from './guarded.js';
 
 /**

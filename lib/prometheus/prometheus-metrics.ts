@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, register, type OpenMetricsContentType, type Registry } from 'prom-client';
-import type { LockLoad } from '../core/engines.js';
-import { LockConfigurationError } from '../core/errors.js';
+import type { LockLoad } from '../core/overview/engines.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';
 import { subscribe } from '../observe/subscriptions.js';

@@ -1,7 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
-import { LockConfigurationError } from '../core/errors.js';
-import { FairLockService } from '../core/fair-lock-service.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
+import { FairLockService } from '../core/engine/fair-lock-service.js';
 
 /**
  * Whether locks can be taken, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives

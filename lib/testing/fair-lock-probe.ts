@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
-import { LockConfigurationError } from '../core/errors.js';
-import { type Grant } from '../core/lock-store.js';
-import { lockOrder, requireKey } from '../core/lock-keys.js';
-import { quote } from '../core/text.js';
-import { LockedMethod } from '../nest/locked-method.js';
-import { type StoreFactory } from '../nest/fair-lock.store-factory.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
+import { type Grant } from '../core/port/lock-store.js';
+import { lockOrder, requireKey } from '../core/options/lock-keys.js';
+import { quote } from '../core/errors/text.js';
+import { LockedMethod } from '../nest/decorator/locked-method.js';
+import { type StoreFactory } from '../nest/module/fair-lock.store-factory.js';
 import { fail, within, type WithinOptions } from './patience.js';
 import { ProbedStore } from './probed-store.js';
 

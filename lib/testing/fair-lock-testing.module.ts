@@ -1,8 +1,8 @@
 import { type DynamicModule, type InjectionToken, Module } from '@nestjs/common';
-import { type FairLockRegistrationOptions } from '../nest/fair-lock.module-definition.js';
-import { FairLockModule } from '../nest/fair-lock.module.js';
-import { type FairLockModuleOptions } from '../nest/fair-lock.options.js';
-import { withInherited } from '../nest/fair-lock.option-resolution.js';
+import { type FairLockRegistrationOptions } from '../nest/module/fair-lock.module-definition.js';
+import { FairLockModule } from '../nest/module/fair-lock.module.js';
+import { type FairLockModuleOptions } from '../nest/module/fair-lock.options.js';
+import { withInherited } from '../nest/module/fair-lock.option-resolution.js';
 import { DEFAULT_NAME, getStoreFactoryToken } from '../nest/fair-lock.tokens.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 

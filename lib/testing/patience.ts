@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert';
-import { LARGEST_NUMBER } from '../core/option-domains.js';
+import { LARGEST_NUMBER } from '../core/options/option-domains.js';
 
 /** The real timers, read when this file is loaded, so that fake timers installed later do not replace them. */
 const { setTimeout: start, clearTimeout: stop } = globalThis;

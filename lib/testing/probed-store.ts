@@ -1,4 +1,4 @@
-import { type Grant, type LockRequest } from '../core/lock-store.js';
+import { type Grant, type LockRequest } from '../core/port/lock-store.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** A request in line. */

@@ -4,9 +4,9 @@ import {
   type LockReport,
   type ProcessReport,
   type WaitReport,
-} from '../../lib/core/lock-overview.js';
+} from '../../lib/core/port/lock-overview.js';
 import { LockHolderChangedError } from 'nestjs-fair-lock';
-import { type LockSnapshot } from '../../lib/core/lock-store.js';
+import { type LockSnapshot } from '../../lib/core/port/lock-store.js';
 import { type LockSource } from '../../lib/board/lock-source.js';
 
 export class FakeLocks implements LockSource {

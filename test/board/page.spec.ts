@@ -7,7 +7,7 @@ import helmet from 'helmet';
 import { type Browser, type Page } from 'playwright-core';
 import { LockStoreUnavailableError } from 'nestjs-fair-lock';
 import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
-import { reportedKey } from '../../lib/core/text.js';
+import { reportedKey } from '../../lib/core/errors/text.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, type Platform, PLATFORMS } from './board-app.js';
 import { complaintsOf, launchChromium } from './chromium.js';

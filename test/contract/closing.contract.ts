@@ -1,4 +1,4 @@
-import { LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
+import { LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { within, SOON } from '../support/waiting.js';
 import { type Bench } from './store-under-test.js';
 

@@ -1,4 +1,4 @@
-import { LockLostError, LockTimeoutError } from '../../lib/core/errors.js';
+import { LockLostError, LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { block, eventually, pause, SOON } from '../support/waiting.js';
 import { type Bench } from './store-under-test.js';

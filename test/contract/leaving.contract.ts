@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { hostname } from 'node:os';
-import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors.js';
+import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { pause } from '../support/waiting.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
-import { LockTimeoutError } from '../../lib/core/errors.js';
+import { LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
 import { describeLockStore } from './lock-store.contract.js';
 import { capabilities, memoryLine } from './memory.line.js';

@@ -5,9 +5,9 @@ import {
   LockLostError,
   LockQueueFullError,
   LockTimeoutError,
-} from '../../lib/core/errors.js';
-import { type Grant, type LockStore } from '../../lib/core/lock-store.js';
-import { wholeNumber } from '../../lib/core/option-domains.js';
+} from '../../lib/core/errors/errors.js';
+import { type Grant, type LockStore } from '../../lib/core/port/lock-store.js';
+import { wholeNumber } from '../../lib/core/options/option-domains.js';
 import { valuesOf } from '../support/option-values.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { TestRequest, type TestRequestOptions, type Bench } from './store-under-test.js';

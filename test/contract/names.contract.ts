@@ -1,4 +1,4 @@
-import { LockKeyError, LockTimeoutError } from '../../lib/core/errors.js';
+import { LockKeyError, LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 
 const MIB = 2 ** 20;

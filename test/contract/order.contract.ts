@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { LockQueueFullError } from '../../lib/core/errors.js';
+import { LockQueueFullError } from '../../lib/core/errors/errors.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 import { History } from './history.js';

@@ -1,4 +1,4 @@
-import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { type Capabilities, type StoreFactory } from './store-under-test.js';

@@ -4,7 +4,7 @@ import {
   type LockRequest,
   type LockSnapshot,
   type LockStore,
-} from '../../lib/core/lock-store.js';
+} from '../../lib/core/port/lock-store.js';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 
 /** Where stores openly differ. Everything else of the contract holds for all. */

@@ -16,11 +16,11 @@ function membersOf(file: string, name: string): string[] {
 
 describe('docs/reference.md', () => {
   test.each([
-    ['lib/nest/fair-lock.options.ts', 'FairLockModuleOptions'],
-    ['lib/nest/fair-lock.module-definition.ts', 'FairLockRegistrationOptions'],
-    ['lib/nest/fair-locked.types.ts', 'FairLockedOptions'],
-    ['lib/nest/fair-lock.interceptor.ts', 'FairLockInterceptorOptions'],
-    ['lib/core/acquire-options.ts', 'AcquireOptions'],
+    ['lib/nest/module/fair-lock.options.ts', 'FairLockModuleOptions'],
+    ['lib/nest/module/fair-lock.module-definition.ts', 'FairLockRegistrationOptions'],
+    ['lib/nest/decorator/fair-locked.types.ts', 'FairLockedOptions'],
+    ['lib/nest/request/fair-lock.interceptor.ts', 'FairLockInterceptorOptions'],
+    ['lib/core/options/acquire-options.ts', 'AcquireOptions'],
   ])('%s: names every option of %s', (file, name) => {
     const members = membersOf(file, name);
     expect(members).not.toHaveLength(0);

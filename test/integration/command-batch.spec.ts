@@ -1,9 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
-import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { script } from '../../lib/stores/redis-client/script.js';
+import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
+import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
+import { script } from '../../lib/stores/redis-client/commands/script.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 
 const COUNT = script('count', 1, `return redis.call('INCR', KEYS[1])`);

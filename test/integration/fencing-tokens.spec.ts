@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { FairLock } from '../../lib/core/fair-lock.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, within } from '../support/waiting.js';

@@ -1,5 +1,5 @@
-import { LockQueueFullError } from '../../lib/core/errors.js';
-import type { FairLock } from '../../lib/core/fair-lock.js';
+import { LockQueueFullError } from '../../lib/core/errors/errors.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { timeUntil } from '../support/stopwatch.js';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LockStoreUnavailableError } from '../../lib/core/errors.js';
+import { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
 import { Lab, USUAL_TIMES } from '../support/history/lab.js';
 import { stamp, type HistoryEvent } from '../support/history/events.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';

@@ -12,7 +12,7 @@ import { Registry } from 'prom-client';
 
 const { dist, redis, keyPrefix, amounts } = JSON.parse(process.argv[2]);
 const from = (path) => import(new URL(path, dist).href);
-const { LockEngine } = await from('core/lock-engine.js');
+const { LockEngine } = await from('core/engine/lock-engine.js');
 const { RedisLockStore } = await from('stores/redis/redis-lock-store.js');
 const { collectPrometheusMetrics } = await from('prometheus/index.js');
 const { instrumentFairLock } = await from('otel/index.js');

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { instrumentFairLock } from 'nestjs-fair-lock/otel';
 import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
-import type { HoldOutcome, LockEvent, WaitOutcome } from '../../lib/core/diagnostics.js';
+import type { HoldOutcome, LockEvent, WaitOutcome } from '../../lib/core/diagnostics/diagnostics.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startStore } from '../support/redisson.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LockHolderChangedError } from '../../lib/core/errors.js';
+import { LockHolderChangedError } from '../../lib/core/errors/errors.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { Lab } from '../support/history/lab.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { LockTimeoutError } from '../../lib/core/errors.js';
-import { type Grant } from '../../lib/core/lock-store.js';
+import { LockTimeoutError } from '../../lib/core/errors/errors.js';
+import { type Grant } from '../../lib/core/port/lock-store.js';
 import { type RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { TestRequest, type TestRequestOptions } from '../contract/store-under-test.js';
 import { databaseUrl, readLock, startStore } from '../support/redisson.js';

@@ -3,7 +3,7 @@ import {
   type FairLockError,
   LockConfigurationError,
   LockStoreUnavailableError,
-} from '../../lib/core/errors.js';
+} from '../../lib/core/errors/errors.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch, timeUntil } from '../support/stopwatch.js';

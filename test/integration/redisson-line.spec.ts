@@ -1,5 +1,5 @@
-import { LockLostError } from '../../lib/core/errors.js';
-import { type Grant } from '../../lib/core/lock-store.js';
+import { LockLostError } from '../../lib/core/errors/errors.js';
+import { type Grant } from '../../lib/core/port/lock-store.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';

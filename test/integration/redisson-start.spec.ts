@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { LockConfigurationError, LockKeyError } from '../../lib/core/errors.js';
+import { LockConfigurationError, LockKeyError } from '../../lib/core/errors/errors.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { pause } from '../support/waiting.js';

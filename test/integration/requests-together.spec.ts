@@ -1,4 +1,4 @@
-import type { LockEngine } from '../../lib/core/lock-engine.js';
+import type { LockEngine } from '../../lib/core/engine/lock-engine.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
-import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
-import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { script, type Script } from '../../lib/stores/redis-client/script.js';
-import { CommandFailure } from '../../lib/stores/redis-client/server-failure.js';
+import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
+import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
+import { script, type Script } from '../../lib/stores/redis-client/commands/script.js';
+import { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { SOON } from '../support/waiting.js';
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { introduce } from '../../lib/stores/redis-client/introduction.js';
-import { ServerClocks } from '../../lib/stores/redis-client/server-clock.js';
+import { introduce } from '../../lib/stores/redis-client/server/introduction.js';
+import { ServerClocks } from '../../lib/stores/redis-client/server/server-clock.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 
 let server: RedisServer;

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { LockStoreUnavailableError } from '../../lib/core/errors.js';
-import type { FairLock } from '../../lib/core/fair-lock.js';
+import { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { Lab, USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
 import { readReply } from '../../lib/stores/redis/commands/reply.js';
-import { timing } from '../../lib/stores/redis/timing.js';
+import { timing } from '../../lib/stores/redis/commands/timing.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
 import { pause } from '../support/waiting.js';

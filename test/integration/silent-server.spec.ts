@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
-import { limitHandshake } from '../../lib/stores/redis-client/frozen-servers.js';
+import { limitHandshake } from '../../lib/stores/redis-client/connection/frozen-servers.js';
 
 const LIMIT = 100;
 /** What INFO shows of a server that is not ready yet. */

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LockProtocolError } from '../../lib/core/errors.js';
+import { LockProtocolError } from '../../lib/core/errors/errors.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';

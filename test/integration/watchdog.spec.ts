@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import type { FairLock } from '../../lib/core/fair-lock.js';
-import type { Grant, LockRequest } from '../../lib/core/lock-store.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
+import type { Grant, LockRequest } from '../../lib/core/port/lock-store.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';

@@ -10,7 +10,7 @@ import { StallWatch } from '../support/stall-watch.mjs';
 
 register('../simulation/ts-hooks.mjs', import.meta.url);
 const { RedissonLockStore } = await import('../../lib/stores/redisson/redisson-lock-store.ts');
-const { LockTimeoutError } = await import('../../lib/core/errors.ts');
+const { LockTimeoutError } = await import('../../lib/core/errors/errors.ts');
 
 const [address, kind, lockWatchdogTimeout, fairLockWaitTimeout] = process.argv.slice(2);
 const store = new RedissonLockStore({

@@ -2,7 +2,7 @@ import type { FaultKind } from '../simulation/scenario/faults.js';
 
 /** A change of one source text. */
 export interface Mutation {
-  /** Path inside lib/, e.g. `core/lease.ts` or `stores/redis/scripts/acquire.lua`; of scripts never the generated file. */
+  /** Path inside lib/, e.g. `core/port/lease.ts` or `stores/redis/scripts/acquire.lua`; of scripts never the generated file. */
   readonly file: string;
   /** Must stand in the file, once. */
   readonly from: string;

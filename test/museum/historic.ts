@@ -54,7 +54,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a subscription that was refused is not tried again',
     mutations: [
       {
-        file: 'stores/redis-client/subscriber.ts',
+        file: 'stores/redis-client/connection/subscriber.ts',
         from: 'this.rebuildAfter(RESUBSCRIBE_DELAY)',
         to: 'clearTimeout(this.retry)',
       },
@@ -122,15 +122,15 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
     what: 'a watchdog that was stopped takes new tasks',
-    mutations: [{ file: 'core/watchdog.ts', from: 'if (this.stopped) return;', to: '' }],
-    proof: test('unit/core/watchdog.spec.ts', 'takes nothing any more once it has stopped'),
+    mutations: [{ file: 'core/runtime/watchdog.ts', from: 'if (this.stopped) return;', to: '' }],
+    proof: test('unit/core/runtime/watchdog.spec.ts', 'takes nothing any more once it has stopped'),
   },
   {
     of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
     what: 'the timer of a watchdog that was stopped stays',
     mutations: [
       {
-        file: 'core/watchdog.ts',
+        file: 'core/runtime/watchdog.ts',
         from: 'this.stopped = true;\n    clearTimeout(this.timer);',
         to: 'this.stopped = true;',
       },
@@ -189,7 +189,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a lease counts from the receipt of the answer',
     mutations: [
       {
-        file: 'stores/redis-client/script-commands.ts',
+        file: 'stores/redis-client/commands/script-commands.ts',
         from: 'this.read(answer, sent)',
         to: 'this.read(answer, { ...sent, sentAt: now() })',
       },
@@ -229,7 +229,7 @@ export const HISTORIC: readonly Exhibit[] = [
     // Both the holder's look at its lease and that of its line.
     mutations: [
       {
-        file: 'core/lease.ts',
+        file: 'core/port/lease.ts',
         from: 'if (this.active && this.remaining() <= 0) this',
         to: 'if (false) this',
       },
@@ -244,7 +244,7 @@ export const HISTORIC: readonly Exhibit[] = [
       inScript('acquire', 'if now > tonumber(ARGV[2]) then', 'if false then'),
       inScript('acquire', ' and stampMs <= ARGV[2]\n', '\n'),
       {
-        file: 'stores/redis-client/script-sender.ts',
+        file: 'stores/redis-client/commands/script-sender.ts',
         from: 'if (!this.timer) this.arm(this.limit);',
         to: '',
       },
@@ -307,32 +307,32 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'the timer of the watchdog is armed in the context of whatever schedules',
     mutations: [
       {
-        file: 'core/watchdog.ts',
+        file: 'core/runtime/watchdog.ts',
         from: 'detached(() => setTimeout(this.work, delay).unref())',
         to: 'setTimeout(this.work, delay).unref()',
       },
     ],
-    proof: test('unit/core/async-contexts.spec.ts', 'runs what is due in no request'),
+    proof: test('unit/core/runtime/async-contexts.spec.ts', 'runs what is due in no request'),
   },
   {
     of: 'user code inside the hold of another flow (a signal that several flows share)',
     what: 'abort listeners run in the context of the code that aborts the signal',
     mutations: [
       {
-        file: 'core/lock-handle.ts',
+        file: 'core/holds/lock-handle.ts',
         from: 'this.caller.runInAsyncScope(runInScope, undefined, this.scope, () => this.controller.abort(reason))',
         to: 'this.controller.abort(reason)',
       },
     ],
     proof: test(
-      'unit/core/async-contexts.spec.ts',
+      'unit/core/runtime/async-contexts.spec.ts',
       'of two holds of one owner runs in the flow of its own handle',
     ),
   },
   {
     of: 'a shutdown takes locks from sections that run (cron jobs, message handlers)',
     what: 'a close waits for no section',
-    mutations: [{ file: 'nest/fair-lock.module.ts', from: '    await engine?.drain();\n', to: '' }],
+    mutations: [{ file: 'nest/module/fair-lock.module.ts', from: '    await engine?.drain();\n', to: '' }],
     proof: test('nest/shutdown.spec.ts', 'keeps its lock until it has ended'),
   },
 ];

@@ -10,7 +10,7 @@ import type { Mutation } from './exhibit.js';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What the tests need of the project. */
 const COPIED = ['lib', 'test', 'sample-app', 'tools', 'jest.config.mjs', 'package.json', 'tsconfig.json'];
-const GENERATED = 'lib/stores/redis/scripts.generated.ts';
+const GENERATED = 'lib/stores/redis/scripts/scripts.generated.ts';
 
 /** A copy of the project in a folder of its own, changed. The working tree is never touched. */
 export class MutatedCopy {

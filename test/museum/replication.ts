@@ -5,7 +5,7 @@ export const REPLICATION: readonly Exhibit[] = [
   {
     of: 'replicas: a grant counts when they have it',
     what: 'the answer of WAIT is not looked at',
-    mutations: [inStore('replication.ts', 'replicas >= this.options.min && !refusal', 'true')],
+    mutations: [inStore('replication/replication.ts', 'replicas >= this.options.min && !refusal', 'true')],
     proof: simulation('failover', 'split', 'replica-stall'),
   },
   {
@@ -25,7 +25,7 @@ export const REPLICATION: readonly Exhibit[] = [
     what: 'it counts on the next connection, too',
     mutations: [
       inStore(
-        'replication.ts',
+        'replication/replication.ts',
         "if (epoch !== this.epoch || replicas === undefined || replicas === 'failed')",
         "if (replicas === undefined || replicas === 'failed')",
       ),

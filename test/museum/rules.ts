@@ -111,7 +111,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a process that stood still judges before it reads',
     mutations: [
       {
-        file: 'stores/redis-client/script-sender.ts',
+        file: 'stores/redis-client/commands/script-sender.ts',
         from: 'setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay))',
         to: 'setTimeout(() => this.look(), Math.ceil(delay))',
       },
@@ -123,7 +123,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a request that a process could not send in time is refused',
     mutations: [
       {
-        file: 'stores/redis-client/line-state.ts',
+        file: 'stores/redis-client/line/line-state.ts',
         from: 'if (tooLate && !request.cameTooLate) {',
         to: 'if (tooLate && request.cameTooLate) {',
       },
@@ -154,11 +154,11 @@ export const RULES: readonly Exhibit[] = [
     of: 'R11 clock of the server',
     what: 'not forgotten when it was set',
     mutations: [
-      { file: 'stores/redis-client/server-clock.ts', from: '      this.best = undefined;\n', to: '' },
+      { file: 'stores/redis-client/server/server-clock.ts', from: '      this.best = undefined;\n', to: '' },
     ],
     // Not by simulation: the next narrower sample would hide it.
     proof: test(
-      'unit/redis-client/server-clock.spec.ts',
+      'unit/redis-client/server/server-clock.spec.ts',
       'know nothing any more of a server that was replaced, or whose clock was set',
     ),
   },
@@ -167,13 +167,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'it counts as new',
     mutations: [
       {
-        file: 'stores/redis-client/server-clock.ts',
+        file: 'stores/redis-client/server/server-clock.ts',
         from: 'return age < 0 ? Infinity : age;',
         to: 'return Math.max(0, age);',
       },
     ],
     proof: test(
-      'unit/redis-client/server-clock.spec.ts',
+      'unit/redis-client/server/server-clock.spec.ts',
       'cannot tell the age of what comes from the future',
     ),
   },
@@ -182,12 +182,12 @@ export const RULES: readonly Exhibit[] = [
     what: 'by the monotonic clock alone',
     mutations: [
       {
-        file: 'core/lease.ts',
+        file: 'core/port/lease.ts',
         from: 'Math.max(end.monotonic - start.monotonic, end.wall - start.wall)',
         to: 'end.monotonic - start.monotonic',
       },
     ],
-    proof: test('unit/core/lease.spec.ts', 'is the larger of both clocks'),
+    proof: test('unit/core/port/lease.spec.ts', 'is the larger of both clocks'),
   },
   {
     of: 'R13 the same request id when asking again',
@@ -218,12 +218,12 @@ export const RULES: readonly Exhibit[] = [
     what: 'the outcome of the last copy counts for all of them',
     mutations: [
       {
-        file: 'stores/redis-client/retry.ts',
+        file: 'stores/redis-client/commands/retry.ts',
         from: "        if (effect === 'unknown') failure = failure.afterUnknown();\n",
         to: '',
       },
     ],
-    proof: test('unit/redis-client/retry.spec.ts', 'has an unknown outcome if one copy of it has'),
+    proof: test('unit/redis-client/commands/retry.spec.ts', 'has an unknown outcome if one copy of it has'),
   },
   {
     of: 'R14 a run is of one client',
@@ -314,7 +314,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'it passes for the same server',
     mutations: [
       {
-        file: 'stores/redis-client/introduction.ts',
+        file: 'stores/redis-client/server/introduction.ts',
         from: 'primary: `${runId}/${replicationId}`',
         to: 'primary: runId',
       },
@@ -351,8 +351,12 @@ export const RULES: readonly Exhibit[] = [
     of: 'R13 a command without an answer is repeated by back-off',
     what: 'it is repeated at once',
     mutations: [
-      { file: 'stores/redis-client/retry.ts', from: 'FIRST_PAUSE = 10;', to: 'FIRST_PAUSE = 0;' },
-      { file: 'stores/redis-client/retry.ts', from: 'LONGEST_PAUSE = 500;', to: 'LONGEST_PAUSE = 0;' },
+      { file: 'stores/redis-client/commands/retry.ts', from: 'FIRST_PAUSE = 10;', to: 'FIRST_PAUSE = 0;' },
+      {
+        file: 'stores/redis-client/commands/retry.ts',
+        from: 'LONGEST_PAUSE = 500;',
+        to: 'LONGEST_PAUSE = 0;',
+      },
     ],
     proof: simulation('errors', 'refuse', 'cut'),
   },

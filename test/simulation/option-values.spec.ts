@@ -3,7 +3,7 @@ import {
   wholeNumber,
   type NumberDomain,
   type NumberOption,
-} from '../../lib/core/option-domains.js';
+} from '../../lib/core/options/option-domains.js';
 import { drawPlan } from './scenario/plan.js';
 
 /** Options of what is not simulated: the engine and its warnings, the query, the redisson store. */

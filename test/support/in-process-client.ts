@@ -1,6 +1,6 @@
-import type { EngineDefaults } from '../../lib/core/acquire-options.js';
-import { LockEngine } from '../../lib/core/lock-engine.js';
-import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import type { EngineDefaults } from '../../lib/core/options/acquire-options.js';
+import { LockEngine } from '../../lib/core/engine/lock-engine.js';
+import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import type { RedisLockStoreOptions } from '../../lib/stores/redis/store-options.js';
 import { USUAL_TIMES, type LabTimes } from './history/lab.js';

@@ -1,5 +1,5 @@
 import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
-import { timing } from '../../lib/stores/redis/timing.js';
+import { timing } from '../../lib/stores/redis/commands/timing.js';
 import { USUAL_TIMES } from './history/lab.js';
 import type { ProxiedCommand } from './tcp-proxy.js';
 

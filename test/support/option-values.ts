@@ -1,5 +1,9 @@
 import fc from 'fast-check';
-import { OPTION_DOMAINS, type NumberDomain, type NumberOption } from '../../lib/core/option-domains.js';
+import {
+  OPTION_DOMAINS,
+  type NumberDomain,
+  type NumberOption,
+} from '../../lib/core/options/option-domains.js';
 
 export const NUMBER_OPTIONS = Object.keys(OPTION_DOMAINS) as NumberOption[];
 

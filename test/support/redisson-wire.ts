@@ -1,13 +1,13 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { CommandConnection } from '../../lib/stores/redis-client/command-connection.js';
-import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { Retry } from '../../lib/stores/redis-client/retry.js';
-import { ServerClocks } from '../../lib/stores/redis-client/server-clock.js';
+import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
+import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
+import { Retry } from '../../lib/stores/redis-client/commands/retry.js';
+import { ServerClocks } from '../../lib/stores/redis-client/server/server-clock.js';
 import { LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
 import type { AcquireReply, LeaveReply, ReleaseReply } from '../../lib/stores/redisson/commands/reply.js';
-import { type LineKeys, lineKeys } from '../../lib/stores/redisson/line-keys.js';
-import { timing } from '../../lib/stores/redisson/timing.js';
+import { type LineKeys, lineKeys } from '../../lib/stores/redisson/commands/line-keys.js';
+import { timing } from '../../lib/stores/redisson/commands/timing.js';
 import { databaseUrl, type RawLock, readLock } from './redisson.js';
 
 /** What a request asks with; everything has a default. */

@@ -1,4 +1,4 @@
-import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { Redis } from 'ioredis';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { redisUrl } from './redis.js';

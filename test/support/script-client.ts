@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { scriptsOfClient, type ClientScripts } from '../../lib/stores/redis/commands/client-scripts.js';
 import { readReply } from '../../lib/stores/redis/commands/reply.js';
-import { timing } from '../../lib/stores/redis/timing.js';
+import { timing } from '../../lib/stores/redis/commands/timing.js';
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 const COMMAND_TIMEOUT = 1_000;

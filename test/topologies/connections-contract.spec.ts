@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
 import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';

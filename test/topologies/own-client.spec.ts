@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Redis, type Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
-import type { FairLockError } from '../../lib/core/fair-lock-error.js';
-import type { RedisSource } from '../../lib/stores/redis-client/redis-source.js';
+import type { FairLockError } from '../../lib/core/errors/fair-lock-error.js';
+import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { ask, inLine } from '../integration/redisson-scene.js';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';

@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
-import { LockConfigurationError, LockNotReplicatedError } from '../../lib/core/errors.js';
-import type { FairLock } from '../../lib/core/fair-lock.js';
+import { LockConfigurationError, LockNotReplicatedError } from '../../lib/core/errors/errors.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { uniquePrefix, type RedisServer } from '../support/redis.js';

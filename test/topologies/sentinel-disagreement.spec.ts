@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { getEventListeners, once } from 'node:events';
 import type { Redis } from 'ioredis';
-import { openConnection } from '../../lib/stores/redis-client/redis-source.js';
-import { networkTrouble } from '../../lib/stores/redis-client/server-failure.js';
+import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
+import { networkTrouble } from '../../lib/stores/redis-client/server/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 
 const HOST = '127.0.0.1';

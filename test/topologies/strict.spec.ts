@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
-import { type FairLockError, LockConfigurationError } from '../../lib/core/errors.js';
-import type { FairLock } from '../../lib/core/fair-lock.js';
+import { type FairLockError, LockConfigurationError } from '../../lib/core/errors/errors.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import type { RedisLockStoreOptions } from '../../lib/stores/redis/store-options.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import type { Subscriber } from '../../lib/stores/redis-client/subscriber.js';
+import type { Subscriber } from '../../lib/stores/redis-client/connection/subscriber.js';
 import { SubscriptionCheck } from '../../lib/stores/redis/subscription-check.js';
 
 const PERIOD = 100;

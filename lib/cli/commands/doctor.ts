@@ -1,9 +1,9 @@
-import { LockStoreUnavailableError } from '../../core/errors.js';
-import { type LockOverview } from '../../core/lock-overview.js';
-import { printable, quote } from '../../core/text.js';
-import { type Command } from '../command.js';
-import { EXIT } from '../exit-status.js';
-import { count } from '../text.js';
+import { LockStoreUnavailableError } from '../../core/errors/errors.js';
+import { type LockOverview } from '../../core/port/lock-overview.js';
+import { printable, quote } from '../../core/errors/text.js';
+import { type Command } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
+import { count } from '../call/text.js';
 import { NO_PROCESS, remarks } from './ls.js';
 
 export const doctor: Command = async ({ locks, args, print }) => {

@@ -1,7 +1,7 @@
-import { LockHolderChangedError } from '../../core/errors.js';
-import { quote } from '../../core/text.js';
-import { type Command } from '../command.js';
-import { EXIT } from '../exit-status.js';
+import { LockHolderChangedError } from '../../core/errors/errors.js';
+import { quote } from '../../core/errors/text.js';
+import { type Command } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
 
 export const forceRelease: Command = async ({ locks, args: { key, token, json }, print }) => {
   const { released, message } = await release();

@@ -1,7 +1,7 @@
-import { type LockOverview, type WaitCycle } from '../../core/lock-overview.js';
-import { type Command } from '../command.js';
-import { EXIT } from '../exit-status.js';
-import { clientText, count, table, time } from '../text.js';
+import { type LockOverview, type WaitCycle } from '../../core/port/lock-overview.js';
+import { type Command } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
+import { clientText, count, table, time } from '../call/text.js';
 
 export const graph: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args);

@@ -1,9 +1,9 @@
-import { parseClientName } from '../../core/client-name.js';
-import { type LockHolder, type LockSnapshot } from '../../core/lock-store.js';
-import { quote } from '../../core/text.js';
-import { type Command } from '../command.js';
-import { EXIT } from '../exit-status.js';
-import { clientText, table, time } from '../text.js';
+import { parseClientName } from '../../core/port/client-name.js';
+import { type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
+import { quote } from '../../core/errors/text.js';
+import { type Command } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
+import { clientText, table, time } from '../call/text.js';
 
 export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);

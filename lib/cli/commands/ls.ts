@@ -1,8 +1,8 @@
-import { MOST_REPORTED } from '../../core/reporter.js';
-import { type LockOverview, type LockReport } from '../../core/lock-overview.js';
-import { type Command } from '../command.js';
-import { EXIT } from '../exit-status.js';
-import { clientText, count, table, time } from '../text.js';
+import { MOST_REPORTED } from '../../core/overview/reporter.js';
+import { type LockOverview, type LockReport } from '../../core/port/lock-overview.js';
+import { type Command } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
+import { clientText, count, table, time } from '../call/text.js';
 
 export const ls: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.orphans);

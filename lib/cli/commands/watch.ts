@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sentenceOf } from '../../core/errors.js';
-import { printable } from '../../core/text.js';
-import { type Command, type CommandContext } from '../command.js';
-import { EXIT } from '../exit-status.js';
-import { fitted } from '../text.js';
+import { sentenceOf } from '../../core/errors/errors.js';
+import { printable } from '../../core/errors/text.js';
+import { type Command, type CommandContext } from '../call/command.js';
+import { EXIT } from '../call/exit-status.js';
+import { fitted } from '../call/text.js';
 import { overviewText } from './ls.js';
 
 const CLEAR = '\x1b[H\x1b[J';

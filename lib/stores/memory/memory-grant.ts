@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import { Lease, now } from '../../core/lease.js';
-import { LONGEST_LABEL, type Grant, type LockHolder, type LockRequest } from '../../core/lock-store.js';
-import { type Watched } from '../../core/watchdog.js';
+import { Lease, now } from '../../core/port/lease.js';
+import { LONGEST_LABEL, type Grant, type LockHolder, type LockRequest } from '../../core/port/lock-store.js';
+import { type Watched } from '../../core/runtime/watchdog.js';
 
 const PROCESS = `${hostname()}/${process.pid}`;
 

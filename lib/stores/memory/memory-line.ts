@@ -3,8 +3,8 @@ import {
   type LockRequest,
   type Grant,
   type LockSnapshot,
-} from '../../core/lock-store.js';
-import { WaitingLine } from '../../core/waiting-line.js';
+} from '../../core/port/lock-store.js';
+import { WaitingLine } from '../../core/holds/waiting-line.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 

@@ -1,5 +1,10 @@
-import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors.js';
-import { type Grant, type LockRequest, type LockSnapshot, type LockStore } from '../../core/lock-store.js';
+import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors/errors.js';
+import {
+  type Grant,
+  type LockRequest,
+  type LockSnapshot,
+  type LockStore,
+} from '../../core/port/lock-store.js';
 import { MemoryLine } from './memory-line.js';
 import { NodeTimers } from './node-timers.js';
 

@@ -1,7 +1,7 @@
-import { detached } from '../../core/async-context.js';
-import { LARGEST_NUMBER } from '../../core/option-domains.js';
-import { type WaitTimers } from '../../core/waiter.js';
-import { type Watched } from '../../core/watchdog.js';
+import { detached } from '../../core/runtime/async-context.js';
+import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
+import { type WaitTimers } from '../../core/port/waiter.js';
+import { type Watched } from '../../core/runtime/watchdog.js';
 
 /** Sets a timer for each task, so that a store without tasks has no timer. */
 export class NodeTimers implements WaitTimers {

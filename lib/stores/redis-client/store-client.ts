@@ -1,15 +1,15 @@
 import { hostname } from 'node:os';
-import type { StoreHealth } from '../../core/lock-store.js';
-import { Watchdog } from '../../core/watchdog.js';
-import { CommandConnection } from './command-connection.js';
-import { LoopbackCheck } from './loopback-check.js';
-import { RedisPeers } from './redis-peers.js';
-import type { RedisConnection } from './redis-source.js';
-import { Retry } from './retry.js';
-import { toCommandFailure } from './server-failure.js';
-import { reportOnServer, type RequiredCommands } from './start-up-check.js';
-import { Subscriber, type SubscriberClient } from './subscriber.js';
-import { atMost, within } from './time-limit.js';
+import type { StoreHealth } from '../../core/port/lock-store.js';
+import { Watchdog } from '../../core/runtime/watchdog.js';
+import { CommandConnection } from './commands/command-connection.js';
+import { LoopbackCheck } from './peers/loopback-check.js';
+import { RedisPeers } from './peers/redis-peers.js';
+import type { RedisConnection } from './connection/redis-source.js';
+import { Retry } from './commands/retry.js';
+import { toCommandFailure } from './server/server-failure.js';
+import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
+import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
+import { atMost, within } from './server/time-limit.js';
 
 interface StoreClientOptions {
   readonly commands: RedisConnection;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
-import type { KeptKeys } from '../../core/lock-store.js';
-import { askNodes } from '../redis-client/ask-nodes.js';
-import { escapePattern } from '../redis-client/pattern.js';
-import { within } from '../redis-client/time-limit.js';
+import type { KeptKeys } from '../../core/port/lock-store.js';
+import { askNodes } from '../redis-client/peers/ask-nodes.js';
+import { escapePattern } from '../redis-client/peers/pattern.js';
+import { within } from '../redis-client/server/time-limit.js';
 
 /** A longer encoded name is cut and ends with a digest, so that no command carries a megabyte. */
 const LONGEST_NAME = 512;

@@ -1,4 +1,4 @@
-import type { LockSnapshot, LockWaiter } from '../../core/lock-store.js';
+import type { LockSnapshot, LockWaiter } from '../../core/port/lock-store.js';
 import type { RawReply } from './commands/reply.js';
 
 type Details = readonly [

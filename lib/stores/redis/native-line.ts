@@ -1,17 +1,17 @@
-import type { LockRequest } from '../../core/lock-store.js';
-import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
-import type { CommonRefusal } from '../redis-client/line-machine.js';
-import type { ScriptRunner } from '../redis-client/script.js';
-import type { Subscriber } from '../redis-client/subscriber.js';
+import type { LockRequest } from '../../core/port/lock-store.js';
+import { LineDriver, type LineContext } from '../redis-client/line/line-driver.js';
+import type { CommonRefusal } from '../redis-client/line/line-machine.js';
+import type { ScriptRunner } from '../redis-client/commands/script.js';
+import type { Subscriber } from '../redis-client/connection/subscriber.js';
 import type { LineKeys, LockCommands } from './commands/lock-commands.js';
 import type { HeartbeatReply } from './commands/reply.js';
 import type { Command, NativeTypes, ReplicatedReply, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
-import type { Replication } from './replication.js';
+import type { Replication } from './replication/replication.js';
 import type { SubscriptionCheck } from './subscription-check.js';
-import type { Timing } from './timing.js';
+import type { Timing } from './commands/timing.js';
 
 /** What all lines of one client share. */
 export interface ClientContext extends LineContext {

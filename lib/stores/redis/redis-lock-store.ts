@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { now } from '../../core/lease.js';
+import { now } from '../../core/port/lease.js';
 import {
   LockHolderChangedError,
   LockProtocolError,
   LockShuttingDownError,
   type FairLockError,
-} from '../../core/errors.js';
+} from '../../core/errors/errors.js';
 import {
   MOST_WAITERS_SHOWN,
   type Grant,
@@ -14,10 +14,10 @@ import {
   type LockSnapshot,
   type LockStore,
   type StoreHealth,
-} from '../../core/lock-store.js';
-import type { Peers } from '../../core/peers.js';
-import { openConnection, openSubscription } from '../redis-client/redis-source.js';
-import { warnOfClockStep } from '../redis-client/server-clock.js';
+} from '../../core/port/lock-store.js';
+import type { Peers } from '../../core/port/peers.js';
+import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
+import { warnOfClockStep } from '../redis-client/server/server-clock.js';
 import { Lines, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
@@ -25,12 +25,12 @@ import { encodeName, namesInRedis } from './lock-names.js';
 import { firstToken, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import { NativeLine, type ClientContext } from './native-line.js';
-import { PrimaryMarker } from './primary-marker.js';
-import { openReplication, type Replication } from './replication.js';
+import { PrimaryMarker } from './replication/primary-marker.js';
+import { openReplication, type Replication } from './replication/replication.js';
 import { requiredCommands } from './required-commands.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 import { SubscriptionCheck } from './subscription-check.js';
-import { timing } from './timing.js';
+import { timing } from './commands/timing.js';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {

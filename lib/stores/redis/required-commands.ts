@@ -1,4 +1,4 @@
-import type { RequiredCommands } from '../redis-client/start-up-check.js';
+import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 
 /**
  * The commands, keys and channels that the scripts use and the Redis user must be allowed.

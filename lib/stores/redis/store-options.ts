@@ -1,6 +1,6 @@
-import { LockConfigurationError } from '../../core/errors.js';
-import { quote } from '../../core/text.js';
-import type { RedisSource } from '../redis-client/redis-source.js';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { quote } from '../../core/errors/text.js';
+import type { RedisSource } from '../redis-client/connection/redis-source.js';
 
 export interface RedisLockStoreOptions {
   readonly redis: RedisSource;

@@ -1,4 +1,4 @@
-import type { Subscriber } from '../redis-client/subscriber.js';
+import type { Subscriber } from '../redis-client/connection/subscriber.js';
 
 /** If even a new subscription does not receive the ping, the pause between pings doubles, up to this many periods. */
 const MOST_PERIODS = 32;

@@ -1,4 +1,4 @@
-import type { LockSnapshot } from '../../core/lock-store.js';
+import type { LockSnapshot } from '../../core/port/lock-store.js';
 import type { InspectReply } from './commands/reply.js';
 
 /** The display name of this client's request with an id on the wire, and since when it holds or waits. */

@@ -1,14 +1,14 @@
-import { happened } from '../../core/diagnostics.js';
-import type { LockRequest } from '../../core/lock-store.js';
-import { quote } from '../../core/text.js';
-import { LineDriver, type LineContext } from '../redis-client/line-driver.js';
+import { happened } from '../../core/diagnostics/diagnostics.js';
+import type { LockRequest } from '../../core/port/lock-store.js';
+import { quote } from '../../core/errors/text.js';
+import { LineDriver, type LineContext } from '../redis-client/line/line-driver.js';
 import type { LockCommands } from './commands/lock-commands.js';
-import type { LineKeys } from './line-keys.js';
+import type { LineKeys } from './commands/line-keys.js';
 import type { Command, RedissonTypes, Reply } from './line/events.js';
 import { handle } from './line/line.js';
 import type { NewRequest } from './line/model.js';
 import { Line } from './line/state.js';
-import type { Timing } from './timing.js';
+import type { Timing } from './commands/timing.js';
 import type { WakeUps } from './wake-ups.js';
 
 /** The longest wait or lease that is written, ms (about 34 years): sums of many stay exact. */

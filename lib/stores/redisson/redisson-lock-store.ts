@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors.js';
+import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors/errors.js';
 import {
   MOST_WAITERS_SHOWN,
   type Grant,
@@ -7,16 +7,16 @@ import {
   type LockSnapshot,
   type LockStore,
   type StoreHealth,
-} from '../../core/lock-store.js';
-import type { Peers } from '../../core/peers.js';
-import { openConnection, type RedisSource } from '../redis-client/redis-source.js';
+} from '../../core/port/lock-store.js';
+import type { Peers } from '../../core/port/peers.js';
+import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
 import { Lines, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands } from './commands/lock-commands.js';
-import { lineKeys, type LineKeys } from './line-keys.js';
+import { lineKeys, type LineKeys } from './commands/line-keys.js';
 import { toSnapshot } from './lock-snapshot.js';
 import { RedissonLine, type ClientContext } from './redisson-line.js';
 import { REQUIRED } from './required-commands.js';
-import { timing } from './timing.js';
+import { timing } from './commands/timing.js';
 import { WakeUps } from './wake-ups.js';
 
 export interface RedissonLockStoreOptions {

@@ -1,4 +1,4 @@
-import type { RequiredCommands } from '../redis-client/start-up-check.js';
+import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 
 const CHECK = '{fair-lock-check}';
 

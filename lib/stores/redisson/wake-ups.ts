@@ -1,5 +1,5 @@
 import type { Redis, Cluster } from 'ioredis';
-import type { Subscriber } from '../redis-client/subscriber.js';
+import type { Subscriber } from '../redis-client/connection/subscriber.js';
 
 /**
  * The channels on which waiters are woken.

@@ -2,7 +2,7 @@
  * A process that does as its arguments say, each a step: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside.
  * It says `ready` when every lock is held and every wait is in line.
  */
-import { LockEngine } from '../../../lib/core/lock-engine.js';
+import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { USUAL_TIMES } from '../../support/history/lab.js';
 

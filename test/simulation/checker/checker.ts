@@ -1,4 +1,4 @@
-import type { Grant } from '../../../lib/core/lock-store.js';
+import type { Grant } from '../../../lib/core/port/lock-store.js';
 import { faultsOfScript } from './script-faults.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
 import type { ClientListener, Role, SimClient } from '../scenario/sim-client.js';

@@ -48,7 +48,7 @@ const PURPOSES: Readonly<Record<string, Purpose>> = {
   leave: 'leave',
 };
 
-/** Pauses of lib/stores/redis-client/retry.ts, and between two attempts to get a place back (line/replies.ts), ms. */
+/** Pauses of lib/stores/redis-client/commands/retry.ts, and between two attempts to get a place back (line/replies.ts), ms. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 const ROUND_PAUSE = 100;

@@ -1,4 +1,4 @@
-import type { Lease } from '../../../lib/core/lease.js';
+import type { Lease } from '../../../lib/core/port/lease.js';
 import type { PlannedRequest } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
 

@@ -1,5 +1,5 @@
-import { wholeNumber } from '../../../lib/core/option-domains.js';
-import type { Grant } from '../../../lib/core/lock-store.js';
+import { wholeNumber } from '../../../lib/core/options/option-domains.js';
+import type { Grant } from '../../../lib/core/port/lock-store.js';
 import type { RequestRecord } from '../checker/history.js';
 import type { PlannedRequest } from './plan.js';
 import type { SimClient } from './sim-client.js';

@@ -1,4 +1,4 @@
-import { OPTION_DOMAINS, type NumberDomain } from '../../../lib/core/option-domains.js';
+import { OPTION_DOMAINS, type NumberDomain } from '../../../lib/core/options/option-domains.js';
 import type { Random } from '../world/random.js';
 
 /** The times of one client, ms. */

@@ -1,4 +1,4 @@
-import { OPTION_DOMAINS } from '../../../lib/core/option-domains.js';
+import { OPTION_DOMAINS } from '../../../lib/core/options/option-domains.js';
 import type { Random } from '../world/random.js';
 import {
   drawLeaseTime,

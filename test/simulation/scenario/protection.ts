@@ -1,4 +1,4 @@
-import { OPTION_DOMAINS, type NumberDomain } from '../../../lib/core/option-domains.js';
+import { OPTION_DOMAINS, type NumberDomain } from '../../../lib/core/options/option-domains.js';
 import type { Random } from '../world/random.js';
 import { REPLICA_FAULT_KINDS, type FaultKind } from './faults.js';
 import { withFraction, type PlannedTimes, type TimeScale } from './option-values.js';

@@ -1,4 +1,7 @@
-import type { FairLockModuleOptions, ResolvedFairLockOptions } from '../../../lib/nest/fair-lock.options.js';
+import type {
+  FairLockModuleOptions,
+  ResolvedFairLockOptions,
+} from '../../../lib/nest/module/fair-lock.options.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { Weather } from '../world/link.js';
 import type { LoadedClient } from '../world/load-client.js';

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { resolveOptions } from '../../../lib/nest/fair-lock.option-resolution.js';
+import type { resolveOptions } from '../../../lib/nest/module/fair-lock.option-resolution.js';
 import type { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
-import type { timing } from '../../../lib/stores/redis/timing.js';
+import type { timing } from '../../../lib/stores/redis/commands/timing.js';
 import type { SimProcess } from './sim-process.js';
 
 /** A change of one source text, to see whether its absence would be noticed. */
 export interface Mutation {
-  /** Path inside lib/, e.g. `core/lease.ts`. */
+  /** Path inside lib/, e.g. `core/port/lease.ts`. */
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -31,9 +31,9 @@ export interface LoadedClient {
 
 /** Limits of the protocol at which a simulated line would never arrive, made small. */
 export const SMALL_LIMITS: readonly Mutation[] = [
-  { file: 'stores/redis/scripts.generated.ts', from: 'local SWEEP = 1000', to: 'local SWEEP = 3' },
-  { file: 'stores/redis/scripts.generated.ts', from: 'local STALE = 16', to: 'local STALE = 1' },
-  { file: 'stores/redis/scripts.generated.ts', from: 'local MAX_RUN = 64', to: 'local MAX_RUN = 2' },
+  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local SWEEP = 1000', to: 'local SWEEP = 3' },
+  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local STALE = 16', to: 'local STALE = 1' },
+  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local MAX_RUN = 64', to: 'local MAX_RUN = 2' },
 ];
 
 type Wrapped = (
@@ -44,9 +44,9 @@ type Wrapped = (
 
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
 const STORE = 'stores/redis/redis-lock-store.ts';
-const OPTIONS = 'nest/fair-lock.option-resolution.ts';
+const OPTIONS = 'nest/module/fair-lock.option-resolution.ts';
 const SCRIPTS = 'stores/redis/commands/client-scripts.ts';
-const TIMING = 'stores/redis/timing.ts';
+const TIMING = 'stores/redis/commands/timing.ts';
 
 const nodeRequire = createRequire(import.meta.url);
 

@@ -24,7 +24,7 @@ const CANARY_PROGRAM = fileURLToPath(new URL('canary.mjs', import.meta.url));
 /** Where the built package is; another build can be put in its place. */
 function builtPackage(): string {
   const dist = resolve(ROOT, process.env['FAIR_LOCK_DIST'] ?? 'dist/esm');
-  if (!existsSync(join(dist, 'core/lock-engine.js'))) {
+  if (!existsSync(join(dist, 'core/engine/lock-engine.js'))) {
     throw new Error(
       `Worker processes run the built package, and there is none in ${dist}: run "npm run build".`,
     );

@@ -64,7 +64,7 @@ recorder.record('ready', {});
 
 async function makeEngines() {
   const from = (path) => import(pathToFileURL(join(options.dist, path)).href);
-  const { LockEngine } = await from('core/lock-engine.js');
+  const { LockEngine } = await from('core/engine/lock-engine.js');
   const makeStore = options.store === 'memory' ? await memoryStores(from) : await redisStores(from);
   const made = [];
   for (let i = 0; i < options.clients; i += 1) {

@@ -1,4 +1,4 @@
-import { clusterNode } from '../../../lib/cli/locks.js';
+import { clusterNode } from '../../../lib/cli/call/locks.js';
 
 test.each([
   ['redis://web-1', { host: 'web-1', port: 6_379 }],

@@ -1,4 +1,4 @@
-import { fitted } from '../../../lib/cli/text.js';
+import { fitted } from '../../../lib/cli/call/text.js';
 
 const TEXT = ['10:41:02', '', 'order:4711 web-1', 'order:4712', 'order:4713', '', '3 held', 'cycles: 1'].join(
   '\n',

@@ -1,8 +1,8 @@
-import type { FairLockError } from '../../../lib/core/errors.js';
-import type { EngineDefaults } from '../../../lib/core/acquire-options.js';
-import { LockEngine } from '../../../lib/core/lock-engine.js';
-import { runForClient } from '../../../lib/core/async-context.js';
-import type { Grant, LockRequest } from '../../../lib/core/lock-store.js';
+import type { FairLockError } from '../../../lib/core/errors/errors.js';
+import type { EngineDefaults } from '../../../lib/core/options/acquire-options.js';
+import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
+import { runForClient } from '../../../lib/core/runtime/async-context.js';
+import type { Grant, LockRequest } from '../../../lib/core/port/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
 
 /** The memory store, with a record of what the engine asked of it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { now } from '../../../lib/core/lease.js';
+import { now } from '../../../lib/core/port/lease.js';
 import { readReply } from '../../../lib/stores/redis/commands/reply.js';
 
 describe('the reply of a script', () => {

@@ -1,9 +1,9 @@
-import { type CommandConnection } from '../../../lib/stores/redis-client/command-connection.js';
-import { Retry } from '../../../lib/stores/redis-client/retry.js';
-import { ServerClocks } from '../../../lib/stores/redis-client/server-clock.js';
+import { type CommandConnection } from '../../../lib/stores/redis-client/commands/command-connection.js';
+import { Retry } from '../../../lib/stores/redis-client/commands/retry.js';
+import { ServerClocks } from '../../../lib/stores/redis-client/server/server-clock.js';
 import { LockCommands } from '../../../lib/stores/redisson/commands/lock-commands.js';
-import { lineKeys } from '../../../lib/stores/redisson/line-keys.js';
-import { timing } from '../../../lib/stores/redisson/timing.js';
+import { lineKeys } from '../../../lib/stores/redisson/commands/line-keys.js';
+import { timing } from '../../../lib/stores/redisson/commands/timing.js';
 
 const HOUR = 3_600_000;
 

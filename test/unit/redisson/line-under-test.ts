@@ -2,8 +2,8 @@ import type { AcquireReply } from '../../../lib/stores/redisson/commands/reply.j
 import type { Command, Effect, LineEvent, Reply } from '../../../lib/stores/redisson/line/events.js';
 import { handle } from '../../../lib/stores/redisson/line/line.js';
 import { Line } from '../../../lib/stores/redisson/line/state.js';
-import { timing } from '../../../lib/stores/redisson/timing.js';
-import { LockStoreUnavailableError } from '../../../lib/core/errors.js';
+import { timing } from '../../../lib/stores/redisson/commands/timing.js';
+import { LockStoreUnavailableError } from '../../../lib/core/errors/errors.js';
 
 export const LEASE = 30_000;
 export const WAIT_TIMEOUT = 300_000;

@@ -1,6 +1,6 @@
-import { script, type Script } from '../../redis-client/script.js';
-import * as shared from '../scripts.generated.js';
-import type { Timing } from '../timing.js';
+import { script, type Script } from '../../redis-client/commands/script.js';
+import * as shared from '../scripts/scripts.generated.js';
+import type { Timing } from './timing.js';
 
 /** How long the hash of an unreleased grant outlives its lease, ms, so that a crashed holder can be named. */
 const RETENTION = 60_000;

@@ -3,11 +3,11 @@ import {
   type ScriptClient,
   type Sent,
   type Values,
-} from '../../redis-client/script-commands.js';
-import { untilGivenBack } from '../../redis-client/retry.js';
-import type { ScriptRunner } from '../../redis-client/script.js';
-import type { Subscriber } from '../../redis-client/subscriber.js';
-import type { Timing } from '../timing.js';
+} from '../../redis-client/commands/script-commands.js';
+import { untilGivenBack } from '../../redis-client/commands/retry.js';
+import type { ScriptRunner } from '../../redis-client/commands/script.js';
+import type { Subscriber } from '../../redis-client/connection/subscriber.js';
+import type { Timing } from './timing.js';
 import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from './arguments.js';
 import { scriptsOfClient, type ClientScripts } from './client-scripts.js';
 import {

@@ -1,8 +1,8 @@
-import { LockProtocolError } from '../../../core/errors.js';
-import { CommandFailure } from '../../redis-client/server-failure.js';
-import type { Instant } from '../../../core/lease.js';
-import type { Blocker } from '../../redis-client/line-machine.js';
-import type { Answered, Sent } from '../../redis-client/script-commands.js';
+import { LockProtocolError } from '../../../core/errors/errors.js';
+import { CommandFailure } from '../../redis-client/server/server-failure.js';
+import type { Instant } from '../../../core/port/lease.js';
+import type { Blocker } from '../../redis-client/line/line-machine.js';
+import type { Answered, Sent } from '../../redis-client/commands/script-commands.js';
 
 /** The client's present grant of a lock, from a reply or a message. */
 export interface PresentGrant {

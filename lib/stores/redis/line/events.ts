@@ -1,5 +1,5 @@
-import type { FairLockError } from '../../../core/errors.js';
-import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line-machine.js';
+import type { FairLockError } from '../../../core/errors/errors.js';
+import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line/line-machine.js';
 import type { FinishedGrant, HeartbeatArgs } from '../commands/arguments.js';
 import type {
   AcquireReply,

@@ -1,4 +1,4 @@
-import { elapsedSince, safetyMargin } from '../../../core/lease.js';
+import { elapsedSince, safetyMargin } from '../../../core/port/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
 import type { Holder, PlaceRequest, Run } from './model.js';

@@ -1,4 +1,4 @@
-import { elapsedSince, type Instant } from '../../../core/lease.js';
+import { elapsedSince, type Instant } from '../../../core/port/lease.js';
 import type { Renewal } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
 import type { Command, Replicated, ReplicatedReply } from './events.js';

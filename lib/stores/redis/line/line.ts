@@ -1,4 +1,4 @@
-import type { Failure, Moment } from '../../redis-client/line-machine.js';
+import type { Failure, Moment } from '../../redis-client/line/line-machine.js';
 import type { AcquireReply, JoinReply, LeaveReply } from '../commands/reply.js';
 import type { Command, Effect, LineEvent, ReplicatedReply, Reply } from './events.js';
 import { endSection, giveBack, leaseLost, lose, remaining, reportDue, wantsRenewal } from './grant.js';

@@ -1,4 +1,4 @@
-import type { Blocker } from '../../redis-client/line-machine.js';
+import type { Blocker } from '../../redis-client/line/line-machine.js';
 import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
 import { finish, handOn, lose, newRun, release, remaining, renewalOf, unserved } from './grant.js';
 import type { PlaceRequest, Run } from './model.js';

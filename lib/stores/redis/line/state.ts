@@ -1,6 +1,6 @@
-import { LineState } from '../../redis-client/line-state.js';
+import { LineState } from '../../redis-client/line/line-state.js';
 import type { PresentGrant } from '../commands/reply.js';
-import type { Timing } from '../timing.js';
+import type { Timing } from '../commands/timing.js';
 import type { NativeTypes } from './events.js';
 import type { PlaceRequest, Run } from './model.js';
 

@@ -3,12 +3,12 @@ import {
   type ScriptClient,
   type Sent,
   type Values,
-} from '../../redis-client/script-commands.js';
-import { untilGivenBack, type RetryRule } from '../../redis-client/retry.js';
-import { script, type Script } from '../../redis-client/script.js';
-import type { LineKeys } from '../line-keys.js';
-import * as texts from '../scripts.generated.js';
-import type { Timing } from '../timing.js';
+} from '../../redis-client/commands/script-commands.js';
+import { untilGivenBack, type RetryRule } from '../../redis-client/commands/retry.js';
+import { script, type Script } from '../../redis-client/commands/script.js';
+import type { LineKeys } from './line-keys.js';
+import * as texts from '../scripts/scripts.generated.js';
+import type { Timing } from './timing.js';
 import {
   readAcquire,
   readForceRelease,

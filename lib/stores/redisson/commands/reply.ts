@@ -1,4 +1,4 @@
-import type { Answered, Sent } from '../../redis-client/script-commands.js';
+import type { Answered, Sent } from '../../redis-client/commands/script-commands.js';
 
 export type AcquireReply = Sent & {
   /** Another copy of the command may still run, until its deadline (R13). */

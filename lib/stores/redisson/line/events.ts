@@ -1,4 +1,4 @@
-import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line-machine.js';
+import type { EffectOf, EventOf, LineTypes } from '../../redis-client/line/line-machine.js';
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, NewRequest, PlaceRequest } from './model.js';
 

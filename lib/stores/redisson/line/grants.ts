@@ -1,4 +1,4 @@
-import { elapsedSince, safetyMargin } from '../../../core/lease.js';
+import { elapsedSince, safetyMargin } from '../../../core/port/lease.js';
 import type { AcquireReply, RenewReply } from '../commands/reply.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
 import type { Line } from './state.js';

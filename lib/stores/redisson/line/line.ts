@@ -1,5 +1,5 @@
 import type { AcquireReply, LeaveReply, ReleaseReply, RenewReply } from '../commands/reply.js';
-import type { Failure, Moment } from '../../redis-client/line-machine.js';
+import type { Failure, Moment } from '../../redis-client/line/line-machine.js';
 import type { Command, Effect, LineEvent, Reply } from './events.js';
 import * as grants from './grants.js';
 import * as requests from './requests.js';

@@ -1,5 +1,5 @@
-import type { Instant } from '../../../core/lease.js';
-import type { CommonRequest } from '../../redis-client/line-machine.js';
+import type { Instant } from '../../../core/port/lease.js';
+import type { CommonRequest } from '../../redis-client/line/line-machine.js';
 import type { AcquireArgs } from '../commands/lock-commands.js';
 
 /** A new request for the lock. */

@@ -1,5 +1,5 @@
 import type { AcquireReply } from '../commands/reply.js';
-import type { Failure } from '../../redis-client/line-machine.js';
+import type { Failure } from '../../redis-client/line/line-machine.js';
 import { begin } from './grants.js';
 import type { NewRequest, PlaceRequest } from './model.js';
 import type { Line } from './state.js';

@@ -1,6 +1,6 @@
-import type { Blocker } from '../../redis-client/line-machine.js';
-import { LineState } from '../../redis-client/line-state.js';
-import type { Timing } from '../timing.js';
+import type { Blocker } from '../../redis-client/line/line-machine.js';
+import { LineState } from '../../redis-client/line/line-state.js';
+import type { Timing } from '../commands/timing.js';
 import type { RedissonTypes } from './events.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
 

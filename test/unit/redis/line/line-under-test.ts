@@ -1,11 +1,11 @@
-import { cameTooLate, CommandFailure } from '../../../../lib/stores/redis-client/server-failure.js';
-import { LockStoreUnavailableError } from '../../../../lib/core/errors.js';
+import { cameTooLate, CommandFailure } from '../../../../lib/stores/redis-client/server/server-failure.js';
+import { LockStoreUnavailableError } from '../../../../lib/core/errors/errors.js';
 import type { LockReply, PresentGrant } from '../../../../lib/stores/redis/commands/reply.js';
 import type { Command, Effect, LineEvent, Reply } from '../../../../lib/stores/redis/line/events.js';
 import { handle } from '../../../../lib/stores/redis/line/line.js';
 import type { NewRequest } from '../../../../lib/stores/redis/line/model.js';
 import { Line } from '../../../../lib/stores/redis/line/state.js';
-import { timing } from '../../../../lib/stores/redis/timing.js';
+import { timing } from '../../../../lib/stores/redis/commands/timing.js';
 
 export const LEASE = 3_000;
 export const WINDOW = 2_000;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { LockConfigurationError } from '../../../../lib/core/errors.js';
+import { LockConfigurationError } from '../../../../lib/core/errors/errors.js';
 import { COMMAND_TIMEOUT, LineUnderTest } from './line-under-test.js';
 
 let line: LineUnderTest;

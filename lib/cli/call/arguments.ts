@@ -1,0 +1,138 @@
+import { parseArgs } from 'node:util';
+import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
+import { isRedisAddress } from '../../nest/module/fair-lock.option-checks.js';
+import { UsageError } from './exit-status.js';
+
+const OPTIONS = {
+  redis: { type: 'string' },
+  cluster: { type: 'boolean', default: false },
+  prefix: { type: 'string' },
+  store: { type: 'string', default: 'redis' },
+  orphans: { type: 'boolean' },
+  timeout: { type: 'string', default: '500' },
+  interval: { type: 'string' },
+  count: { type: 'string' },
+  token: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false, short: 'h' },
+  version: { type: 'boolean', default: false },
+} as const;
+
+/** Each command, and whether it takes a key. */
+const COMMANDS = {
+  ls: false,
+  inspect: true,
+  graph: false,
+  watch: false,
+  'force-release': true,
+  doctor: false,
+} as const;
+
+export type CommandName = keyof typeof COMMANDS;
+
+/** Options that only some commands have. */
+const OPTIONS_OF: { readonly [option: string]: readonly CommandName[] } = {
+  orphans: ['ls', 'watch'],
+  interval: ['watch'],
+  count: ['watch'],
+  token: ['force-release'],
+};
+
+/** The parsed command line. */
+export interface Arguments {
+  readonly command: CommandName | 'help' | 'version';
+  readonly key: string;
+  readonly redis: string | undefined;
+  readonly cluster: boolean;
+  readonly prefix: string | undefined;
+  readonly store: 'redis' | 'redisson';
+  readonly orphans: boolean;
+  /** ms */
+  readonly timeout: number;
+  /** ms */
+  readonly interval: number;
+  readonly count: number;
+  readonly token: number;
+  readonly json: boolean;
+}
+
+/** @throws UsageError with a sentence */
+export function readArguments(args: readonly string[]): Arguments {
+  const { values, positionals } = parse(args);
+  const [name, key, ...rest] = positionals;
+  const command = values.help || name === 'help' ? 'help' : values.version ? 'version' : commandOf(name);
+  const takesKey = command !== 'help' && command !== 'version' && COMMANDS[command];
+  if (takesKey && (key === undefined || key === ''))
+    throw new UsageError(`${command} needs the key of a lock.`);
+  const surplus = takesKey ? rest[0] : key;
+  if (command !== 'help' && surplus !== undefined)
+    throw new UsageError(
+      `${JSON.stringify(surplus)} is one argument too many. A key with spaces needs quotes.`,
+    );
+  for (const [option, commands] of Object.entries(OPTIONS_OF)) {
+    const given = values[option as keyof typeof values] !== undefined;
+    if (given && command !== 'help' && command !== 'version' && !commands.includes(command))
+      throw new UsageError(`--${option} is an option of ${commands.join(' and ')}, not of ${command}.`);
+  }
+  const { store, redis, prefix, orphans = false, interval = '1000' } = values;
+  checkRedis(redis ?? process.env['REDIS_URL']);
+  if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
+  if (command === 'force-release') checkForceRelease(store, values.token);
+  return {
+    ...values,
+    command,
+    key: key ?? '',
+    redis,
+    prefix,
+    store,
+    orphans,
+    timeout: whole('timeout', values.timeout, LARGEST_NUMBER),
+    interval: whole('interval', interval, LARGEST_NUMBER),
+    count: values.count === undefined ? Infinity : whole('count', values.count),
+    token: values.token === undefined ? 0 : whole('token', values.token),
+  };
+}
+
+/** Demands a token, which names the holder to take the lock from, because another may hold it by now. */
+function checkForceRelease(store: Arguments['store'], token: string | undefined): void {
+  if (store === 'redisson')
+    throw new UsageError(
+      'force-release works with --store redis only: a lock of Redisson has no fencing token that names the holder. ' +
+        'locks.forceRelease(key), in a program, takes the lock from any holder.',
+    );
+  if (token === undefined)
+    throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
+}
+
+/** Checks the address. The error does not repeat it, because it may contain a password. */
+function checkRedis(redis = ''): void {
+  if (redis === '' || isRedisAddress(redis)) return;
+  throw new UsageError(
+    '--redis (or REDIS_URL) must be a redis:// or rediss:// URL, as in redis://localhost:6379/0, or the path of a Unix socket.',
+  );
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    // Node adds advice about arguments that begin with a dash, after a full stop or on lines of its own.
+    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
+  }
+}
+
+function commandOf(name: string | undefined): CommandName | 'help' {
+  if (name === undefined) return 'help';
+  if (Object.hasOwn(COMMANDS, name)) return name as CommandName;
+  throw new UsageError(
+    `There is no command ${JSON.stringify(name)}. The commands are ${Object.keys(COMMANDS).join(', ')}.`,
+  );
+}
+
+function whole(option: string, text: string, most: number = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+  throw new UsageError(
+    `--${option} must be a whole number from 1 to ${most}; it is ${JSON.stringify(text)}.`,
+  );
+}

@@ -1,0 +1,146 @@
+import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from '../holds/active-grants.js';
+import { detached } from '../runtime/async-context.js';
+import { eventChannel, happened } from '../diagnostics/diagnostics.js';
+import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
+import { nearestHold } from '../holds/lock-handle.js';
+import { lockOrder } from '../options/lock-keys.js';
+import type { Grant, LockStore } from '../port/lock-store.js';
+import { heldAlready, type Owners } from '../waits/owners.js';
+import { quote } from '../errors/text.js';
+import type { AcquireCall, Wait, Waits } from '../waits/waits.js';
+
+/**
+ * Obtains the holds of a call, one for each key: nested in a hold of the flow, entered again by its owner, or granted by the
+ * store.
+ */
+export class Acquirer {
+  constructor(
+    private readonly store: LockStore,
+    private readonly owners: Owners,
+    private readonly grants: ActiveGrants,
+    private readonly waits: Waits,
+  ) {}
+
+  /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
+  take(keys: string | readonly string[], call: AcquireCall): Promise<Hold | readonly Hold[]> {
+    if (typeof keys !== 'string') return this.takeAll(keys, call);
+    return this.acquire(keys, this.store.encode(keys), call);
+  }
+
+  /** Takes all keys or none: if one key cannot be had, the holds taken so far are given back. */
+  private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
+    const taken: Hold[] = [];
+    call.taken = taken;
+    try {
+      for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
+        taken.push(await this.acquire(key, encoded, call));
+      }
+      // A hold may have been lost while the flow waited for the next key.
+      for (const { held } of taken) refuseIfLost(held);
+    } catch (error) {
+      await endInReverse(taken);
+      throw error;
+    }
+    return taken;
+  }
+
+  private acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    const { owner, signal, label } = call.options;
+    if (this.waits.closed) throw new LockShuttingDownError(key);
+    if (signal?.aborted) throw abortError(key, signal.reason);
+    if (owner === undefined) {
+      const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
+      return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
+    }
+    const held = this.owners.held(owner, encoded);
+    if (!held) return this.obtainFromStore(key, encoded, call);
+    refuseNested(held, key, call);
+    return Promise.resolve(new Hold(held, label));
+  }
+
+  private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    refuseNested(outer.held, key, call);
+    if (outer.free) return outer.nest(call.options.label);
+    this.refuseEndlessWait(key, call, outer);
+    const wait = this.waits.begin(key, call);
+    let refusal: unknown;
+    try {
+      const { maxQueue, label } = call.options;
+      const onQueued = (ahead: number): void => call.queued?.(ahead);
+      const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
+      const nested = await outer.waitToNest(request, call.deadline).finally(() => this.waits.leave(wait));
+      // If the outer hold ended before the turn of the request came, the request asks anew.
+      return nested ?? (await this.acquire(key, encoded, call));
+    } catch (error) {
+      refusal = error;
+      throw error;
+    } finally {
+      this.waits.endDescription(call, refusal);
+    }
+  }
+
+  private obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    this.refuseEndlessWait(key, call);
+    const wait = this.waits.begin(key, call);
+    const served = this.standInLine(encoded, wait);
+    const { owner } = call.options;
+    return owner === undefined ? served : this.owners.share(owner, encoded, wait, served);
+  }
+
+  private async standInLine(encoded: string, wait: Wait): Promise<Hold> {
+    const { key, call } = wait;
+    let grant: Grant;
+    try {
+      grant = await detached(() => this.store.acquire(wait));
+    } catch (error) {
+      this.waits.end(wait, error);
+      throw error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
+    }
+    const tooLate = this.waits.drained ? new LockShuttingDownError(key) : undefined;
+    this.waits.end(wait, tooLate);
+    if (tooLate) {
+      await detached(() => grant.release());
+      throw tooLate;
+    }
+    if (eventChannel.hasSubscribers) {
+      happened({ type: 'granted', key, lock: call.options.lock, token: grant.token });
+    }
+    return new Hold(this.grants.add(grant, encoded, call), call.options.label);
+  }
+
+  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */
+  private timeoutOfCall(
+    error: LockTimeoutError,
+    encoded: string,
+    { waitTime }: AcquireCall,
+  ): LockTimeoutError {
+    const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
+    return new LockTimeoutError(error.key, waitTime, {
+      ...error.blockedBy,
+      ...(heldHereFor !== undefined && { heldHereFor }),
+    });
+  }
+
+  /** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
+  private refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
+    if (call.waitTime < Infinity) return;
+    const inside = this.owners.keyHeldBy(call, outer);
+    if (inside === undefined) return;
+    throw new LockDeadlockError(
+      key,
+      `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
+        'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
+    );
+  }
+}
+
+/** Refuses a request for a key that its flow or owner already holds (`held`), if that hold is lost or must not be re-entered. */
+function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
+  refuseIfLost(held);
+  if (!call.options.reentrant) throw heldAlready(key, call);
+}
+
+function refuseIfLost(held: ActiveGrant): void {
+  const lost = held.lease.lostError;
+  if (lost) throw lost;
+}

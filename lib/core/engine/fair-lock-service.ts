@@ -1,0 +1,217 @@
+import { CheckedOptions, type AcquireOptions, type EngineDefaults } from '../options/acquire-options.js';
+import type { Acquirer } from './acquirer.js';
+import type { ActiveGrants } from '../holds/active-grants.js';
+import { detached } from '../runtime/async-context.js';
+import { happened } from '../diagnostics/diagnostics.js';
+import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
+import type { FairLock, ScopedLock } from '../holds/fair-lock.js';
+import { namedToken, type ForceReleaseOptions } from './force-release.js';
+import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
+import { requireKey } from '../options/lock-keys.js';
+import type { LockOverview, LockQuery } from '../port/lock-overview.js';
+import type { LockSnapshot, LockStore, StoreHealth } from '../port/lock-store.js';
+import type { Observer } from '../overview/observer.js';
+import { AcquireCall } from '../waits/waits.js';
+
+/** The parts of an engine that the service uses. */
+export interface ServiceParts {
+  readonly store: LockStore;
+  readonly defaults: EngineDefaults;
+  readonly grants: ActiveGrants;
+  readonly acquirer: Acquirer;
+  readonly observer: Observer;
+}
+
+const NO_OPTIONS: AcquireOptions = Object.freeze({});
+
+/**
+ * Locks from code, for cases where a decorator does not fit.
+ *
+ * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
+ * Several keys are taken together, without duplicates, in one global order, so that two callers never block each other.
+ *
+ * Every method that waits may throw:
+ * - `LockTimeoutError` (423): `waitTime` was over; the request is out of the line
+ * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
+ * - `LockQueueFullError` (503): `maxQueue` requests wait already
+ * - `LockStoreUnavailableError` (503): Redis did not answer a new request within `commandTimeout`
+ * - `LockShuttingDownError` (503): the application is closing
+ * - `LockDeadlockError`, `LockKeyError`, `LockConfigurationError` (500): a mistake in the call
+ *
+ * @example
+ * await this.locks.withLock('order:42', async (lock) => {
+ *   await this.orders.pay(42, { fence: lock.token });
+ * });
+ */
+export class FairLockService {
+  /** Checked options, by object. Only frozen options, such as those of a decorator, are kept here and checked once. */
+  private readonly checked = new WeakMap<AcquireOptions, CheckedOptions>();
+
+  /** @internal The engine makes it. */
+  constructor(private readonly parts: ServiceParts) {}
+
+  /** @internal How the caller of a section learns that its lock was lost: the module's option of this name. */
+  get onLost(): 'signal' | 'reject' {
+    return this.parts.defaults.onLost;
+  }
+
+  /** @internal Milliseconds after which a hold is to end: the module's option of this name. */
+  get maxHold(): number {
+    return this.parts.defaults.maxHold;
+  }
+
+  /**
+   * Runs `section` while holding the lock, and resolves with its result once the lock is given back.
+   *
+   * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
+   * through untouched, and so does its result: giving the lock back never replaces them.
+   *
+   * @throws LockLostError if the lock was lost before the section could begin, as when the process stood still; and with
+   * `onLost: 'reject'`, if it was lost meanwhile
+   */
+  async withLock<T>(
+    keys: string | readonly string[],
+    section: (lock: FairLock) => Promise<T> | T,
+    options?: AcquireOptions,
+  ): Promise<T> {
+    if (typeof section !== 'function') {
+      throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
+    }
+    const call = this.newCall(options);
+    const lock = new LockHandle(call.scope, await this.parts.acquirer.take(keys, call));
+    let result: T;
+    try {
+      lock.assertHeld();
+      // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
+      result = await lock.run(() => Promise.resolve(section(lock)));
+    } finally {
+      await lock.release();
+    }
+    if (call.options.onLost === 'reject' && lock.lostError) throw lock.lostError;
+    return result;
+  }
+
+  /**
+   * Waits for the lock and hands it over; give it back with `release()`, or let `await using` do it.
+   *
+   * A hold acquired this way does not make what follows in the same flow reentrant: that takes `withLock`, or the same
+   * `owner`.
+   *
+   * @example
+   * await using lock = await this.locks.acquire('order:42');
+   */
+  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
+    const call = this.newCall(options);
+    return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call)).begin();
+  }
+
+  /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
+  async tryAcquire(
+    keys: string | readonly string[],
+    options?: AcquireOptions,
+  ): Promise<FairLock | undefined> {
+    const call = this.newCall(options, 0);
+    try {
+      return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call)).begin();
+    } catch (error) {
+      if (error instanceof LockTimeoutError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * As `acquire`, for work that is not one function call, such as a stream. Code that `lock.run` runs is inside the hold, so a
+   * request there for the same keys does not wait for itself.
+   */
+  async open(keys: string | readonly string[], options?: AcquireOptions): Promise<ScopedLock> {
+    const call = this.newCall(options);
+    return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call));
+  }
+
+  /**
+   * The hold that the running flow is inside of: the hold on `key`, or without `key` the innermost one. Undefined outside of holds.
+   *
+   * @example
+   * @FairLocked('order:<0>')
+   * async pay(id: string) {
+   *   const fence = this.locks.current()?.token;
+   * }
+   */
+  current(key?: string): FairLock | undefined {
+    const { store, grants } = this.parts;
+    const encoded = key === undefined ? undefined : store.encode(requireKey(key));
+    for (const lock of openLocks(currentScope())) {
+      for (const { held } of lock.holds) {
+        if (held.keeper === grants && (encoded === undefined || held.encoded === encoded)) return lock;
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * The locks of all processes that use the same Redis and key prefix, at about one moment: who holds, who waits, for how
+   * long, behind whom, and which flows wait for each other. Every process is asked for its own; one that does not answer
+   * in time is named in `silent`. Costs nothing while it is not called. See docs/observability.md.
+   *
+   * @throws LockStoreUnavailableError when Redis cannot be reached
+   * @throws LockConfigurationError or LockKeyError for a query that cannot work
+   */
+  async query(query?: LockQuery): Promise<LockOverview> {
+    return await detached(() => this.parts.observer.query(query));
+  }
+
+  /**
+   * Whether locks can be taken at the moment; sends one command to Redis. For health checks; `nestjs-fair-lock/terminus` has an
+   * indicator. Never rejects.
+   */
+  health(): Promise<StoreHealth> {
+    const { store } = this.parts;
+    return detached(() => store.health?.()) ?? Promise.resolve({ reachable: true, listening: true });
+  }
+
+  /** Who holds `key`, and who waits for it. */
+  async inspect(key: string): Promise<LockSnapshot> {
+    const { snapshot } = await detached(() => this.parts.observer.look(key));
+    return snapshot;
+  }
+
+  /** Whether `key` is held, in this process or another. The answer may be outdated when it arrives. */
+  async isLocked(key: string): Promise<boolean> {
+    requireKey(key);
+    return (await detached(() => this.parts.store.inspect(key))).holder !== undefined;
+  }
+
+  /**
+   * Takes `key` from its holder and gives it to the next in line; false if it was free. The holder is notified that the
+   * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
+   *
+   * @throws LockHolderChangedError if `token` is given and another holder has the lock by now; nothing is changed then
+   */
+  async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
+    const { store, observer } = this.parts;
+    requireKey(key);
+    const token = namedToken(options, store);
+    const forced = await detached(async () => {
+      if (token !== undefined) await observer.refuseHandedOn(key, token);
+      return await store.forceRelease(key, token);
+    });
+    if (forced) happened({ type: 'forced', key });
+    return forced;
+  }
+
+  /** @param waitTime in place of the option */
+  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
+    let checked = this.checked.get(options);
+    if (!checked) {
+      checked = new CheckedOptions(options, this.parts.defaults);
+      if (isConstant(options)) this.checked.set(options, checked);
+    }
+    return new AcquireCall(checked, waitTime);
+  }
+}
+
+/** Whether each reading of the options shows the same: a getter may tell another owner for each call. */
+function isConstant(options: AcquireOptions): boolean {
+  if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
+  return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);
+}

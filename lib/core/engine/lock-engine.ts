@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
+import { Acquirer } from './acquirer.js';
+import { ActiveGrants } from '../holds/active-grants.js';
+import { detached } from '../runtime/async-context.js';
+import { announce, withdraw, type LockLoad, type ObservableEngine } from '../overview/engines.js';
+import { FairLockService } from './fair-lock-service.js';
+import type { LockStore } from '../port/lock-store.js';
+import { Observer } from '../overview/observer.js';
+import { Owners } from '../waits/owners.js';
+import { Reporter } from '../overview/reporter.js';
+import { watchForSlow } from '../overview/slow-warnings.js';
+import { Waits } from '../waits/waits.js';
+import { Watchdog } from '../runtime/watchdog.js';
+
+/**
+ * The service with its life cycle: what callers may do, and how it starts and ends. It adds nesting, several keys and shutdown to a
+ * store, which keeps the line of one lock.
+ *
+ * The owner of a lock is the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
+ * nothing to the store. See `Hold` for flows that fork.
+ */
+export class LockEngine extends FairLockService implements ObservableEngine {
+  /** The part for callers, who must not end the engine. */
+  readonly service: FairLockService;
+  private readonly watchdog: Watchdog;
+  private readonly grants: ActiveGrants;
+  private readonly waits: Waits;
+  private readonly reporter: Reporter;
+  private readonly warn: EngineDefaults['onWarning'];
+  private closing: Promise<void> | undefined;
+
+  constructor(
+    private readonly store: LockStore,
+    given: EngineDefaults,
+  ) {
+    const defaults = withSafeWarnings(given);
+    const watchdog = new Watchdog();
+    const owners = new Owners();
+    const grants = new ActiveGrants(watchdog, owners, defaults.onWarning);
+    const waits = new Waits(watchdog, owners, grants, defaults.drainTimeout);
+    const acquirer = new Acquirer(store, owners, grants, waits);
+    const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
+    const reporter = new Reporter(self, waits, grants, owners);
+    const observer = new Observer(store, (query) => reporter.report(query));
+    watchForSlow(defaults, watchdog, waits, grants, observer);
+    const parts = { store, defaults, grants, acquirer, observer };
+    super(parts);
+    this.service = new FairLockService(parts);
+    this.watchdog = watchdog;
+    this.grants = grants;
+    this.waits = waits;
+    this.reporter = reporter;
+    this.warn = defaults.onWarning;
+  }
+
+  /** Connects the store; resolves also when its server is away (then it warns). No effect after `close`. */
+  async start(): Promise<void> {
+    if (this.closing) return;
+    announce(this);
+    await detached(() => this.store.start());
+  }
+
+  /**
+   * Requests outside a hold are refused with a LockShuttingDownError, both those in line and new ones; a flow that holds
+   * a lock may still join a line. After `drainTimeout` the remaining waiters are refused too, and the signals of the
+   * remaining holds abort. Idempotent.
+   */
+  beginShutdown(): void {
+    this.waits.beginShutdown();
+  }
+
+  /** Resolves when nothing is held any more, or `drainTimeout` after `beginShutdown`; at the latest by `close`. */
+  async drain(): Promise<void> {
+    await this.waits.drain();
+  }
+
+  /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
+  close(): Promise<void> {
+    return (this.closing ??= detached(() => this.giveUpAll()));
+  }
+
+  /** Adds how many wait and hold, by the name under which metrics count the lock. */
+  addLoad(total: Map<string, LockLoad>): void {
+    this.reporter.addLoad(total);
+  }
+
+  private async giveUpAll(): Promise<void> {
+    this.waits.close();
+    this.watchdog.stop();
+    this.reporter.stop();
+    withdraw(this);
+    await this.grants.releaseAll();
+    try {
+      await this.store.close();
+    } catch (error) {
+      this.warn('The lock store failed to close.', { error });
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { LeaseState } from '../port/lease.js';
+
+/**
+ * The handle of a held lock.
+ *
+ * A nested request (for a key that its flow holds already) gets a handle of its own on the same lease: same token, same
+ * state, released on its own.
+ */
+export interface FairLock extends AsyncDisposable {
+  /** The first, or only, key. */
+  readonly key: string;
+
+  /** The keys as asked for, without duplicates, in the order in which they were locked. */
+  readonly keys: readonly string[];
+
+  /** The fencing token; undefined for several keys (see `tokens`) and for a store without tokens. */
+  readonly token: number | undefined;
+
+  /** The fencing tokens by key; empty for a store without tokens. */
+  readonly tokens: ReadonlyMap<string, number>;
+
+  /** Right now, by this process's clocks. With several keys the worst: one lost key makes the whole lost. */
+  readonly state: LeaseState;
+
+  /**
+   * Aborts with a `LockLostError` when a key is lost or `maxHold` is over, and with a `LockShuttingDownError` when the
+   * drain time of a shutdown is over. Never aborts by release. Its listeners run in the async context of the flow that
+   * first asked for it, inside this hold where it is one that the flow is in.
+   */
+  readonly signal: AbortSignal;
+
+  /** Open holds on `key` by this flow, or by this owner, nested ones included: 1 for the outermost alone. */
+  readonly holdCount: number;
+
+  /** Milliseconds for which the holder may still act, the smallest of all keys; 0 when lost or released. */
+  remaining(): number;
+
+  /**
+   * Passes while held, also while `uncertain`. Synchronous, because no signal can fire in a blocked event loop: call it
+   * right before what must not happen unlocked.
+   *
+   * @throws LockLostError if a key was lost
+   * @throws LockNotHeldError if it was released
+   */
+  assertHeld(): void;
+
+  /**
+   * Gives the lock back; idempotent, never rejects. Resolves when the store has acknowledged it, or given up trying;
+   * at once where an outer or nested hold of the same flow keeps the lock.
+   */
+  release(): Promise<void>;
+}
+
+/** A hold whose scope can be entered again and again: for streams and generators. */
+export interface ScopedLock extends FairLock {
+  /** Runs `code`, and all that it starts, inside the hold: there a request for the same key is nested. */
+  run<T>(code: () => T): T;
+}

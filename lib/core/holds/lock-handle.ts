@@ -1,0 +1,222 @@
+import { AsyncResource } from 'node:async_hooks';
+import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
+import { endInReverse, Hold } from './active-grants.js';
+import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
+import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
+import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
+import type { ScopedLock } from './fair-lock.js';
+import type { LeaseState } from '../port/lease.js';
+
+/** From best to worst. */
+const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
+
+const DONE = Promise.resolve();
+
+/** The handle of one acquire: a hold for each key. */
+export class LockHandle implements ScopedLock {
+  private ownSignal: SignalOfHandle | undefined;
+  /** Emptied by the release. */
+  private readonly inside: Inside = { lock: this };
+  private releasing = DONE;
+  /** Why it was lost before its release. A later loss of the lease concerns only the remaining holds. */
+  private lostBeforeRelease: LockLostError | undefined;
+
+  /** One for each key, in the order in which they were taken. */
+  readonly holds: readonly Hold[];
+  private readonly first: Hold;
+
+  constructor(
+    /** The scope in which it was asked for. */
+    private readonly outer: Scope | undefined,
+    taken: Hold | readonly Hold[],
+  ) {
+    this.holds = taken instanceof Hold ? [taken] : taken;
+    this.first = this.holds[0]!;
+    for (const { held } of this.holds) held.handles += 1;
+  }
+
+  get key(): string {
+    return this.first.held.key;
+  }
+
+  get keys(): readonly string[] {
+    return this.holds.map(({ held }) => held.key);
+  }
+
+  get token(): number | undefined {
+    return this.holds.length === 1 ? this.first.held.grant.token : undefined;
+  }
+
+  get tokens(): ReadonlyMap<string, number> {
+    const tokens = new Map<string, number>();
+    for (const { key, grant } of this.holds.map(({ held }) => held)) {
+      if (grant.token !== undefined) tokens.set(key, grant.token);
+    }
+    return tokens;
+  }
+
+  get state(): LeaseState {
+    if (!this.open) return this.lostBeforeRelease ? 'lost' : 'released';
+    let worst = 0;
+    for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
+    return STATES[worst] ?? 'lost';
+  }
+
+  get signal(): AbortSignal {
+    if (!this.ownSignal) {
+      this.ownSignal = new SignalOfHandle(this.inside, this.outer);
+      if (this.lostBeforeRelease) this.ownSignal.abort(this.lostBeforeRelease);
+      else if (this.open) for (const { held } of this.holds) follow(held.lease.signal, this.ownSignal);
+    }
+    return this.ownSignal.signal;
+  }
+
+  get holdCount(): number {
+    return this.first.held.openHolds;
+  }
+
+  /** The loss of one of its keys; undefined while all are held. */
+  get lostError(): LockLostError | undefined {
+    if (!this.open) return this.lostBeforeRelease;
+    for (const { held } of this.holds) {
+      const lost = held.lease.lostError;
+      if (lost) return lost;
+    }
+    return undefined;
+  }
+
+  remaining(): number {
+    return this.open ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
+  }
+
+  assertHeld(): void {
+    const { state } = this;
+    if (state === 'held' || state === 'uncertain') return;
+    throw this.lostError ?? new LockNotHeldError(this.key);
+  }
+
+  release(): Promise<void> {
+    // Reading it may call listeners of the loss, which may release the lock.
+    const lost = this.lostError;
+    if (!this.open) return this.releasing;
+    this.inside.lock = undefined;
+    this.lostBeforeRelease = lost;
+    this.unfollowAll();
+    for (const { held } of this.holds) held.handles -= 1;
+    return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
+  }
+
+  run<T>(code: () => T): T {
+    const { description } = this.first;
+    if (!description && this.holds.length === 1) return runInside(this.inside, code);
+    return runInside(this.inside, () => this.runDescribed(code));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
+  begin(): this {
+    for (const { description } of this.holds) if (description) beginHold(description);
+    return this;
+  }
+
+  /** Runs the section inside the wrappers (`around`) that subscribers have set on each hold. */
+  private runDescribed<T>(code: () => T): T {
+    return this.holds.reduceRight(
+      (inner, { description }) => (description ? () => runInHold(description, inner) : inner),
+      code,
+    )();
+  }
+
+  private get open(): boolean {
+    return this.inside.lock !== undefined;
+  }
+
+  private unfollowAll(): void {
+    if (!this.ownSignal) return;
+    for (const { held } of this.holds) unfollow(held.lease.signal, this.ownSignal);
+  }
+}
+
+/**
+ * The `signal` of a handle. Its listeners run in the async context of the flow that first read it, but inside the holds of the
+ * handle's own code: not in the holds of the branch that read it, nor of the code that detects the loss.
+ */
+class SignalOfHandle {
+  private readonly controller = controllerForMany();
+  private readonly caller = new AsyncResource('FairLock.signal');
+  private readonly scope: Scope | undefined;
+
+  /** @param outer the scope in which the lock was asked for */
+  constructor(inside: Inside, outer: Scope | undefined) {
+    this.scope = ownScope(inside) ?? outer;
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.caller.runInAsyncScope(runInScope, undefined, this.scope, () => this.controller.abort(reason));
+  }
+}
+
+/**
+ * Shared by all scopes of one lock: the lock, until it is released. Code that still runs in these scopes after that is outside of
+ * the lock. The field is emptied rather than flagged. Otherwise such code would keep the lock in memory, and with it the flow that
+ * took it; a loop that starts each round inside the previous one would keep them all.
+ */
+interface Inside {
+  lock: LockHandle | undefined;
+}
+
+/** The locks that an async flow is inside of, innermost first. */
+export interface Scope {
+  readonly inside: Inside;
+  outer: Scope | undefined;
+}
+
+/** Runs `code`, and everything it starts, inside a lock. */
+function runInside<T>(inside: Inside, code: () => T): T {
+  const outer = currentScope();
+  // Drops scopes that have ended: a loop that starts each round inside the previous one would keep all of them in memory.
+  if (outer) outer.outer = innermostOpen(outer.outer);
+  const scope: Scope = { inside, outer };
+  return runInScope(scope, code);
+}
+
+/** The scope of that lock, if the running flow is in it. */
+function ownScope(inside: Inside): Scope | undefined {
+  let scope = scopeOfFlow() as Scope | undefined;
+  while (scope && scope.inside !== inside) scope = scope.outer;
+  return scope;
+}
+
+/** The innermost scope of the running flow whose lock is not released. */
+export function currentScope(): Scope | undefined {
+  return innermostOpen(scopeOfFlow() as Scope | undefined);
+}
+
+/** The locks of `scope` and those around it that are not released, innermost first. */
+export function* openLocks(scope: Scope | undefined): Iterable<LockHandle> {
+  for (; scope; scope = scope.outer) if (scope.inside.lock) yield scope.inside.lock;
+}
+
+/** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */
+export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
+  let nearest: Hold | undefined;
+  for (const { holds } of openLocks(scope)) {
+    const hold = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+    // `run` may have entered an outer hold again from inside of one that is nested in it.
+    if (hold && (!nearest || hold.isInside(nearest))) nearest = hold;
+    if (nearest?.free) break;
+  }
+  return nearest;
+}
+
+function innermostOpen(scope: Scope | undefined): Scope | undefined {
+  while (scope && !scope.inside.lock) scope = scope.outer;
+  return scope;
+}

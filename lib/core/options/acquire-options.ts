@@ -1,0 +1,203 @@
+import { detached } from '../runtime/async-context.js';
+import { LockConfigurationError } from '../errors/errors.js';
+import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
+import { printable, shown } from '../errors/text.js';
+
+/** The options of an engine, used where a call gives none. */
+export interface EngineDefaults {
+  /** Milliseconds in line. */
+  waitTime: number;
+  /** How many requests may wait for one lock. */
+  maxQueue: number;
+  /** Milliseconds after which a hold's signal aborts and renewing stops; `Infinity`: never. */
+  maxHold: number;
+  /** How the caller of a section learns that its lock was lost: see `AcquireOptions.onLost`. */
+  onLost: 'signal' | 'reject';
+  /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
+  drainTimeout: number;
+  /** Milliseconds after which one warning of a wait, or a hold, is given; absent or `Infinity`: never. */
+  slowWait?: number;
+  slowHold?: number;
+  /** Whether a flow that holds a key may ask for it again. */
+  reentrant: boolean;
+  /** Whether a wait ends when the client of the running request goes away: see `AcquireOptions.requestScope`. Absent: true. */
+  requestScope?: boolean;
+  /** Called with warnings for the operator that no caller receives: a lost lock, a hold past `maxHold`. */
+  onWarning: (message: string, detail?: object) => void;
+}
+
+/**
+ * How one call asks for a lock. Absent options take the engine's defaults. A part of a millisecond counts as a whole one;
+ * a number above 2,147,483,647 (24.8 days) is refused, `Infinity` is taken where it is named.
+ */
+export interface AcquireOptions {
+  /** Milliseconds to stay in line, for all keys together; 0 tries once; `Infinity` waits for ever. */
+  waitTime?: number | undefined;
+  /**
+   * Milliseconds of a fixed lease that is never renewed, 1 or more; absent: the lease is renewed until released. Without effect
+   * on a nested request, which lives on the lease of the outermost hold.
+   */
+  leaseTime?: number | undefined;
+  /** Leaves the line when it aborts; has no effect after the grant. */
+  signal?: AbortSignal | undefined;
+  /**
+   * The identity of the caller, instead of the async flow; it is local to this process. The same owner re-enters at once, and the
+   * lock is released when all its holds are released. Two owners exclude each other.
+   */
+  owner?: string | undefined;
+  /** `false`: a request for a key that the flow (or owner) holds, or gets while this one waits, fails with a LockDeadlockError. */
+  reentrant?: boolean | undefined;
+  /** How many requests may wait before this one is refused (LockQueueFullError): a whole number from 0, or `Infinity`. */
+  maxQueue?: number | undefined;
+  /**
+   * Milliseconds after which the hold's signal aborts and renewing stops, so that a hung section cannot hold for ever:
+   * the lock is lost when its lease runs out. 1 or more, or `Infinity`. Without effect on a nested request.
+   */
+  maxHold?: number | undefined;
+  /**
+   * When the lock is lost while the section of `withLock` runs: `signal` aborts `lock.signal` and lets the section's
+   * result through; `reject` gives the caller the LockLostError once the section has ended, even if it succeeded.
+   */
+  onLost?: 'signal' | 'reject' | undefined;
+  /**
+   * `false`: the wait goes on when the client of the running request goes away, as for work that is to outlive the
+   * request. By default such a request leaves the line, unless it waits inside a hold.
+   */
+  requestScope?: boolean | undefined;
+  /** Called when the request is put in a line (with several keys: in each line), with the number of requests served before it. */
+  onQueued?: ((position: number) => void) | undefined;
+  /** Name of the caller, for display: `OrdersService.pay`. */
+  label?: string | undefined;
+  /**
+   * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a
+   * decorated method the template of its key (`order:<0.id>`), else `other`.
+   */
+  group?: string | undefined;
+}
+
+/** The options that decorators and interceptors take, too. */
+export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
+  'waitTime',
+  'leaseTime',
+  'maxQueue',
+  'maxHold',
+  'onLost',
+  'reentrant',
+  'requestScope',
+];
+
+const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'owner', 'signal', 'onQueued', 'label', 'group'];
+
+/**
+ * A misspelt option would leave the lock with its defaults, without a word where no compiler checks types.
+ *
+ * @throws LockConfigurationError for an option that does not exist
+ */
+export function refuseUnknown(options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new LockConfigurationError(
+    `There is no lock option ${shown(unknown)}. The options are: ${known.join(', ')}.`,
+  );
+}
+
+/** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
+export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
+  return {
+    ...defaults,
+    onWarning: (message, detail) => {
+      try {
+        detached(() => defaults.onWarning(message, detail));
+      } catch {
+        // The logger itself failed, so there is no place to report it.
+      }
+    },
+  };
+}
+
+/** The name under which metrics count locks without a name of their own. */
+const OTHER = 'other';
+
+/** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
+export class CheckedOptions {
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly maxHold: number;
+  readonly onLost: 'signal' | 'reject';
+  readonly reentrant: boolean;
+  readonly requestScope: boolean;
+  readonly owner: string | undefined;
+  readonly label: string;
+  /** The name under which metrics count the lock. */
+  readonly lock: string;
+  readonly signal: AbortSignal | undefined;
+  /** Never throws. */
+  readonly onQueued: ((position: number) => void) | undefined;
+
+  /** @throws LockConfigurationError for an option that cannot work */
+  constructor(options: AcquireOptions, defaults: EngineDefaults) {
+    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+    refuseUnknown(options, CALL_OPTIONS);
+    const { leaseTime, owner, label = '', group, signal, onQueued } = options;
+    const { requestScope = defaults.requestScope ?? true } = options;
+    // Not by `??`: null would count as absent.
+    const {
+      waitTime = defaults.waitTime,
+      maxQueue = defaults.maxQueue,
+      maxHold = defaults.maxHold,
+    } = options;
+    const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
+    this.waitTime = whole('waitTime', waitTime);
+    this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
+    this.maxQueue = whole('maxQueue', maxQueue);
+    this.maxHold = whole('maxHold', maxHold);
+    if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
+    this.onLost = onLost;
+    if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
+    this.reentrant = reentrant;
+    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
+    this.requestScope = requestScope;
+    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
+      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
+    }
+    this.owner = owner;
+    if (typeof label !== 'string') refuse('label', 'a string', label);
+    this.label = printable(label);
+    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
+    this.lock = group ?? OTHER;
+    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
+    this.signal = signal;
+    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+    this.onQueued = onQueued && guarded(onQueued, defaults);
+  }
+}
+
+/** @throws LockConfigurationError for a value outside the option's domain */
+function whole(option: NumberOption, value: unknown): number {
+  return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
+}
+
+/** Catches errors of the callback, even an async one: they must not cost its caller the place in line, nor end the process. */
+function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
+  const failed = (error: unknown): void =>
+    defaults.onWarning('onQueued threw; the request stays in line.', { error });
+  return (position) => {
+    try {
+      const returned: unknown = onQueued(position);
+      if (returned instanceof Promise) returned.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+}
+
+/** Checks the shape and not the class: a signal may come from another realm or a polyfill. */
+function isAbortSignal(value: AbortSignal | null): boolean {
+  if (typeof value !== 'object' || value === null || !('aborted' in value)) return false;
+  return typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
+}
+
+function refuse(option: string, expected: string, got: unknown): never {
+  refuseValue(option === 'options' ? 'The options of a lock' : `The lock option ${option}`, expected, got);
+}

@@ -1,0 +1,33 @@
+import { sharedByAllCopies } from '../runtime/shared-by-all-copies.js';
+
+/** The waits and holds of one lock name (see `WaitDescription.lock`) in one engine. */
+export interface LockLoad {
+  waiting: number;
+  held: number;
+  /** Milliseconds since the oldest waiting request was made. */
+  oldestWait: number;
+}
+
+/** An engine as exporters see it. */
+export interface ObservableEngine {
+  /** Adds its own waits and holds to `total`, by lock name. Looks at each of them. */
+  addLoad(total: Map<string, LockLoad>): void;
+}
+
+/** The engines of this process that are started and not closed. */
+const engines = sharedByAllCopies('nestjs-fair-lock:engines:1', () => new Set<ObservableEngine>());
+
+export function announce(engine: ObservableEngine): void {
+  engines.add(engine);
+}
+
+export function withdraw(engine: ObservableEngine): void {
+  engines.delete(engine);
+}
+
+/** The sums over all engines of this process, for lock names that have waits or holds. */
+export function totalLoad(): Map<string, LockLoad> {
+  const total = new Map<string, LockLoad>();
+  for (const engine of engines) engine.addLoad(total);
+  return total;
+}

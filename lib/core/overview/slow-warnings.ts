@@ -1,0 +1,97 @@
+import type { ActiveGrant, ActiveGrants } from '../holds/active-grants.js';
+import type { EngineDefaults } from '../options/acquire-options.js';
+import { happened } from '../diagnostics/diagnostics.js';
+import type { Observer } from './observer.js';
+import { SlowWatch } from '../runtime/slow-watch.js';
+import { duration, printable, quote } from '../errors/text.js';
+import type { Wait, Waits } from '../waits/waits.js';
+import type { Watchdog } from '../runtime/watchdog.js';
+
+/** A lock is looked up at most once in this time (ms), however many requests wait for it. */
+const LOOK_PERIOD = 10_000;
+/** For how many locks the last look is remembered. */
+const MOST_LOOKS = 1_000;
+
+/** Warns of the waits and holds of an engine that take longer than its options say. */
+export function watchForSlow(
+  defaults: EngineDefaults,
+  watchdog: Watchdog,
+  waits: Waits,
+  grants: ActiveGrants,
+  observer: Observer,
+): void {
+  const { slowWait = Infinity, slowHold = Infinity } = defaults;
+  const warnings = new SlowWarnings(observer, defaults.onWarning);
+  if (slowWait < Infinity) {
+    waits.slowWatch = new SlowWatch(watchdog, slowWait, () => waits.present(), warnings.ofWait);
+  }
+  if (slowHold < Infinity) {
+    grants.slowWatch = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);
+  }
+}
+
+/** The result of a look at a lock; undefined if the look failed. */
+type Look = Promise<Awaited<ReturnType<Observer['look']>> | undefined>;
+
+/** Warns an operator of long waits and holds, and names what blocks a wait at that moment. */
+class SlowWarnings {
+  private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
+
+  constructor(
+    private readonly observer: Observer,
+    private readonly warn: EngineDefaults['onWarning'],
+  ) {}
+
+  /** Must not throw. */
+  readonly ofWait = (wait: Wait): void => {
+    void this.warnOfWait(wait);
+  };
+
+  readonly ofHold = (held: ActiveGrant): void => {
+    const { key, call, heldFor, lease } = held;
+    if (lease.state === 'lost') return;
+    happened({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
+    this.warn(
+      `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
+        ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
+      { key, label: call.options.label, token: held.grant.token, heldFor },
+    );
+  };
+
+  private async warnOfWait(wait: Wait): Promise<void> {
+    const { key, call, place } = wait;
+    const waitingFor = performance.now() - wait.since;
+    happened({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
+    const { snapshot, hold } = (await this.look(key)) ?? {};
+    if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
+      wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
+    }
+    const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
+    const ahead = index >= 0 ? index : place?.ahead;
+    const holder = snapshot?.holder;
+    this.warn(
+      `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
+        (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
+        (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}.` : '.'),
+      { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+    );
+  }
+
+  private look(key: string): Look {
+    const time = performance.now();
+    const last = this.looks.get(key);
+    if (last && time - last.at < LOOK_PERIOD) return last.found;
+    if (this.looks.size >= MOST_LOOKS) this.looks.clear();
+    const found = this.observer.look(key).catch(() => undefined);
+    this.looks.set(key, { at: time, found });
+    return found;
+  }
+}
+
+function by(label: string): string {
+  return label === '' ? '' : ` (${printable(label)})`;
+}
+
+function since(heldFor: number | undefined): string {
+  return heldFor === undefined ? '' : `, for ${duration(heldFor)}`;
+}

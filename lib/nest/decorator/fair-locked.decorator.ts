@@ -1,0 +1,80 @@
+import { Inject } from '@nestjs/common';
+import { COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-options.js';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { shown } from '../../core/errors/text.js';
+import { getFairLockToken } from '../fair-lock.tokens.js';
+import {
+  type CheckedKey,
+  type FairLockedOptions,
+  type LockedKey,
+  type LockedMethodDecorator,
+} from './fair-locked.types.js';
+import { type Callable, LockedMethod } from './locked-method.js';
+
+/**
+ * Runs the method while holding a lock. Calls run in the order in which they were made, over all processes.
+ *
+ * Works on the methods of every class that Nest makes: controllers, gateways, resolvers, message handlers, processors,
+ * cron jobs, plain providers of any scope; above or below other decorators, but above `@GrpcStreamMethod()`. The lock is
+ * held until the returned promise settles, the Observable ends or is unsubscribed, the async generator ends or is left.
+ * The method's result and errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a
+ * call of another method locked by the same key does not wait for itself.
+ *
+ * @param key `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']`
+ *   locks both, in one global order; a function gets `this` and the arguments of the method. Without a key it is
+ *   `ClassName.method`, by the class that declares the method.
+ * @throws LockKeyError, LockConfigurationError when the class is defined, for a decorator that cannot work; all that
+ *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call where an argument makes no key
+ *
+ * @example
+ * @FairLocked('order:<0.id>')
+ * async pay(order: Order): Promise<Receipt> { … }
+ *
+ * @FairLocked((from: string, to: string) => [`account:${from}`, `account:${to}`], { waitTime: 5_000 })
+ * async transfer(from: string, to: string): Promise<void> { … }
+ *
+ * @Cron('0 3 * * *')
+ * @FairLocked('report:nightly', { waitTime: 0, onTimeout: 'skip' })
+ * async report(): Promise<void> { … }
+ *
+ * @Sse('orders')
+ * @FairLocked('feed', { returns: 'observable' })
+ * feed(): Observable<MessageEvent> { … }
+ */
+export function FairLocked<
+  const Key extends LockedKey = LockedKey,
+  const Options extends FairLockedOptions = FairLockedOptions,
+>(key?: Key & CheckedKey<Key>, options?: Options): LockedMethodDecorator<Key, Options> {
+  refuseOptions(options);
+  const token = getFairLockToken(options?.name);
+  return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
+    const method: unknown = descriptor?.value;
+    const locked = new LockedMethod(target, property, method, key, options);
+    const wrapped = locked.wrapper();
+    keepIdentity(method as Callable, wrapped);
+    (descriptor as PropertyDescriptor).value = wrapped;
+    LockedMethod.mark(target, property, locked);
+    Inject(token)(target, locked.serviceProperty);
+  };
+}
+
+/** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */
+function refuseOptions(options: unknown): void {
+  if (options === undefined) return;
+  if (typeof options === 'object' && options !== null) {
+    return refuseUnknown(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns']);
+  }
+  throw new LockConfigurationError(
+    `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +
+      `@FairLocked('order:<0>', { waitTime: 5_000 }).`,
+  );
+}
+
+/** The wrapper is what other decorators and Nest see: same name, length and properties, same metadata (routes, docs). */
+function keepIdentity(method: Callable, wrapped: Callable): void {
+  const { prototype: _, ...properties } = Object.getOwnPropertyDescriptors(method);
+  Object.defineProperties(wrapped, properties);
+  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapped);
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * The compile-time checks of `@FairLocked`: the key against the method's parameters, the kind of the method, and the replacement
+ * that runs when the wait time is over. Nothing of this exists at run time.
+ */
+
+import { type Observable } from 'rxjs';
+import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type TemplateProblem, type TextProblem } from './key-template.types.js';
+
+/** Any method. */
+export type Method = (...args: never[]) => unknown;
+
+/** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
+export type LockedKey = string | readonly string[] | ((...args: never[]) => string | readonly string[]);
+
+/** How a decorated method locks. Absent options take those of the module. */
+export interface FairLockedOptions extends Pick<
+  AcquireOptions,
+  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
+> {
+  /**
+   * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
+   * undefined (a stream ends without a value). A function replaces the method: it is called with the same `this` and arguments,
+   * without the lock.
+   */
+  onTimeout?: 'skip' | Method | undefined;
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
+  name?: string | undefined;
+  /**
+   * What the method returns; required if that is not a promise. `'observable'` is locked from subscription to completion, error or
+   * unsubscription, `'iterable'` (an async generator) for the iteration.
+   */
+  returns?: 'promise' | 'observable' | 'iterable' | undefined;
+}
+
+/**
+ * A decorator for the methods that `Key` and `Options` fit.
+ *
+ * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else
+ * as the parameters that they accept. Inference is used instead of a conditional type because it knows the constraints of the type
+ * parameters of a generic class.
+ */
+export interface LockedMethodDecorator<Key, Options> {
+  <M extends Method, KeyArgs extends AcceptedBy<Key>, FallbackArgs extends AcceptedBy<FallbackOf<Options>>>(
+    target: object,
+    property: string | symbol,
+    method: TypedPropertyDescriptor<M> & {
+      value?: ((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown);
+    } & Refused<
+        | KeyProblem<Key, ArgumentsOf<M>>
+        | KindProblem<ReturnsOf<Options>, ResultOf<M>>
+        | OnTimeoutProblem<Options, ResultOf<M>>
+        | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
+        | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>
+      >,
+  ): void;
+
+  /** For `applyDecorators`, which hides the method: the text of the key is checked there, the rest at run time. */
+  (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
+}
+
+/** A `this` type that a decorator on a method never has, so that the signature above matches only inside `applyDecorators`. */
+interface Composed {
+  readonly composed: never;
+}
+
+/** A key whose text is checked where the decorator is written, even if the method is not known there. */
+export type CheckedKey<Key> = Refused<
+  Key extends Absent ? never : Key extends string ? TextProblem<Key> : KeysTextProblem<Key>
+>;
+
+type KeysTextProblem<Key> = Key extends readonly string[] ? TextProblem<Key[number]> : never;
+
+/** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
+type Absent = undefined;
+
+/** Demands a property that no method has, named like the problem, so that the compiler's message contains the sentence. */
+type Refused<Problem extends string> = [Problem] extends [never] ? unknown : { [Sentence in Problem]: never };
+
+type ArgumentsOf<M extends Method> = M extends (...args: infer Args) => unknown ? Args : never;
+type ResultOf<M extends Method> = M extends (...args: never[]) => infer Result ? Result : never;
+type FallbackOf<Options> = Options extends { onTimeout: infer Fallback } ? Fallback : 'skip';
+type ReturnsOf<Options> = Options extends { returns: infer Returns } ? Returns : 'promise';
+
+/** The arguments that a function can be called with, if it is a function; it may take fewer than it gets. */
+type AcceptedBy<F> = F extends (...args: infer Args) => unknown
+  ? number extends Args['length']
+    ? Args
+    : [...Args, ...unknown[]]
+  : unknown[];
+
+type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
+  ? never
+  : Key extends string
+    ? TemplateProblem<Key, Args>
+    : Key extends readonly string[]
+      ? TemplateProblem<Key[number], Args>
+      : never;
+
+type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted
+  ? never
+  : HasNever<Accepted> extends true
+    ? `the parameters of the ${Name} need types, as in (id: string) => ...`
+    : `the ${Name} does not accept the arguments of the method`;
+
+/** Whether a parameter was written without a type, so that the compiler took it for `never`. */
+type HasNever<Accepted> = Accepted extends readonly [infer First, ...infer Others]
+  ? [First] extends [never]
+    ? true
+    : HasNever<Others>
+  : false;
+
+type KindProblem<Returns, Result> = Returns extends 'observable'
+  ? ObservableProblem<Result>
+  : Returns extends 'iterable'
+    ? IterableProblem<Result>
+    : PromiseProblem<Result>;
+
+type PromiseProblem<Result> = [Result] extends [Promise<unknown>]
+  ? never
+  : [Result] extends [Observable<unknown>]
+    ? `a method that returns an Observable needs { returns: 'observable' }`
+    : [Result] extends [AsyncIterable<unknown>]
+      ? `a method that returns an async generator needs { returns: 'iterable' }`
+      : `a locked method returns a promise, as it may have to wait; this one is synchronous`;
+
+type ObservableProblem<Result> = [Result] extends [Observable<infer Value>]
+  ? Observable<Value> extends Result
+    ? never
+    : `a locked method returns a plain Observable; this one promises more, such as a Subject`
+  : `returns: 'observable' is for a method that returns an Observable`;
+
+type IterableProblem<Result> = [Result] extends [AsyncIterable<infer Value>]
+  ? AsyncGenerator<Value, never, unknown> extends Result
+    ? never
+    : `a locked method returns an AsyncGenerator or AsyncIterable; this one promises more, such as a stream`
+  : `returns: 'iterable' is for a method that returns an AsyncGenerator or AsyncIterable`;
+
+type OnTimeoutProblem<Options, Result> = Options extends { onTimeout: infer OnTimeout }
+  ? OnTimeout extends 'skip'
+    ? ReturnsOf<Options> extends 'promise'
+      ? Promise<undefined> extends Result
+        ? never
+        : `onTimeout: 'skip' is for a method that may return undefined`
+      : never
+    : OnTimeout extends (...args: never[]) => infer Replacement
+      ? (ReturnsOf<Options> extends 'promise' ? Promise<Awaited<Replacement>> : Replacement) extends Result
+        ? never
+        : `the onTimeout function returns something else than the method`
+      : never
+  : never;

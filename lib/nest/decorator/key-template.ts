@@ -1,0 +1,196 @@
+import { LockKeyError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
+
+/** The values that a placeholder may stand for: their text is the same in every process. */
+export type KeyValue = string | number | bigint | boolean;
+
+/** Where the paths of a template begin. */
+export interface TemplateRoot {
+  /** Which first steps exist. */
+  readonly firstStep: RegExp;
+  /** The form of a placeholder, for messages. */
+  readonly form: string;
+}
+
+/** The arguments of a method: `<0>`, `<0.id>`. */
+export const METHOD_ARGUMENTS: TemplateRoot = {
+  firstStep: /^(?:0|[1-9]\d*)$/,
+  form: '<index> or <index.property>, as in <0> or <0.id>',
+};
+
+/** An HTTP request: `<params.id>`, `<headers.x-tenant>`. */
+export const HTTP_REQUEST: TemplateRoot = {
+  firstStep: /^[A-Za-z_$][\w$]*$/,
+  form: '<property.property>, as in <params.id>',
+};
+
+/** The decorated method or handler that a key belongs to. */
+export interface KeyPlace {
+  /** For messages: `OrdersService.pay`. */
+  readonly name: string;
+  /** Whether the values of the key come from a request, so that an unusable value is a mistake of the client. */
+  fromRequest(): boolean;
+}
+
+/** Makes the key, or keys, of one call; the paths of the templates begin at `root`. */
+export type RenderKeys = (root: unknown) => string | readonly string[];
+
+interface Placeholder {
+  readonly text: string;
+  readonly path: readonly string[];
+}
+
+/**
+ * Parses one template, or a list of them.
+ *
+ * A value stands in the key as `String(value)`, without an escape: `a:<0>:<1>` makes the same key of `b:c` and `d` as of
+ * `b` and `c:d`, so that two things share a lock; put values that contain the separator last, or use a function. Values
+ * of a request are text as it was sent, before pipes: `/carts/7` and `/carts/07` are two keys.
+ *
+ * @throws LockKeyError if a template is malformed, or contains a placeholder in the syntax of another language, which would make
+ *   one key for all calls
+ */
+export function parseKeyTemplates(
+  templates: string | readonly string[],
+  root: TemplateRoot,
+  place: KeyPlace,
+): RenderKeys {
+  if (typeof templates === 'string') return parseKeyTemplate(templates, root, place);
+  const list: readonly unknown[] = Array.isArray(templates) ? templates : [];
+  if (list.length === 0) {
+    refuseTemplate(`The lock key of ${place.name} must be a string, or a list of at least one string.`);
+  }
+  const keys = list.map((template) => parseKeyTemplate(template, root, place));
+  return (rootValue) => keys.map((key) => key(rootValue));
+}
+
+/**
+ * Checks that a key function made a key or a list of keys, and returns it.
+ *
+ * @throws LockKeyError if it is anything else
+ */
+export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
+  if (typeof made === 'string') return made;
+  if (Array.isArray(made) && made.length > 0 && made.every((key) => typeof key === 'string')) return made;
+  if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
+  throw unusable(
+    `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of at least one.`,
+    `its key function made ${describe(made)}`,
+    place,
+  );
+}
+
+/**
+ * The name under which metrics count the lock of `key`: its template, because the code contains only few; without a template, the
+ * name of the method.
+ */
+export function groupOf(key: unknown, place: string): string {
+  if (typeof key === 'string') return key;
+  return Array.isArray(key) ? key.join(' ') : place;
+}
+
+/**
+ * Parses `'order:<0.id>'` once, so that each call only reads values and joins strings. The renderer throws LockKeyError
+ * for a value that is no {@link KeyValue}: `undefined`, `null`, an object or `NaN` never becomes part of a key.
+ *
+ * There is no escape: a key that needs `<` or `>` in its text is made by a function.
+ */
+function parseKeyTemplate(
+  template: unknown,
+  root: TemplateRoot,
+  place: KeyPlace,
+): (rootValue: unknown) => string {
+  if (typeof template !== 'string') {
+    refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; a key is a string.`);
+  }
+  const named = `The lock key ${JSON.stringify(template)} of ${place.name}`;
+  // Split at placeholders: even pieces are text, odd ones the paths between the angle brackets.
+  const pieces = template.split(/<([^<>]*)>/);
+  const texts = pieces.filter((_, index) => index % 2 === 0);
+  if (texts.some((text) => /[<>]/.test(text))) {
+    refuseTemplate(
+      `${named} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
+        'a key with angle brackets in its text can be made by a function.',
+    );
+  }
+  refuseForeignPlaceholder(template, root, named);
+  const placeholders = pieces
+    .filter((_, index) => index % 2 === 1)
+    .map((path) => parsePlaceholder(path, root, named));
+  return (rootValue) =>
+    placeholders.reduce(
+      (key, placeholder, index) =>
+        key + readValue(placeholder, rootValue, named, place) + (texts[index + 1] ?? ''),
+      texts[0] ?? '',
+    );
+}
+
+/** Placeholders of other languages, which would be plain text here. A word in braces is one only if the template has no `<…>`. */
+const FOREIGN = /[#$]\{[^{}]*\}|\{\{[^{}]*\}\}|\{\d+[^{}:]*\}|%[sdi](?!\w)|\$\d|\/:[A-Za-z_]\w*/;
+const WORD_IN_BRACES = /^[^<]*\{[\w.]+\}[^<]*$/;
+
+function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: string): void {
+  const [found] =
+    FOREIGN.exec(template) ?? (WORD_IN_BRACES.test(template) ? (/\{.*?\}/.exec(template) ?? []) : []);
+  if (found === undefined) return;
+  refuseTemplate(
+    `${named} contains ${JSON.stringify(found)}, which is plain text here, so that all calls would share one lock. ` +
+      `A placeholder is ${root.form}; a key with such text can be made by a function.`,
+  );
+}
+
+function parsePlaceholder(text: string, root: TemplateRoot, named: string): Placeholder {
+  const path = text.split('.');
+  const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
+  if (wellFormed) return { text, path };
+  refuseTemplate(
+    `${named} has the placeholder <${text}>, which names nothing. A placeholder is ${root.form}.`,
+  );
+}
+
+function readValue({ text, path }: Placeholder, root: unknown, named: string, place: KeyPlace): string {
+  let value = root;
+  for (const step of path) {
+    if (value === undefined || value === null) break;
+    value = (value as Record<string, unknown>)[step];
+  }
+  if (isKeyValue(value)) return String(value);
+  throw unusable(
+    `${named} found ${describe(value)} at <${text}>. A key is made of strings, finite numbers, bigints and booleans only.`,
+    `<${text}> is ${describe(value)}`,
+    place,
+  );
+}
+
+/** @param why for the client, without names of the application */
+function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
+  const details = what + see('A value that makes no key');
+  return place.fromRequest()
+    ? new LockKeyError(details, {
+        status: 400,
+        message: `This request gives no usable key for its lock: ${why}.`,
+      })
+    : new LockKeyError(details);
+}
+
+/** Refuses a template when its class is defined, so no client can read the message. */
+function refuseTemplate(sentence: string): never {
+  throw new LockKeyError(sentence, { message: sentence });
+}
+
+function isKeyValue(value: unknown): value is KeyValue {
+  return (
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    typeof value === 'bigint' ||
+    Number.isFinite(value)
+  );
+}
+
+/** The kind of a refused value; never its contents, which may be private. */
+function describe(value: unknown): string {
+  if (value === undefined || value === null || typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  if (value instanceof Promise) return 'a promise';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

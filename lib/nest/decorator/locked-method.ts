@@ -1,0 +1,222 @@
+import 'reflect-metadata';
+import { EMPTY, isObservable, type Observable } from 'rxjs';
+import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { LockConfigurationError, LockTimeoutError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
+import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+import { DEFAULT_NAME } from '../fair-lock.tokens.js';
+import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
+import { nameOfPlace } from './decorated-place.js';
+import { isHandler } from './nest-metadata.js';
+import {
+  checkMadeKeys,
+  groupOf,
+  type KeyPlace,
+  METHOD_ARGUMENTS,
+  parseKeyTemplates,
+} from './key-template.js';
+import { lockIteration } from './locked-iteration.js';
+import { lockObservable } from './locked-observable.js';
+import { type OpenStream, openStream } from './locked-stream.js';
+import { methodKind, type MethodKind } from './method-kind.js';
+
+/** Any function, as its wrapper calls it. */
+export type Callable = (this: unknown, ...args: unknown[]) => unknown;
+
+/** On a class, by method: its LockedMethod. The same symbol in every copy of this package. */
+const LOCKED_METHOD = Symbol.for('nestjs-fair-lock:locked-method');
+
+type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly string[];
+
+/** A decorated method: how it locks, which is fixed when its class is defined, and the wrapper that runs it. */
+export class LockedMethod {
+  readonly kind: MethodKind;
+  /** The property into which Nest injects the service of the registration. A symbol, to stay out of keys, loops and JSON. */
+  readonly serviceProperty: symbol;
+  /** `OrdersService.pay` */
+  private readonly where: string;
+  private readonly method: Callable;
+  private readonly keysOf: KeysOfCall;
+  private readonly acquireOptions: AcquireOptions;
+  private readonly onTimeout: 'skip' | Callable | undefined;
+
+  /** @throws LockKeyError or LockConfigurationError for a decorator that cannot work */
+  constructor(
+    target: object,
+    property: string | symbol,
+    method: unknown,
+    key: LockedKey | undefined,
+    { name = DEFAULT_NAME, returns, onTimeout, ...acquireOptions }: FairLockedOptions = {},
+  ) {
+    this.where = nameOfPlace(target, property, method, key !== undefined);
+    if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
+      throw new LockConfigurationError(
+        `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,
+      );
+    }
+    this.method = method as Callable;
+    this.kind = methodKind(target, property, method, returns, this.where);
+    this.keysOf = keysOfCall(key, { name: this.where, fromRequest: () => isHandler(target, property) });
+    this.serviceProperty = servicePropertyOf(name);
+    this.onTimeout = onTimeout as 'skip' | Callable | undefined;
+    // Frozen, because an engine checks such options once.
+    this.acquireOptions = Object.freeze({
+      group: groupOf(key, this.where),
+      ...acquireOptions,
+      label: this.where,
+    });
+  }
+
+  /** Marks the method as locked in the metadata of its class, for tools outside of this module. */
+  static mark(target: object, property: string | symbol, locked: LockedMethod): void {
+    Reflect.defineMetadata(LOCKED_METHOD, locked, target, property);
+  }
+
+  /** How the method of `self` locks; undefined where it is not decorated, also where it overrides one that is. */
+  static of(self: object, property: string | symbol): LockedMethod | undefined {
+    let owner: object | null = self;
+    while (owner && !Object.hasOwn(owner, property)) owner = Object.getPrototypeOf(owner) as object | null;
+    return owner
+      ? (Reflect.getOwnMetadata(LOCKED_METHOD, owner, property) as LockedMethod | undefined)
+      : undefined;
+  }
+
+  /**
+   * The keys of a call with these arguments.
+   *
+   * @throws LockKeyError where an argument makes no key
+   */
+  keys(self: unknown, args: readonly unknown[]): readonly string[] {
+    const keys = this.keysOf(self, args);
+    return typeof keys === 'string' ? [keys] : keys;
+  }
+
+  /** The function that replaces the method. */
+  wrapper(): Callable {
+    const run: (self: unknown, args: unknown[]) => unknown = this[this.kind].bind(this);
+    return function (...args) {
+      return run(this, args);
+    };
+  }
+
+  private async promise(self: unknown, args: unknown[]): Promise<unknown> {
+    let begun = false;
+    let returned: unknown;
+    const section = (): unknown => {
+      begun = true;
+      return (returned = Reflect.apply(this.method, self, args));
+    };
+    try {
+      const service = this.service(self);
+      const result = await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
+      const stream = streamKindOf(result);
+      if (stream) {
+        const how = result === returned ? '' : 'return it from a method that is not async, and ';
+        this.refuseResult(
+          `${how}declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+        );
+      }
+      return result;
+    } catch (error) {
+      // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
+      const instead = begun ? undefined : this.insteadOf(error);
+      if (!instead) throw error;
+      return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
+    }
+  }
+
+  private observable(self: unknown, args: unknown[]): Observable<unknown> {
+    const call = (method: Callable): Observable<unknown> => {
+      const result = Reflect.apply(method, self, args);
+      return isObservable(result) ? result : this.refuseResult('it is no Observable', result);
+    };
+    return lockObservable(
+      this.opener(self, args),
+      () => call(this.method),
+      (error) => {
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? EMPTY : instead && call(instead);
+      },
+    );
+  }
+
+  private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
+    const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
+      const result = Reflect.apply(method, self, args);
+      return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable', result);
+    };
+    return lockIteration(
+      this.opener(self, args),
+      () => call(this.method),
+      (error) => {
+        const instead = this.insteadOf(error);
+        return instead === 'skip' ? nothing() : instead && call(instead);
+      },
+    );
+  }
+
+  /** Async, so that a missing service and a bad key reach the caller as the stream's error. */
+  private opener(self: unknown, args: unknown[]): OpenStream {
+    return async (leaving) =>
+      openStream(this.service(self), this.keysOf(self, args), this.acquireOptions, leaving);
+  }
+
+  /** What replaces the method when the lock was not granted. */
+  private insteadOf(error: unknown): 'skip' | Callable | undefined {
+    return error instanceof LockTimeoutError ? this.onTimeout : undefined;
+  }
+
+  private service(self: unknown): FairLockService {
+    const service = (self as { readonly [property: symbol]: FairLockService | undefined } | undefined)?.[
+      this.serviceProperty
+    ];
+    if (service) return service;
+    throw new LockConfigurationError(
+      `${this.where} is locked by @FairLocked, but was called on something that Nest did not make, so it has no lock to ` +
+        'take. Let Nest create the class, as a provider or controller (in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), ' +
+        'and call the method on that instance.' +
+        see('A method called on an object that Nest did not make'),
+    );
+  }
+
+  private refuseResult(why: string, result?: unknown): never {
+    if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
+    throw new LockConfigurationError(
+      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.` +
+        see('A stream that is not declared'),
+    );
+  }
+}
+
+/** The name of this symbol mentions the missing import, because Nest prints it if the module was not imported. */
+function servicePropertyOf(name: string): symbol {
+  const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
+  return Symbol.for(
+    `nestjs-fair-lock: the lock of @FairLocked, made by FairLockModule.forRoot(${registration})`,
+  );
+}
+
+function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
+  if (key === undefined) return () => place.name;
+  if (typeof key === 'function') {
+    return (self, args) => checkMadeKeys(Reflect.apply(key as Callable, self, args), place);
+  }
+  const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
+  return (_self, args) => render(args);
+}
+
+/**
+ * Detects a promised stream, which would outlive the lock: the lock would cover only its creation.
+ *
+ * @returns the option that the decorator lacks
+ */
+function streamKindOf(result: unknown): 'observable' | 'iterable' | undefined {
+  if (isObservable(result)) return 'observable';
+  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+async function* nothing(): AsyncGenerator<never> {}

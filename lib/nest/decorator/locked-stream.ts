@@ -1,0 +1,34 @@
+import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { LockShuttingDownError } from '../../core/errors/errors.js';
+import { type ScopedLock } from '../../core/holds/fair-lock.js';
+import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+
+/** A lock under which a stream or an iteration runs. */
+export interface StreamHold {
+  readonly lock: Pick<ScopedLock, 'run' | 'signal' | 'assertHeld' | 'release'>;
+  /** As in the options of the module; a stream with `reject` ends with the LockLostError. */
+  readonly onLost: 'signal' | 'reject';
+}
+
+/** Waits for the hold of a stream; leaves the line when `leaving` aborts. */
+export type OpenStream = (leaving: AbortSignal) => Promise<StreamHold>;
+
+export async function openStream(
+  locks: FairLockService,
+  keys: string | readonly string[],
+  options: AcquireOptions,
+  leaving: AbortSignal,
+): Promise<StreamHold> {
+  const lock = await locks.open(keys, { ...options, signal: leaving });
+  return { lock, onLost: options.onLost ?? locks.onLost };
+}
+
+/**
+ * The error with which a stream must end, now that the signal of its lock has aborted; undefined if it may go on. After the drain
+ * time of a shutdown every stream ends, because an endless one would never end by itself.
+ */
+export function endingError({ lock, onLost }: StreamHold): Error | undefined {
+  const reason: unknown = lock.signal.reason;
+  if (!(reason instanceof Error)) return undefined;
+  return onLost === 'reject' || reason instanceof LockShuttingDownError ? reason : undefined;
+}

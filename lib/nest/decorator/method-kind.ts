@@ -1,0 +1,91 @@
+import 'reflect-metadata';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
+
+/** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
+export type MethodKind = 'promise' | 'observable' | 'iterable';
+
+/** The kinds of function that the language itself tells apart. */
+const AsyncFunction: unknown = (async () => {}).constructor;
+const AsyncGeneratorFunction: unknown = async function* () {}.constructor;
+const GeneratorFunction: unknown = function* () {}.constructor;
+
+/**
+ * The kind of a method, from the kind of its function or its written return type; if neither shows it, from the option of its
+ * decorator.
+ *
+ * @throws LockConfigurationError for a synchronous method, or if the option contradicts the method
+ */
+export function methodKind(
+  target: object,
+  property: string | symbol,
+  method: unknown,
+  declared: MethodKind | undefined,
+  where: string,
+): MethodKind {
+  const seen = kindOfMethod(target, property, method);
+  if (seen === 'synchronous') {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.` +
+        see('A synchronous method'),
+    );
+  }
+  if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
+    );
+  }
+  if (declared !== undefined && seen !== undefined && declared !== seen) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}.`,
+    );
+  }
+  return declared ?? seen ?? 'promise';
+}
+
+const NAMES: { readonly [Kind in MethodKind]: string } = {
+  promise: 'a promise',
+  observable: 'an Observable',
+  iterable: 'an async generator',
+};
+
+/** Undefined where neither the kind of the function nor its written return type shows it. */
+export function kindOfMethod(
+  target: object,
+  property: string | symbol,
+  method: unknown,
+): MethodKind | 'synchronous' | undefined {
+  return kindOfFunction(method) ?? kindOfReturnType(target, property);
+}
+
+function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined {
+  switch ((method as object).constructor) {
+    case AsyncFunction:
+      return 'promise';
+    case AsyncGeneratorFunction:
+      return 'iterable';
+    case GeneratorFunction:
+      return 'synchronous';
+    default:
+      return undefined;
+  }
+}
+
+/** Whether no return type is written, or `void`. */
+export function isUntyped(target: object, property: string | symbol): boolean {
+  return Reflect.getMetadata('design:returntype', target, property) === undefined;
+}
+
+/**
+ * The metadata contain the class of a written return type. Some values show nothing: undefined (no type, or `void`), `Object` (any
+ * type without a class of its own) and `Function` (also a class that was imported only as a type).
+ */
+function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
+  const written: unknown = Reflect.getMetadata('design:returntype', target, property);
+  if (typeof written !== 'function' || written === Object || written === Function) return undefined;
+  const prototype = written.prototype as object | undefined;
+  if (prototype === undefined) return undefined;
+  if ('subscribe' in prototype) return 'observable';
+  if ('then' in prototype) return 'promise';
+  return Symbol.asyncIterator in prototype ? undefined : 'synchronous';
+}

@@ -1,0 +1,85 @@
+import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
+import { APP_FILTER, ModulesContainer } from '@nestjs/core';
+import { FairLockFilter } from '../request/fair-lock.filter.js';
+import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { FairLockRegistration } from './fair-lock.registration.js';
+import { createStore, type StoreFactory } from './fair-lock.store-factory.js';
+import { DEFAULT_NAME, getFairLockToken, getStoreFactoryToken } from '../fair-lock.tokens.js';
+import { prepareGateways } from '../request/gateways.js';
+import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
+
+const GIVEN_OPTIONS = Symbol('FairLock: options as given');
+
+/** The injection token of the registration itself, among its own providers. */
+export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
+
+/** Settings of a registration that must be known before its options are made, even in `forRootAsync`. */
+export interface FairLockRegistrationOptions {
+  /** Whether every module sees the service, which `@FairLocked` needs. Default true. */
+  isGlobal?: boolean;
+  /** The name of this registration, for `@InjectFairLock(name)` and `@FairLocked(key, { name })`. */
+  name?: string;
+  /**
+   * Whether `FairLockFilter` answers the errors of the locks in the whole application, gateways included, behind its own
+   * filters of `useGlobalFilters` and `@UseFilters`. Default true. Set it to false if a filter that the application provides as
+   * `APP_FILTER` must answer them.
+   */
+  filter?: boolean;
+}
+
+export const {
+  ConfigurableModuleClass: FairLockModuleBase,
+  OPTIONS_TYPE,
+  ASYNC_OPTIONS_TYPE,
+} = new ConfigurableModuleBuilder<FairLockModuleOptions>({
+  moduleName: 'FairLock',
+  optionsInjectionToken: GIVEN_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setFactoryMethodName('createFairLockOptions')
+  .setExtras<FairLockRegistrationOptions>(
+    { isGlobal: true, name: DEFAULT_NAME, filter: true },
+    (definition, { isGlobal, name, filter }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      providers: [
+        ...(definition.providers ?? []),
+        ...registration(name, filter ?? true),
+        ...((filter ?? true) ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
+      ],
+      exports: [getFairLockToken(name)],
+    }),
+  )
+  .build();
+
+/** The options of `FairLockModule.forRootAsync`. */
+export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
+
+/** The providers of one registration. */
+function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
+  const token = getFairLockToken(name);
+  return [
+    { provide: FAIR_LOCK_NAME, useValue: name },
+    { provide: getStoreFactoryToken(name), useValue: createStore },
+    {
+      provide: FAIR_LOCK_REGISTRATION,
+      inject: [GIVEN_OPTIONS, ModulesContainer, getStoreFactoryToken(name)],
+      useFactory: async (
+        given: FairLockModuleOptions,
+        modules: ModulesContainer,
+        createStore: StoreFactory,
+      ) => {
+        refuseSecondOf(name, modules);
+        const registration = new FairLockRegistration(name, given, createStore);
+        const { requestScope } = registration.options;
+        await prepareGateways(modules, { requestScope, filter });
+        return registration;
+      },
+    },
+    {
+      provide: token,
+      inject: [FAIR_LOCK_REGISTRATION],
+      useFactory: (registration: FairLockRegistration) => registration.createService(),
+    },
+  ];
+}

@@ -1,0 +1,113 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type NestModule,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  Optional,
+} from '@nestjs/common';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
+import {
+  FAIR_LOCK_REGISTRATION,
+  type FairLockModuleAsyncOptions,
+  FairLockModuleBase,
+  type FairLockRegistrationOptions,
+} from './fair-lock.module-definition.js';
+import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { requireObject, withInherited } from './fair-lock.option-resolution.js';
+import { type FairLockRegistration } from './fair-lock.registration.js';
+import { installHttpRequestScope } from '../request/http-request-scope.js';
+import { FAIR_LOCK_NAME } from './second-registration.js';
+
+/**
+ * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
+ *
+ * With `app.enableShutdownHooks()`, a process that gets a signal to stop leaves every line at once, lets its holders
+ * finish, and hands its locks on; without them its locks are free when their lease has run out.
+ *
+ * @example
+ * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost
+ * FairLockModule.forRoot({ redis: 'redis://cache:6379', waitTime: 20_000 })
+ * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one beside it
+ * FairLockModule.forRootAsync({
+ *   inject: [ConfigService],
+ *   useFactory: (config: ConfigService) => ({ redis: config.getOrThrow<string>('REDIS_URL') }),
+ * })
+ */
+@Module({})
+export class FairLockModule
+  extends FairLockModuleBase
+  implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  /** @internal Nest makes it. */
+  constructor(
+    @Optional() @Inject(FAIR_LOCK_NAME) name: string | undefined,
+    @Inject(ModuleRef) private readonly self: ModuleRef,
+    @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
+  ) {
+    super();
+    if (name === undefined) {
+      throw new LockConfigurationError(
+        'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
+          'once, in the root module; other modules need no import, for it is global.' +
+          see('The module without forRoot'),
+      );
+    }
+  }
+
+  /**
+   * Registers the lock with options known now.
+   *
+   * @throws LockConfigurationError at once if `options` is not an object; at boot for an option that cannot work or does not exist
+   */
+  static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
+    // Checked before Nest copies the properties: a Promise or a number would become an empty object, which means the defaults.
+    requireObject(options);
+    return super.forRoot(withInherited(options));
+  }
+
+  /**
+   * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
+   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` stand beside them, not in what they make.
+   */
+  static override forRootAsync(options: FairLockModuleAsyncOptions): DynamicModule {
+    return super.forRootAsync(options);
+  }
+
+  configure(): void {
+    if (this.registration.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
+  }
+
+  async onModuleInit(): Promise<void> {
+    await this.registration.engine?.start();
+  }
+
+  /** Nest now lets requests in flight finish, so waits outside of a hold must end. */
+  beforeApplicationShutdown(): void {
+    this.registration.engine?.beginShutdown();
+  }
+
+  /** The requests in flight have ended, but a section that no transport waits for (a cron job) may still run. */
+  async onApplicationShutdown(): Promise<void> {
+    const { engine } = this.registration;
+    await engine?.drain();
+    await engine?.close();
+  }
+
+  /** Resolved here and not injected: otherwise Nest might make this module for each request, and would call none of its hooks. */
+  private get registration(): FairLockRegistration {
+    try {
+      return this.self.get<FairLockRegistration>(FAIR_LOCK_REGISTRATION, { strict: true });
+    } catch {
+      throw new LockConfigurationError(
+        'The options of FairLockModule are made anew for each request, since what forRootAsync() injects is of request ' +
+          'scope. Each request would have locks of its own, that no other request sees. Inject only what lives as long ' +
+          'as the application.',
+      );
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { inspect } from 'node:util';
+import { describeDomain, wholeNumber, type NumberOption } from '../../core/options/option-domains.js';
+
+/** A check returns undefined for a valid value, else a text that says what the option must be. */
+export type Check = (value: unknown) => string | undefined;
+
+export const numberOf =
+  (option: NumberOption): Check =>
+  (value) =>
+    wholeNumber(option, value) === undefined ? describeDomain(option) : undefined;
+
+/** Also accepts `false`, which switches the option off. */
+export const falseOr =
+  (check: Check): Check =>
+  (value) =>
+    value === false ? undefined : check(value);
+
+export const oneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value) =>
+    allowed.includes(value) ? undefined : allowed.map((each) => inspect(each)).join(' or ');
+
+export function checkReplicas(value: unknown): string | undefined {
+  const expected =
+    `false, or { min, timeout }: min (how many replicas must have a grant) ${describeDomain('replicas.min')}, ` +
+    `timeout ${describeDomain('replicas.timeout')}`;
+  if (value === false) return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
+  const { min, timeout, ...others } = value as { min?: unknown; timeout?: unknown };
+  const fits =
+    wholeNumber('replicas.min', min) !== undefined &&
+    (timeout === undefined || wholeNumber('replicas.timeout', timeout) !== undefined) &&
+    Object.keys(others).length === 0;
+  return fits ? undefined : expected;
+}
+
+/** Checks only the form, without connecting. The text never repeats the value, since a URL may contain a password. */
+export function checkRedis(value: unknown): string | undefined {
+  const expected =
+    'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database), the path of a Unix socket, ioredis options, ' +
+    'a Redis or Cluster of ioredis, or a function of the role';
+  if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
+  if (typeof value === 'function') return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
+  const foreign = foreignTo(value);
+  return foreign && `${expected}; here it is ${foreign}, which ioredis does not know`;
+}
+
+/** What names the server for other clients of Redis. ioredis ignores it, so the lock would be on localhost. */
+const OF_OTHER_LIBRARIES = ['url', 'socket', 'nodes', 'rootNodes'];
+
+function foreignTo(value: object): string | undefined {
+  if ('duplicate' in value) return 'status' in value ? undefined : 'a client of another library';
+  const name = OF_OTHER_LIBRARIES.find((each) => each in value);
+  return name && `an object with ${name}`;
+}
+
+/** A URL of Redis, or the path of a Unix socket. */
+export function isRedisAddress(text: string): boolean {
+  if (text.startsWith('/')) return true;
+  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
+  return canDecode(text) && namesDatabase(new URL(text));
+}
+
+/** Whether the path is empty or a database number. With any other path ioredis selects database NaN and leaves the error unhandled. */
+function namesDatabase({ pathname }: URL): boolean {
+  return pathname.length <= 1 || /^\/\d/.test(pathname);
+}
+
+/** Whether user name and password can be decoded, which ioredis does. */
+function canDecode(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,233 @@
+import { inspect } from 'node:util';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { wholeNumber, type NumberOption } from '../../core/options/option-domains.js';
+import {
+  checkRedis,
+  checkReplicas,
+  falseOr,
+  numberOf,
+  oneOf,
+  type Check,
+} from './fair-lock.option-checks.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
+
+const DEFAULTS = {
+  store: 'redis',
+  keyPrefix: 'fairlock',
+  waitTime: 60_000,
+  watchdogTimeout: 30_000,
+  livenessWindow: 10_000,
+  commandTimeout: 1_000,
+  replicas: false,
+  strict: false,
+  maxQueue: Infinity,
+  maxHold: Infinity,
+  onLost: 'signal',
+  reentrant: true,
+  drainTimeout: 10_000,
+  slowWait: 10_000,
+  slowHold: 30_000,
+  requestScope: true,
+  fairLockWaitTimeout: 300_000,
+} satisfies FairLockModuleOptions;
+
+const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
+  redis: checkRedis,
+  store: oneOf('redis', 'redisson', 'memory'),
+  keyPrefix: (value) =>
+    typeof value === 'string' && value !== '' && !/[{}]/.test(value)
+      ? undefined
+      : 'a text that is not empty and has no braces, which mark the part of a key that a Redis Cluster hashes',
+  waitTime: numberOf('waitTime'),
+  watchdogTimeout: numberOf('watchdogTimeout'),
+  livenessWindow: numberOf('livenessWindow'),
+  commandTimeout: numberOf('commandTimeout'),
+  replicas: checkReplicas,
+  strict: oneOf(true, false),
+  maxLease: numberOf('maxLease'),
+  maxQueue: numberOf('maxQueue'),
+  maxHold: numberOf('maxHold'),
+  onLost: oneOf('signal', 'reject'),
+  reentrant: oneOf(true, false),
+  drainTimeout: numberOf('drainTimeout'),
+  slowWait: falseOr(numberOf('slowWait')),
+  slowHold: falseOr(numberOf('slowHold')),
+  requestScope: oneOf(true, false),
+  fairLockWaitTimeout: numberOf('fairLockWaitTimeout'),
+  lockWatchdogTimeout: numberOf('lockWatchdogTimeout'),
+};
+
+/**
+ * Checks what the user gave and fills in the defaults.
+ *
+ * @throws LockConfigurationError with a sentence for the first option that cannot work; it never repeats a value that
+ *   could hold a password
+ */
+export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOptions {
+  refuseUnknown(asked);
+  const given = withInherited(asked);
+  const chosen = { redis: process.env['REDIS_URL'] || 'redis://localhost:6379', ...withoutUndefined(given) };
+  for (const name of Object.keys(chosen) as (keyof typeof chosen)[]) {
+    const expected = CHECKS[name](chosen[name]);
+    if (expected === undefined) continue;
+    const found = name === 'redis' ? '' : `; it is ${withoutSecrets(chosen[name])}`;
+    refuse(`The option ${name} must be ${expected}${found}.`);
+  }
+  const { watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
+  const whole = wholeNumbers({
+    ...DEFAULTS,
+    maxLease: lockWatchdogTimeout,
+    ...chosen,
+    watchdogTimeout: lockWatchdogTimeout,
+    lockWatchdogTimeout,
+  });
+  refuseContradictions(whole, given);
+  return whole;
+}
+
+/** Rounds all numbers of checked options up to whole ones. */
+function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions {
+  const numbers = Object.entries(options).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? wholeNumber(name as NumberOption, value) : value,
+  ]);
+  const whole = Object.fromEntries(numbers) as ResolvedFairLockOptions;
+  if (!whole.replicas) return whole;
+  const { min, timeout } = whole.replicas;
+  return { ...whole, replicas: { min, timeout: timeout && wholeNumber('replicas.timeout', timeout) } };
+}
+
+/** A warning about options that work but are probably not intended; undefined if there is none. */
+export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
+  const { store, waitTime, watchdogTimeout, livenessWindow } = options;
+  const [times, recovery] =
+    store === 'redisson'
+      ? ['watchdogTimeout', watchdogTimeout]
+      : ['watchdogTimeout + livenessWindow', watchdogTimeout + livenessWindow];
+  if (store === 'memory' || waitTime > recovery) return undefined;
+  return (
+    `waitTime (${waitTime} ms) is not above ${times} (${recovery} ms): ` +
+    'when a holder crashes, all waiters may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
+  );
+}
+
+/** @throws LockConfigurationError for a value that is not an object of options, such as a promise of them */
+export function requireObject(given: unknown): asserts given is object {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    refuse(`The options must be an object; they are ${withoutSecrets(given)}.`);
+  }
+  if (given instanceof Promise) {
+    refuse('The options are a Promise: give FairLockModule.forRootAsync() a useFactory that returns it.');
+  }
+}
+
+/** The options as own properties, which alone are copied: a class may give them by getters, which stand in its prototype. */
+export function withInherited<Options extends object>(given: Options): Options {
+  const all = { ...given };
+  for (const name of [...Object.keys(CHECKS), ...BESIDE] as (keyof Options & string)[]) {
+    if (!Object.hasOwn(all, name) && isInherited(given, name)) all[name] = given[name];
+  }
+  return all;
+}
+
+/** A method of that name is no option. */
+function isInherited(given: object, name: string): boolean {
+  if (!(name in given)) return false;
+  let owner = given;
+  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object;
+  return typeof Object.getOwnPropertyDescriptor(owner, name)?.value !== 'function';
+}
+
+/** What stands beside the options that a factory makes. */
+const BESIDE: readonly string[] = ['name', 'isGlobal', 'filter'];
+
+function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
+  requireObject(given);
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(CHECKS, name)) continue;
+    if (BESIDE.includes(name)) {
+      refuse(
+        `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
+      );
+    }
+    refuse(`There is no option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
+  }
+}
+
+function withoutUndefined(given: FairLockModuleOptions): Partial<ResolvedFairLockOptions> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** The options that only one of the stores has. */
+const ONLY_FOR = {
+  replicas: 'redis',
+  strict: 'redis',
+  fairLockWaitTimeout: 'redisson',
+  lockWatchdogTimeout: 'redisson',
+} as const;
+
+function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
+  for (const name of Object.keys(ONLY_FOR) as (keyof typeof ONLY_FOR)[]) {
+    if (given[name] && options.store !== ONLY_FOR[name]) {
+      refuse(`The option ${name} is only for store: '${ONLY_FOR[name]}'; the store is '${options.store}'.`);
+    }
+  }
+  refuseSlowAnswers(options);
+  refuseStrict(options, given);
+  if (given.keyPrefix !== undefined && options.store === 'redisson') {
+    refuse(
+      "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
+    );
+  }
+  if (given.livenessWindow !== undefined && options.store === 'redisson') {
+    refuse(
+      "The option livenessWindow is not for store: 'redisson': Redisson has no sign of life of a waiter. A dead one blocks the " +
+        'lock until its wait time has passed, so remove the option and give finite wait times (waitTime).',
+    );
+  }
+  if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
+    refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');
+  }
+}
+
+/** Refuses timeouts of commands that are not shorter than the lease and the window which the commands keep alive. */
+function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: ResolvedFairLockOptions): void {
+  const timeout = replicas ? (replicas.timeout ?? commandTimeout) : 0;
+  for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
+    if (store === 'memory' || (store === 'redisson' && window === 'livenessWindow')) continue;
+    const limit = `must be below ${window} (${options[window]} ms), else`;
+    if (commandTimeout >= options[window]) {
+      refuse(
+        `commandTimeout (${commandTimeout} ms) ${limit} one slow answer would cost the lock or the place in line.`,
+      );
+    }
+    if (timeout >= options[window]) {
+      refuse(`replicas.timeout (${timeout} ms) ${limit} a lease would be over before it is confirmed.`);
+    }
+  }
+}
+
+function refuseStrict(
+  { strict, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
+  given: FairLockModuleOptions,
+): void {
+  if (!strict && given.maxLease !== undefined) refuse('The option maxLease is only for strict: true.');
+  if (strict && watchdogTimeout > maxLease) {
+    refuse(
+      `maxLease (${maxLease} ms) must not be below watchdogTimeout (${watchdogTimeout} ms): ` +
+        'a new primary takes every lease for over after maxLease.',
+    );
+  }
+}
+
+/** A value as a sentence shows it; an address is not repeated. */
+function withoutSecrets(value: unknown): string {
+  const text = inspect(value, { depth: 0 });
+  return /:\/\/|password/i.test(text)
+    ? 'an address, which is not repeated here (it may hold a password)'
+    : text;
+}
+
+function refuse(sentence: string): never {
+  throw new LockConfigurationError(sentence);
+}

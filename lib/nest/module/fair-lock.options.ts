@@ -1,0 +1,102 @@
+import { type RedisSource } from '../../stores/redis-client/connection/redis-source.js';
+
+/**
+ * The options of `FairLockModule.forRoot`. All have defaults. Times are milliseconds; a fraction of a millisecond counts as a whole
+ * one. The largest number is 2,147,483,647 (24.8 days); some options also accept `Infinity`.
+ */
+export interface FairLockModuleOptions {
+  /**
+   * Where Redis is: a URL, ioredis options, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
+   * lock makes its own connections from it), or a function of the role (`'commands'`, `'subscriber'`, `'replication'`)
+   * that makes a client, for credentials that rotate. Default: the environment's `REDIS_URL`, else
+   * `redis://localhost:6379`.
+   */
+  redis?: RedisSource | undefined;
+  /**
+   * Where the lines are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
+   * `getFairLock`, to share locks with Java; no fencing tokens. `memory`: in this process, for tests and single
+   * instances.
+   */
+  store?: 'redis' | 'redisson' | 'memory' | undefined;
+  /**
+   * Before every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. Not for
+   * `redisson`.
+   */
+  keyPrefix?: string | undefined;
+  /** How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (for ever). Default 60,000. */
+  waitTime?: number | undefined;
+  /**
+   * The lease: how long a lock outlives a holder that crashed. While the holder lives, the watchdog renews it.
+   * At least 1. Default 30,000.
+   */
+  watchdogTimeout?: number | undefined;
+  /**
+   * How long a waiting process may be silent before it is passed over, without losing its place. Not for `redisson`. At
+   * least 1. Default 10,000.
+   */
+  livenessWindow?: number | undefined;
+  /** How long Redis may take to answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
+  commandTimeout?: number | undefined;
+  /**
+   * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it, for which they have `timeout` ms
+   * (at least 1, default `commandTimeout`); else the request fails with LockNotReplicatedError, and a held lock becomes uncertain.
+   * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/replication.md.
+   */
+  replicas?: { readonly min: number; readonly timeout?: number | undefined } | false | undefined;
+  /**
+   * Only for `redis`: a server that has just become the primary, or lost its data, gives no lock before `maxLease` has
+   * passed, so that a holder whom it does not know runs out first. All clients of a `keyPrefix` must be strict, or none:
+   * others are refused. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
+   * false. See docs/replication.md.
+   */
+  strict?: boolean | undefined;
+  /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is refused. At least `watchdogTimeout`, the default. */
+  maxLease?: number | undefined;
+  /** How many requests may wait for one lock before a new one is refused with 503: a whole number from 0, or `Infinity`, the default. */
+  maxQueue?: number | undefined;
+  /**
+   * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold for ever: 1
+   * or more, or `Infinity`, the default.
+   */
+  maxHold?: number | undefined;
+  /**
+   * What a caller learns when its lock was lost while the method ran. `signal` (default): `lock.signal` aborts, a
+   * warning is logged, and the method's result goes through. `reject`: the caller gets the LockLostError even if the
+   * method then succeeds, and a stream ends with it.
+   */
+  onLost?: 'signal' | 'reject' | undefined;
+  /** Whether a flow that holds a key may lock it again without waiting for itself. Default true. */
+  reentrant?: boolean | undefined;
+  /**
+   * How long holders keep their locks after a shutdown began, whatever called them; then their signals abort, streams
+   * held by a lock end, and the locks are handed on: 0 or more. Default 10,000.
+   */
+  drainTimeout?: number | undefined;
+  /**
+   * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
+   * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key.
+   */
+  slowWait?: number | false | undefined;
+  /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
+  slowHold?: number | false | undefined;
+  /**
+   * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL) and WebSocket request
+   * runs in an async scope that knows its client. A request that waits inside a hold, that asks after its client has gone,
+   * or that says `requestScope: false` stays in line. Default true.
+   */
+  requestScope?: boolean | undefined;
+  /** Only for `redisson`: the wait time that a place in line is reckoned with, Redisson's name. At least 1. Default 300,000. */
+  fairLockWaitTimeout?: number | undefined;
+  /** Only for `redisson`: Redisson's name for `watchdogTimeout`, which it replaces. */
+  lockWatchdogTimeout?: number | undefined;
+}
+
+/** The interface of a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync`. */
+export interface FairLockOptionsFactory {
+  createFairLockOptions(): FairLockModuleOptions | Promise<FairLockModuleOptions>;
+}
+
+type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
+
+/** The options with every default filled in, all checked. */
+export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions>;

@@ -1,0 +1,44 @@
+import { type LockStore } from '../../core/port/lock-store.js';
+import { type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { MemoryLockStore } from '../../stores/memory/memory-lock-store.js';
+import { RedisLockStore } from '../../stores/redis/redis-lock-store.js';
+import { RedissonLockStore } from '../../stores/redisson/redisson-lock-store.js';
+
+/**
+ * Makes the store of one registration.
+ *
+ * @param onWarning called with warnings for the operator; they never contain credentials
+ */
+export type StoreFactory = (
+  options: ResolvedFairLockOptions,
+  onWarning: (message: string) => void,
+) => LockStore;
+
+/** The one place that chooses a store. */
+export const createStore: StoreFactory = (options, onWarning) => {
+  switch (options.store) {
+    case 'memory':
+      return new MemoryLockStore();
+    case 'redis':
+      return new RedisLockStore({
+        redis: options.redis,
+        keyPrefix: options.keyPrefix,
+        lease: options.watchdogTimeout,
+        livenessWindow: options.livenessWindow,
+        commandTimeout: options.commandTimeout,
+        replicas: options.replicas
+          ? { min: options.replicas.min, timeout: options.replicas.timeout ?? options.commandTimeout }
+          : undefined,
+        maxLease: options.strict ? options.maxLease : undefined,
+        onWarning,
+      });
+    case 'redisson':
+      return new RedissonLockStore({
+        redis: options.redis,
+        lockWatchdogTimeout: options.lockWatchdogTimeout,
+        fairLockWaitTimeout: options.fairLockWaitTimeout,
+        commandTimeout: options.commandTimeout,
+        onWarning,
+      });
+  }
+};

@@ -1,0 +1,84 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
+import { type Observable, throwError } from 'rxjs';
+import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.js';
+
+/**
+ * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
+ * Express and Fastify. RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
+ * It logs what an operator must know (a lost lock, a store that cannot be reached, a bug), with all details; a timeout, a
+ * full line, a client that left and a request without a usable key are not logged.
+ *
+ * The module registers it for the application and its gateways, behind the application's own filters of
+ * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
+ * global filters to the microservices of a hybrid application without `inheritAppConfig`.
+ *
+ * @example
+ * app.connectMicroservice(options, { inheritAppConfig: true });
+ *
+ * @UseFilters(FairLockFilter) // with filter: false, where only this class is to have it
+ * @Controller()
+ * export class OrdersController { … }
+ */
+@Catch(FairLockError)
+export class FairLockFilter implements ExceptionFilter<FairLockError> {
+  private readonly logger = new Logger(FairLockFilter.name);
+
+  catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
+    if (mustBeLogged(error)) this.logger.error(error.details, error.stack);
+    const body = bodyOf(error);
+    switch (host.getType<string>()) {
+      case 'http':
+        return answerHttp(host.switchToHttp().getResponse(), body);
+      case 'rpc':
+        return throwError(() => ({ status: 'error', ...body }));
+      case 'ws':
+        return answerWs(host.switchToWs().getClient(), { status: 'error', ...body });
+      default:
+        // GraphQL takes `message` and `extensions` from what is thrown.
+        throw error;
+    }
+  }
+}
+
+/** Bugs, lost locks, and a store that does not serve; all other errors are part of normal operation. */
+function mustBeLogged({ code, status }: FairLockError): boolean {
+  return status === 500 || code === 'STORE_UNAVAILABLE' || code === 'NOT_REPLICATED';
+}
+
+/** Replaces a message that no client can use by the name of the status. */
+function bodyOf(error: FairLockError): FairLockErrorBody {
+  const body = error.toJSON();
+  return error.expose ? body : { ...body, message: STATUS_CODES[error.status] ?? body.message };
+}
+
+/** What the responses of Express and Fastify have in common. */
+interface HttpReply {
+  /** Only with Fastify: the response of Node. */
+  readonly raw?: ServerResponse;
+  status(code: number): this;
+  header(name: string, value: string): this;
+  send(body: object): unknown;
+}
+
+function answerHttp(reply: HttpReply & ServerResponse, body: FairLockErrorBody): void {
+  const raw = reply.raw ?? reply;
+  if (raw.headersSent) {
+    raw.end();
+    return;
+  }
+  if (body.retryAfter !== undefined) reply.header('Retry-After', String(body.retryAfter));
+  reply.status(body.statusCode).send({ ...body, error: STATUS_CODES[body.statusCode] });
+}
+
+/** A client of socket.io, or of `ws`, which is known by its `readyState` and takes text only. */
+interface WsClient {
+  readonly readyState?: number;
+  emit(event: string, data: object): unknown;
+  send(text: string): unknown;
+}
+
+function answerWs(client: WsClient, data: object): void {
+  if (client.readyState === undefined) client.emit('exception', data);
+  else client.send(JSON.stringify({ event: 'exception', data }));
+}

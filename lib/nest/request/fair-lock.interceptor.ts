@@ -1,0 +1,148 @@
+import { type ServerResponse } from 'node:http';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  mixin,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { type Observable } from 'rxjs';
+import { type AcquireOptions, COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-options.js';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+import { isCutOff, onClosed } from './closed-response.js';
+import { getFairLockToken } from '../fair-lock.tokens.js';
+import { HandlerRun, promisesAnswer, releasedAfter } from './handler-run.js';
+import {
+  checkMadeKeys,
+  groupOf,
+  HTTP_REQUEST,
+  type KeyPlace,
+  parseKeyTemplates,
+} from '../decorator/key-template.js';
+import { lockObservable } from '../decorator/locked-observable.js';
+import { openStream } from '../decorator/locked-stream.js';
+
+/** Where the key of a request comes from. */
+export type RequestKey =
+  string | readonly string[] | ((context: ExecutionContext) => string | readonly string[]);
+
+/** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
+const MAX_HOLD_OF_RESPONSE = 60_000;
+
+const MADE_BY_NEW =
+  'A FairLockInterceptor was made by new, so it has no lock to take. Let Nest make it: give the class to @UseInterceptors(), ' +
+  'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
+
+/** How an intercepted handler locks. Absent options take those of the module. */
+export interface FairLockInterceptorOptions extends Pick<
+  AcquireOptions,
+  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
+> {
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
+  name?: string | undefined;
+  /**
+   * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
+   * also the response has been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
+   * default, or that of the module if it is less; when it is over, the lock is given back as soon as the handler has ended.
+   */
+  until?: 'handler' | 'response' | undefined;
+}
+
+/**
+ * Locks handlers by values of their request, also for whole controllers. It runs before pipes: even a request that fails validation
+ * takes the lock, and the arguments of the handler are not known. If the key needs them, use `@FairLocked`.
+ *
+ * @example
+ * @UseInterceptors(FairLockInterceptor.for('session:<headers.x-session>'))
+ * @UseInterceptors(FairLockInterceptor.for((context) => `tenant:${tenantOf(context)}`, { waitTime: 5_000 }))
+ */
+@Injectable()
+export abstract class FairLockInterceptor implements NestInterceptor {
+  /**
+   * An interceptor for `@UseInterceptors`.
+   *
+   * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so that `<params.id>` makes
+   *   two keys of `/7` and `/07`, also where a pipe makes both 7; a list of templates locks all; a function of the
+   *   ExecutionContext serves every transport
+   * @throws LockKeyError or LockConfigurationError at once for a malformed template or an option that does not exist;
+   *   LockKeyError at the request where it finds no string, number, bigint or boolean
+   */
+  static for(
+    key: RequestKey,
+    { name, until = 'handler', ...acquireOptions }: FairLockInterceptorOptions = {},
+  ): Type<NestInterceptor> {
+    refuseUnknown(acquireOptions, [...COMMON_OPTIONS, 'name', 'until']);
+    const keysOf = keysOfContext(key);
+
+    @Injectable()
+    class KeyedFairLockInterceptor extends FairLockInterceptor {
+      @Inject(getFairLockToken(name)) private readonly locks: FairLockService | undefined;
+
+      intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        const { locks } = this;
+        if (!locks) throw new LockConfigurationError(MADE_BY_NEW);
+        const run = promisesAnswer(context) ? new HandlerRun() : undefined;
+        return lockObservable(
+          async (leaving) => {
+            const place = placeOf(context);
+            const options = { group: groupOf(key, place), ...acquireOptions, label: place };
+            const response = until === 'response' ? responseOf(context) : undefined;
+            if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
+            const hold = await openStream(locks, keysOf(context), options, leaving);
+            const sent = response && closed(response, hold.lock.signal);
+            return releasedAfter(hold, () => (sent ? Promise.all([sent, run?.ended]) : run?.ended));
+          },
+          () => {
+            const values = next.handle() as Observable<unknown>;
+            return run ? run.begin(values) : values;
+          },
+        );
+      }
+    }
+
+    return mixin(KeyedFairLockInterceptor);
+  }
+
+  abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
+}
+
+function placeOf(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
+}
+
+function keysOfContext(key: RequestKey): (context: ExecutionContext) => string | readonly string[] {
+  const place = (name: string): KeyPlace => ({ name, fromRequest: () => true });
+  if (typeof key === 'function') {
+    return (context) => checkMadeKeys(key(context), place(placeOf(context)));
+  }
+  const render = parseKeyTemplates(key, HTTP_REQUEST, place('FairLockInterceptor'));
+  return (context) => {
+    requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
+    return render(context.switchToHttp().getRequest());
+  };
+}
+
+function responseOf(context: ExecutionContext): ServerResponse {
+  requireHttp(context, "until: 'response' is for HTTP; for other transports the lock ends with the handler");
+  const response = context.switchToHttp().getResponse<ServerResponse | { raw: ServerResponse }>();
+  return 'raw' in response ? response.raw : response;
+}
+
+function requireHttp(context: ExecutionContext, otherwise: string): void {
+  if (context.getType() === 'http') return;
+  throw new LockConfigurationError(
+    `FairLockInterceptor on ${placeOf(context)}, called by ${context.getType()}: ${otherwise}.`,
+  );
+}
+
+/** Resolves when the response is closed, or the signal of the lock aborts. */
+function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (isCutOff(response) || response.writableFinished || signal.aborted) return resolve();
+    onClosed(response, resolve);
+    signal.addEventListener('abort', () => resolve());
+  });
+}

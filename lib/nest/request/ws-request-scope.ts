@@ -1,0 +1,85 @@
+import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { Observable, tap } from 'rxjs';
+import { controllerForMany, follow, unfollow } from '../../core/runtime/abort-relay.js';
+import { ClientGoneError } from '../../core/errors/errors.js';
+import { type RequestClient, runForClient } from '../../core/runtime/async-context.js';
+
+/**
+ * A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. That of
+ * another adapter may tell nothing of its end.
+ */
+interface WsClient {
+  readonly readyState?: number;
+  readonly connected?: boolean;
+  once?(event: 'close' | 'disconnect', listener: () => void): unknown;
+}
+
+/** `readyState` of a `ws` client from which on it is closing or closed. */
+const CLOSING = 2;
+
+/** One signal per connection, however many messages it sends. */
+const signals = new WeakMap<WsClient, AbortSignal>();
+
+/**
+ * Runs every message to a gateway in an async scope that knows its client: a request in line whose client disconnects
+ * before its handler has ended leaves the line.
+ */
+export class WsRequestScope implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const message = new WsMessage(context.switchToWs().getClient<WsClient>());
+    // The message does not end when it is unsubscribed: adapters unsubscribe when the client disconnects.
+    return new Observable((subscriber) =>
+      runForClient(message, () =>
+        next
+          .handle()
+          .pipe(tap({ complete: () => message.end(), error: () => message.end() }))
+          .subscribe(subscriber),
+      ),
+    );
+  }
+}
+
+/** A message, until its handler has ended: work that it leaves behind is not tied to the connection. */
+class WsMessage implements RequestClient {
+  private readonly goneFromTheStart: boolean;
+  private ended = false;
+  private controller: AbortController | undefined;
+
+  constructor(private readonly client: WsClient) {
+    this.goneFromTheStart = hasGone(client);
+  }
+
+  get awaitsAnswer(): boolean {
+    return !this.ended && (this.goneFromTheStart || !hasGone(this.client));
+  }
+
+  leaving(): AbortSignal {
+    if (!this.controller) {
+      this.controller = controllerForMany();
+      if (!this.ended) follow(signalOf(this.client), this.controller);
+    }
+    return this.controller.signal;
+  }
+
+  end(): void {
+    this.ended = true;
+    if (this.controller) unfollow(signalOf(this.client), this.controller);
+  }
+}
+
+function signalOf(client: WsClient): AbortSignal {
+  let signal = signals.get(client);
+  if (!signal) {
+    const gone = new AbortController();
+    const leave = (): void => gone.abort(new ClientGoneError());
+    // Only one of the events: with socket.io, `close` is a message that any client may send.
+    client.once?.(client.readyState === undefined ? 'disconnect' : 'close', leave);
+    if (hasGone(client)) leave();
+    signals.set(client, (signal = gone.signal));
+  }
+  return signal;
+}
+
+function hasGone({ readyState, connected }: WsClient): boolean {
+  return readyState === undefined ? connected === false : readyState >= CLOSING;
+}

@@ -1,0 +1,55 @@
+import type { Cluster, NodeRole, Redis } from 'ioredis';
+import { addressOf } from '../connection/cluster-nodes.js';
+import { toCommandFailure } from '../server/server-failure.js';
+import { atMost } from '../server/time-limit.js';
+
+/** The answers of the nodes, and a sentence for each node that gave none. */
+export interface NodeAnswers<T> {
+  readonly answers: T[];
+  readonly problems: string[];
+}
+
+/**
+ * Asks each node of a Cluster, or the only server. Returns the answers that came, even if some nodes gave none.
+ *
+ * @param limit how long to look for nodes that joined, ms
+ * @param command must settle, also where a node never answers
+ * @param missing completes the sentence about a node without an answer: `did not report …`
+ * @throws CommandFailure where no node answers
+ */
+export async function askNodes<T>(
+  client: Redis | Cluster,
+  role: NodeRole,
+  limit: number,
+  command: (node: Redis) => Promise<T>,
+  missing: string,
+): Promise<NodeAnswers<T>> {
+  const nodes = await currentNodes(client, role, limit);
+  const outcomes = await Promise.allSettled(nodes.map(command));
+  const found: NodeAnswers<T> = { answers: [], problems: [] };
+  let failure: unknown = new Error("Cluster isn't ready");
+  outcomes.forEach((outcome, i) => {
+    if (outcome.status === 'fulfilled') return found.answers.push(outcome.value);
+    failure = outcome.reason;
+    return found.problems.push(`The node ${addressOf(nodes[i]!)} ${missing}.`);
+  });
+  if (found.answers.length === 0) throw toCommandFailure(failure);
+  return found;
+}
+
+/**
+ * The nodes of a Cluster as they are now, or the only server. ioredis asks which nodes there are when it connects and when it is
+ * redirected, so its table lacks nodes that joined since. The table is refreshed first, for `limit` ms at the most. If that fails, the
+ * known nodes remain, and the commands sent to them report the cause.
+ */
+async function currentNodes(
+  client: Redis | Cluster,
+  role: NodeRole,
+  limit: number,
+): Promise<readonly Redis[]> {
+  if (!client.isCluster) return [client as Redis];
+  const cluster = client as Cluster;
+  const refreshed = new Promise<void>((resolve) => cluster.refreshSlotsCache(() => resolve()));
+  await atMost(refreshed, limit);
+  return cluster.nodes(role);
+}

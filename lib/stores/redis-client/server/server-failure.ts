@@ -1,0 +1,249 @@
+import {
+  LockProtocolError,
+  LockStoreUnavailableError,
+  type StoreFailure,
+} from '../../../core/errors/errors.js';
+
+/** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
+export type Effect = 'none' | 'unknown';
+
+/** What can make a failed command succeed: time, an operator (who grants a right, adds memory, sets a password), or nothing. */
+export type Remedy = 'time' | 'operator' | 'none';
+
+/** A command that got no usable answer. Internal: callers see `error`. */
+export class CommandFailure extends Error {
+  /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
+  retryAfter = 100;
+  /** It reached the server after its deadline: it wrote nothing, and no copy of it will. */
+  tooLate = false;
+
+  constructor(
+    readonly effect: Effect,
+    readonly remedy: Remedy,
+    readonly error: LockStoreUnavailableError | LockProtocolError,
+  ) {
+    super(error.details);
+  }
+
+  /** Whether the same command may succeed a moment later. */
+  get retriable(): boolean {
+    return this.remedy === 'time';
+  }
+
+  /** Undefined: the failure has no cause in the state of the store. */
+  get failure(): StoreFailure | undefined {
+    return this.error instanceof LockStoreUnavailableError ? this.error.failure : undefined;
+  }
+
+  after(pause: number): this {
+    this.retryAfter = pause;
+    return this;
+  }
+
+  /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect (R13). */
+  afterUnknown(): CommandFailure {
+    if (this.effect === 'unknown') return this;
+    return new CommandFailure('unknown', this.remedy, this.error).after(this.retryAfter);
+  }
+}
+
+/** No password where one is needed, a wrong one, or a user that does not exist or is disabled. */
+const CREDENTIALS = /NOAUTH|WRONGPASS/;
+const REFUSED_CREDENTIALS =
+  'Redis refuses the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
+
+const NO_CONNECTION = 'there is no connection to Redis';
+const HUNG_UP =
+  ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
+
+const NO_INFO =
+  'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
+
+/** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
+const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
+
+/**
+ * The errors of Redis and ioredis, and whether the script may have taken effect. It has not if Redis refused to run it, or refused
+ * its first write. Redis 6 wraps script errors in other text, so patterns match anywhere.
+ */
+const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
+  // These come first: one reply repeats the arguments and the other names the user, and that text could match other patterns.
+  [
+    /^ERR unknown command/,
+    'refused',
+    'none',
+    'operator',
+    'the server does not know a command that the lock needs: a Sentinel (give `sentinels` and `name` instead), a proxy, or a Redis ' +
+      'whose commands were renamed',
+  ],
+  [
+    NO_RIGHT,
+    'not-permitted',
+    'unknown',
+    'operator',
+    'the Redis user lacks a right that the lock needs (ACL)',
+  ],
+  [
+    /WRONGTYPE/,
+    'foreign-type',
+    'none',
+    'none',
+    'a key of this lock holds a value of another type, written by something else; choose another name or keyPrefix',
+  ],
+  [
+    /OOM/,
+    'out-of-memory',
+    'none',
+    'operator',
+    'Redis is out of memory and takes no new requests; held locks are still renewed and released',
+  ],
+  [/READONLY/, 'read-only', 'none', 'time', 'Redis is a read-only replica'],
+  // A primary that was demoted says so until it has reached its successor, and READONLY after that.
+  [/MASTERDOWN/, 'read-only', 'none', 'time', 'Redis is a replica that has lost its master'],
+  [/MISCONF/, 'refused', 'none', 'time', 'Redis refuses writes because it cannot persist (MISCONF)'],
+  [
+    /NOREPLICAS/,
+    'refused',
+    'none',
+    'time',
+    'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
+  ],
+  [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
+  [
+    /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
+    'unreachable',
+    'none',
+    'time',
+    'the cluster does not serve this slot at the moment',
+  ],
+  [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
+  [/max number of clients/, 'unreachable', 'none', 'time', 'Redis accepts no more connections (maxclients)'],
+  [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
+  [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', 'none', 'time', NO_CONNECTION],
+];
+
+/** Turns whatever ioredis rejects with into a failure with a sentence. Never repeats arguments or credentials. */
+export function toCommandFailure(cause: unknown): CommandFailure {
+  if (cause instanceof CommandFailure) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  // Scripts fail with it before they write anything; Redis 6 wraps it in a text of its own.
+  const unreadable = /PROTOCOL (.*?)(?: script: |$)/m.exec(message)?.[1];
+  if (unreadable !== undefined) {
+    const text =
+      `The lock was neither taken nor changed: ${unreadable}. Another version of the library or another program wrote it, or this one ` +
+      'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
+    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause)));
+  }
+  const newer = /NEWER (\d+) (\d+)/.exec(message);
+  if (newer) {
+    const text =
+      `The lock was neither taken nor changed: a newer version of the library keeps it in format ${newer[1]}, and this one reads ` +
+      `formats up to ${newer[2]}. Update this application to a version that reads format ${newer[1]}; if the newer version was ` +
+      'rolled back, wait until its locks are released or their keys have expired.';
+    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause), true));
+  }
+  for (const [pattern, failure, effect, remedy, why] of KNOWN) {
+    if (pattern.test(message)) return unavailable(failure, effect, remedy, why, cause);
+  }
+  if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
+    return unavailable(
+      'refused',
+      'unknown',
+      'operator',
+      `Redis refused a script (${firstLine(message)})`,
+      cause,
+    );
+  }
+  const why = 'the connection to Redis broke before the answer came';
+  return unavailable('unreachable', 'unknown', 'time', why, cause);
+}
+
+/** The failure of a client of one server that was redirected to another node. A Cluster client follows redirections itself. */
+export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
+  if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) return undefined;
+  const why =
+    'the server is a node of a Redis Cluster, and the client knows this server only; set the option `redis` to a `Cluster` of ioredis';
+  return unavailable('unreachable', 'none', 'operator', why, cause);
+}
+
+/** The failure of a connection that is refused because of its credentials. They may be rotated, so repeating makes sense. */
+export function refusedCredentials(cause: unknown): CommandFailure | undefined {
+  if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
+  return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);
+}
+
+/** The failure of a connection that the system, TLS, or the check of ioredis could not make. */
+export function noConnection(cause: unknown): CommandFailure | undefined {
+  const trouble = networkTrouble(cause);
+  if (trouble === undefined) return undefined;
+  return unavailable('unreachable', 'none', 'time', `${NO_CONNECTION} (${trouble})`, cause);
+}
+
+/** The failure of a client that has ended by itself: only a new client would connect again. */
+export function clientEnded(cause: unknown, effect: Effect): CommandFailure {
+  const reason = networkTrouble(cause) ?? 'its retryStrategy gave up, or it was disconnected';
+  const why = `the client of ioredis has ended and does not connect again (${reason}); correct its options and restart the application`;
+  return unavailable('unreachable', effect, 'operator', why, cause);
+}
+
+function unavailable(
+  failure: StoreFailure,
+  effect: Effect,
+  remedy: Remedy,
+  why: string,
+  cause: unknown,
+): CommandFailure {
+  const reason = `The lock store could not serve: ${why}.`;
+  const text = `${reason} The lock was not taken.`;
+  const error = new LockStoreUnavailableError(failure, text, plain(cause), reason);
+  return new CommandFailure(effect, remedy, error);
+}
+
+/**
+ * The message of the system or TLS for a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
+ * certificate`. Only errors with a code (those of Node) are quoted: others could contain more than an address.
+ */
+export function networkTrouble(cause: unknown): string | undefined {
+  // Checks fields and not the class: the error may come from another realm, as errors of Node do in jest.
+  const outer = Object(cause) as NodeError;
+  // For a host name with several addresses, Node gives one error for each.
+  const { code, message = '' } = outer.errors?.[0] ?? outer;
+  if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
+  return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
+}
+
+interface NodeError {
+  readonly code?: unknown;
+  readonly message?: string;
+  readonly errors?: readonly NodeError[];
+}
+
+/** No answer within the command deadline; the command may still run. */
+export function commandTimeout(deadline: number): CommandFailure {
+  const reason = `The lock store gave no answer within ${deadline} ms (commandTimeout).`;
+  const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
+  const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
+  return new CommandFailure('unknown', 'time', error);
+}
+
+/**
+ * The server found the deadline of a command over when it came.
+ *
+ * @param unanswered whether an earlier copy of it got no answer, and may have taken effect
+ */
+export function cameTooLate(deadline: number, unanswered: boolean): CommandFailure {
+  const failure = commandTimeout(deadline);
+  if (unanswered) return failure;
+  return Object.assign(new CommandFailure('none', 'time', failure.error), { tooLate: true });
+}
+
+/** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */
+function plain(cause: unknown): Error | undefined {
+  return cause instanceof Error ? new Error(firstLine(cause.message)) : undefined;
+}
+
+/** Without user name and password: the host may be a URL by mistake. */
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n', 1);
+  return line.replace(/[^\s:]*:\S*@/, '…@').slice(0, 200);
+}

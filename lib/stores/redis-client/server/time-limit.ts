@@ -1,0 +1,49 @@
+import { LARGEST_NUMBER } from '../../../core/options/option-domains.js';
+import { commandTimeout } from './server-failure.js';
+
+/** What `promise` resolves with, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). */
+export async function atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    // In a process that stood still, timers run before the sockets are read.
+    timer = setTimeout(() => setImmediate(resolve, undefined), Math.min(limit, LARGEST_NUMBER));
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @throws CommandFailure after `limit` ms */
+export async function within<T>(command: Promise<T>, limit: number): Promise<T> {
+  const outcome = await atMost(
+    command.then((answer) => ({ answer })),
+    limit,
+  );
+  if (!outcome) throw commandTimeout(limit);
+  return outcome.answer;
+}
+
+/** An event to wait for. Waiting does not keep the process alive. */
+export class Signal {
+  private readonly waits = new Set<(happened: boolean) => void>();
+
+  /** Whether it happens within `limit` ms (24.8 days, Node's longest timer, at the most). */
+  within(limit: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (happened: boolean): void => {
+        clearTimeout(timer);
+        this.waits.delete(end);
+        resolve(happened);
+      };
+      // As above.
+      const timer = setTimeout(() => setImmediate(end, false), Math.min(limit, LARGEST_NUMBER)).unref();
+      this.waits.add(end);
+    });
+  }
+
+  happened(): void {
+    for (const end of this.waits) end(true);
+  }
+}

@@ -1,0 +1,221 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import type {
+  HoldDescription,
+  LockEvent,
+  WaitDescription,
+} from '../../../../lib/core/diagnostics/diagnostics.js';
+import { totalLoad } from '../../../../lib/core/overview/engines.js';
+import { eventually, SOON } from '../../../support/waiting.js';
+import { bench, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+let waits: WaitDescription[];
+let holds: HoldDescription[];
+let events: LockEvent[];
+const begun = new Set<unknown>();
+
+const onWait = {
+  start: (wait: unknown) => void begun.add(wait),
+  asyncEnd: (wait: unknown) => void waits.push(wait as WaitDescription),
+};
+const onHold = {
+  start: (hold: unknown) => void begun.add(hold),
+  asyncEnd: (hold: unknown) => void holds.push(hold as HoldDescription),
+};
+const onEvent = (event: unknown): void => void events.push(event as LockEvent);
+const waitChannel = tracingChannel('fairlock:wait');
+const holdChannel = tracingChannel('fairlock:hold');
+
+beforeEach(() => {
+  b = bench({ slowWait: Infinity });
+  [waits, holds, events] = [[], [], []];
+  waitChannel.subscribe(onWait as never);
+  holdChannel.subscribe(onHold as never);
+  channel('fairlock:event').subscribe(onEvent);
+});
+afterEach(async () => {
+  waitChannel.unsubscribe(onWait as never);
+  holdChannel.unsubscribe(onHold as never);
+  channel('fairlock:event').unsubscribe(onEvent);
+  begun.clear();
+  await b.engine.close();
+});
+
+describe('the diagnostics channels', () => {
+  it('describe each wait and each hold once, from its beginning to its end', async () => {
+    await b.engine.withLock('order:1', () => expect(holds).toEqual([]), {
+      group: 'order:<0>',
+      label: 'Orders.pay',
+    });
+    expect(waits).toMatchObject([
+      { key: 'order:1', lock: 'order:<0>', label: 'Orders.pay', outcome: 'granted' },
+    ]);
+    expect(holds).toMatchObject([
+      { key: 'order:1', lock: 'order:<0>', label: 'Orders.pay', outcome: 'released' },
+    ]);
+    expect(begun).toEqual(new Set([...waits, ...holds]));
+    expect(waits[0]!.ahead).toBeUndefined();
+    expect(holds[0]!.endedAt).toBeGreaterThanOrEqual(holds[0]!.startedAt);
+  });
+
+  it('describe a wait for a branch as one, also where it goes on in line when the section around it has ended', async () => {
+    const asked: Promise<unknown>[] = [];
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const second = b.engine.withLock('k', () => undefined);
+      asked.push(second, rejection(b.engine.acquire('k', { waitTime: 10 })));
+      setImmediate(() => void asked[1]!.then(() => first.release()));
+    });
+    await Promise.all(asked);
+    const granted = { key: 'k', outcome: 'granted' };
+    expect(waits).toMatchObject([granted, { outcome: 'timeout', error: { code: 'WAIT_TIMEOUT' } }, granted]);
+    expect(begun).toEqual(new Set([...waits, ...holds]));
+  });
+
+  it('describe a wait for a branch as one, also where it is refused before it joins a line', async () => {
+    const outer = await b.engine.open('k');
+    const controller = new AbortController();
+    const [first, refused] = outer.run(
+      () => [b.engine.acquire('k'), rejection(b.engine.acquire('k', { signal: controller.signal }))] as const,
+    );
+    const lock = await first;
+    const released = outer.release();
+    controller.abort();
+    expect(await refused).toMatchObject({ code: 'ABORTED' });
+    expect(waits).toMatchObject([{ outcome: 'granted' }, { outcome: 'aborted' }]);
+    await Promise.all([released, lock.release()]);
+  });
+
+  it('count what has no group under one name', async () => {
+    await b.engine.withLock('order:1', () => undefined);
+    expect(waits).toMatchObject([{ lock: 'other' }]);
+  });
+
+  it('name the outcome of a wait that fails', async () => {
+    const lock = await b.engine.acquire('k');
+    await rejection(b.engine.acquire('k', { waitTime: 1 }));
+    await rejection(b.engine.acquire('k', { maxQueue: 0 }));
+    const gone = new AbortController();
+    const aborted = rejection(b.engine.acquire('k', { signal: gone.signal }));
+    gone.abort();
+    await aborted;
+    expect(waits.map(({ outcome }) => outcome)).toEqual(['granted', 'timeout', 'full', 'aborted']);
+    expect(waits[3]).toMatchObject({ ahead: 0, error: { code: 'ABORTED' } });
+    await lock.release();
+  });
+
+  it('name the outcome of a hold that is lost, or held for too long', async () => {
+    const lost = await b.engine.acquire('k');
+    b.store.lose('k');
+    await lost.release();
+    const long = await b.engine.acquire('k', { maxHold: 1 });
+    await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
+    await long.release();
+    expect(holds.map(({ outcome }) => outcome)).toEqual(['lost', 'max-hold']);
+  });
+
+  it('describe no hold that did not begin: of several keys that were not all had, or lost before its section', async () => {
+    const other = await b.engine.acquire('b');
+    await rejection(b.engine.acquire(['a', 'b'], { waitTime: 1 }));
+    const lost = rejection(b.engine.withLock('c', () => undefined));
+    await b.store.forceRelease('c');
+    await lost;
+    await (await b.engine.open('d')).release();
+    await other.release();
+    expect(holds.map(({ key }) => key)).toEqual(['b']);
+  });
+
+  it('tell of what happens in between', async () => {
+    const lock = await b.engine.acquire('k');
+    const next = b.engine.acquire('k');
+    await settle();
+    await b.engine.forceRelease('k');
+    await (await next).release();
+    await lock.release();
+    expect(events.map(({ type }) => type)).toEqual(['granted', 'queued', 'lost', 'forced', 'granted']);
+  });
+
+  it('run a section with the stores that are bound to the channel, and inside what a subscriber puts around it', async () => {
+    const store = new AsyncLocalStorage<string>();
+    const around = new AsyncLocalStorage<string>();
+    holdChannel.start.bindStore(store, (hold) => `in ${(hold as HoldDescription).key}`);
+    const wrap = {
+      start: (hold: HoldDescription) =>
+        (hold.around = (section) => around.run(`around ${hold.key}`, section)),
+    };
+    holdChannel.subscribe(wrap as never);
+    await b.engine.withLock(['a', 'b'], async () => {
+      await settle();
+      expect([store.getStore(), around.getStore()]).toEqual(['in b', 'around b']);
+      await b.engine.withLock('a', () => expect(around.getStore()).toBe('around b'));
+    });
+    expect([store.getStore(), around.getStore()]).toEqual([undefined, undefined]);
+    const scoped = await b.engine.open('c');
+    expect(scoped.run(() => around.getStore())).toBe('around c');
+    expect(scoped.run(() => around.getStore())).toBe('around c');
+    await scoped.release();
+    holdChannel.unsubscribe(wrap as never);
+    holdChannel.start.unbindStore(store);
+    expect(begun.size).toBe(6);
+  });
+
+  it('are not needed to count what goes on', async () => {
+    await b.engine.start();
+    const lock = await b.engine.acquire('k', { group: 'g' });
+    const next = b.engine.acquire('k', { group: 'g' });
+    expect(totalLoad().get('g')).toMatchObject({ waiting: 1, held: 1 });
+    b.store.lose('k');
+    const later = await next;
+    expect(totalLoad().get('g')).toMatchObject({ waiting: 0, held: 1 });
+    await Promise.all([lock.release(), later.release()]);
+    expect(totalLoad().get('g')).toBeUndefined();
+  });
+});
+
+describe('what takes long', () => {
+  it('is warned of once each, with the holder at that moment', async () => {
+    const slow = bench({ slowWait: 20, slowHold: 60 });
+    const lock = await slow.engine.acquire('order:1', { label: 'Orders.ship' });
+    const waits = [
+      slow.engine.acquire('order:1', { label: 'Orders.pay' }),
+      slow.engine.acquire('order:1', { waitTime: 150 }),
+    ];
+    await rejection(waits[1]!);
+    await lock.release();
+    await (await waits[0]!).release();
+    expect(slow.warnings).toEqual([
+      expect.stringMatching(
+        /^A request for the lock "order:1" \(Orders\.pay\) has waited for \d+ ms, with 0 in front of it in line\. At this moment .*\/Orders\.ship holds the lock, for \d+ ms\.$/,
+      ),
+      expect.stringMatching(/^A request for the lock "order:1" has waited for \d+ ms, with 1 in front of it/),
+      expect.stringMatching(/^The lock "order:1" has been held for \d+ ms \(Orders\.ship\)\./),
+    ]);
+    await slow.engine.close();
+  });
+
+  it('is not warned of as a hold when the lock was lost', async () => {
+    const slow = bench({ slowHold: 20 });
+    const lost = await slow.engine.acquire('lost');
+    const held = await slow.engine.acquire('held');
+    slow.store.lose('lost');
+    await eventually(
+      () => slow.warnings.some((warning) => warning.includes('has been held')),
+      SOON,
+      'the warning',
+    );
+    expect(slow.warnings).toEqual([
+      expect.stringContaining('"lost" was lost'),
+      expect.stringContaining('"held" has been held'),
+    ]);
+    await Promise.all([lost.release(), held.release()]);
+    await slow.engine.close();
+  });
+
+  it('is not warned of where that is switched off', async () => {
+    const lock = await b.engine.acquire('k');
+    await rejection(b.engine.acquire('k', { waitTime: 50 }));
+    await lock.release();
+    expect(b.warnings).toEqual([]);
+  });
+});

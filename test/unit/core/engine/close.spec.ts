@@ -1,0 +1,100 @@
+import { LockNotHeldError, LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
+import { deferred } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('close', () => {
+  it('aborts the signals of the remaining holds, gives them back, then closes the store', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    b.store.log.length = 0;
+    await b.engine.close();
+    expect(signal.reason).toBeInstanceOf(LockShuttingDownError);
+    expect(b.store.log).toEqual(['release k', 'close']);
+    expect(lock.state).toBe('released');
+    expect(() => lock.assertHeld()).toThrow(LockNotHeldError);
+    await lock.release();
+  });
+
+  it('refuses waiting and new requests, inside a hold or not', async () => {
+    const waits: Promise<Error>[] = [];
+    const end = deferred();
+    const section = b.engine.withLock('k', async () => {
+      await b.engine.acquire('k');
+      waits.push(rejection(b.engine.acquire('k')));
+      await end.promise;
+      waits.push(rejection(b.engine.acquire('k')));
+      return 'own result';
+    });
+    waits.push(rejection(b.engine.acquire('k')));
+    await settle();
+    await b.engine.close();
+    end.resolve();
+    expect(await section).toBe('own result');
+    waits.push(rejection(b.engine.acquire('k')));
+    expect((await Promise.all(waits)).map((error) => error.constructor)).toEqual(
+      waits.map(() => LockShuttingDownError),
+    );
+  });
+
+  it('ends nesting too, inside sections that are still running', async () => {
+    const end = deferred();
+    let nested: Promise<Error> | undefined;
+    const section = b.engine.withLock('k', async () => {
+      await end.promise;
+      nested = rejection(b.engine.acquire('k'));
+    });
+    await settle();
+    await b.engine.close();
+    end.resolve();
+    await section;
+    expect(await nested).toBeInstanceOf(LockShuttingDownError);
+  });
+
+  it('hands back a grant that comes too late', async () => {
+    const late = deferred();
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire({ ...request, signal: new AbortController().signal });
+      await late.promise;
+      return grant;
+    };
+    b.store.close = () => Promise.resolve();
+    const asked = rejection(b.engine.acquire('k'));
+    await b.engine.close();
+    late.resolve();
+    expect(await asked).toBeInstanceOf(LockShuttingDownError);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('is one and the same however often it is called, and never rejects', async () => {
+    b.store.close = () => Promise.reject(new Error('no'));
+    const first = b.engine.close();
+    expect(b.engine.close()).toBe(first);
+    await first;
+    expect(b.warnings).toEqual(['The lock store failed to close.']);
+  });
+
+  it('leaves no timer behind', async () => {
+    b = bench({ drainTimeout: 60_000, maxHold: 60_000 });
+    const lock = await b.engine.acquire('a');
+    let inBranch: Promise<Error> | undefined;
+    await b.engine.withLock('k', async () => {
+      const branch = await b.engine.acquire('k');
+      inBranch = rejection(b.engine.acquire('k'));
+      await settle();
+      b.engine.beginShutdown();
+      // Two holds, a wait and the drain time.
+      expect(leftovers(b.engine)).toMatchObject({ timed: 4 });
+      await b.engine.close();
+      expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+      await branch.release();
+    });
+    expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
+    await lock.release();
+    expect(leftovers(b.engine)).toEqual(NOTHING);
+  });
+});

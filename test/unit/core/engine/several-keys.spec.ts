@@ -1,0 +1,187 @@
+import { LockLostError, LockTimeoutError } from '../../../../lib/core/errors/errors.js';
+import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
+import { pause } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, recordWaitTimes, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('several keys', () => {
+  it('are taken one after the other in the order of their encoded names, whatever the order asked', async () => {
+    await b.engine.withLock(['b', 'a', 'c'], (lock) => {
+      expect(lock.keys).toEqual(['a', 'b', 'c']);
+      expect(lock.key).toBe('a');
+    });
+    expect(b.store.log.slice(0, 6)).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire b',
+      'granted b',
+      'acquire c',
+      'granted c',
+    ]);
+  });
+
+  it('are ordered by UTF-16 units, the same in every locale', async () => {
+    const lock = await b.engine.acquire(['ä', 'Z', 'a', '10', '9']);
+    expect(lock.keys).toEqual(['10', '9', 'Z', 'a', 'ä']);
+    await lock.release();
+  });
+
+  it('are ordered, and taken once, by the name under which the store keeps them', async () => {
+    b.store.encode = (key) => key.toLowerCase().split('').reverse().join('');
+    const lock = await b.engine.acquire(['xA', 'bz', 'Xa', 'XA']);
+    expect(lock.keys).toEqual(['xA', 'bz']);
+    await lock.release();
+  });
+
+  it('given twice are locked once', async () => {
+    await b.engine.withLock(['a', 'b', 'a'], (lock) => expect(lock.keys).toEqual(['a', 'b']));
+    expect(b.store.acquires).toBe(2);
+  });
+
+  it('are given back in reverse', async () => {
+    await b.engine.withLock(['a', 'b', 'c'], () => undefined);
+    expect(b.store.log.slice(6)).toEqual(['release c', 'release b', 'release a']);
+  });
+
+  it('are all or nothing: what was taken is given back in reverse when one cannot be had', async () => {
+    const other = await b.engine.acquire('c');
+    b.store.log.length = 0;
+    const error = await rejection(b.engine.acquire(['a', 'b', 'c'], { waitTime: 10 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({ key: 'c', waitTime: 10 });
+    expect(b.store.log).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire b',
+      'granted b',
+      'acquire c',
+      'release b',
+      'release a',
+    ]);
+    await other.release();
+  });
+
+  it('share one wait time', async () => {
+    const asked = recordWaitTimes(b.store);
+    const a = await b.engine.acquire('a');
+    const both = b.engine.acquire(['a', 'b'], { waitTime: 5_000 });
+    await pause(100);
+    await a.release();
+    await (await both).release();
+    // The timer may fire 1 ms early.
+    expect(asked[2]).toBeLessThanOrEqual(5_000 - 99);
+  });
+
+  it('are busy for a try when one is', async () => {
+    const other = await b.engine.acquire('b');
+    expect(await b.engine.tryAcquire(['a', 'b'])).toBeUndefined();
+    expect(await b.store.held('a')).toBe(false);
+    await other.release();
+    const both = await b.engine.tryAcquire(['a', 'b']);
+    expect(both?.state).toBe('held');
+    await both?.release();
+  });
+
+  it('are refused as a whole when one ran out while the flow stood in line for the next', async () => {
+    const other = await b.engine.acquire('b');
+    const both = rejection(b.engine.acquire(['a', 'b'], { leaseTime: 20 }));
+    await pause(40);
+    await other.release();
+    expect(await both).toBeInstanceOf(LockLostError);
+    expect(await b.store.held('b')).toBe(false);
+  });
+
+  it('do not deadlock when two flows ask in opposite order, even with Infinity', async () => {
+    const options = { waitTime: Infinity };
+    const flow = (keys: string[]): Promise<void> => b.engine.withLock(keys, () => settle(), options);
+    await Promise.all([flow(['a', 'b']), flow(['b', 'a']), flow(['a', 'b'])]);
+  });
+
+  it('nest where the flow holds one of them, and ask the store for the rest', async () => {
+    await b.engine.withLock('b', async () => {
+      b.store.log.length = 0;
+      await b.engine.withLock(['a', 'b', 'c'], (lock) => expect(lock.keys).toEqual(['a', 'b', 'c']));
+    });
+    expect(b.store.log).toEqual([
+      'acquire a',
+      'granted a',
+      'acquire c',
+      'granted c',
+      'release c',
+      'release a',
+      'release b',
+    ]);
+  });
+
+  it('have a token each, and none for the whole', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      expect(lock.token).toBeUndefined();
+      expect([...lock.tokens.keys()]).toEqual(['a', 'b']);
+      expect(lock.tokens.get('a')).toBe(b.store.grants.get('a')?.token);
+    });
+    await b.engine.withLock(['a'], (lock) => expect(lock.token).toBe(lock.tokens.get('a')));
+  });
+
+  it('are lost, and their signal aborts, when one is lost', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      const { signal } = lock;
+      expect(lock.state).toBe('held');
+      b.store.lose('b');
+      expect(lock.state).toBe('lost');
+      expect(lock.remaining()).toBe(0);
+      expect(signal.reason).toMatchObject({ code: 'LOST', key: 'b' });
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+    });
+  });
+
+  it('are uncertain when one is', async () => {
+    await b.engine.withLock(['a', 'b'], (lock) => {
+      b.store.grants.get('b')?.lease.suspect();
+      expect(lock.state).toBe('uncertain');
+      lock.assertHeld();
+      b.store.lose('a');
+      expect(lock.state).toBe('lost');
+    });
+  });
+
+  it('have the smallest remaining time of all', async () => {
+    await b.engine.withLock('a', () =>
+      b.engine.withLock(['a', 'b'], (lock) => expect(lock.remaining()).toBeLessThanOrEqual(5_000), {
+        leaseTime: 5_000,
+      }),
+    );
+  });
+
+  it('leave no listener on the outer hold when they nest and are released', async () => {
+    await b.engine.withLock(['a', 'b'], async (outer) => {
+      const inner: FairLock[] = [];
+      await b.engine.withLock(['a', 'b'], (lock) => {
+        inner.push(lock);
+        expect(lock.signal.aborted).toBe(false);
+      });
+      b.store.lose('a');
+      expect(outer.signal.aborted).toBe(true);
+      expect(inner[0]?.signal.aborted).toBe(false);
+      expect(inner[0]?.state).toBe('released');
+    });
+  });
+
+  it('do not follow the outer hold if their signal is first asked for after the release', async () => {
+    await b.engine.withLock(['a', 'b'], async () => {
+      const inner = await b.engine.acquire(['a', 'b']);
+      await inner.release();
+      const { signal } = inner;
+      const unread = await b.engine.acquire('a');
+      await unread.release();
+      b.store.lose('a');
+      expect(signal.aborted).toBe(false);
+      expect(unread.signal.aborted).toBe(false);
+    });
+  });
+});

@@ -1,0 +1,109 @@
+import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
+import * as errors from '../../../../lib/core/errors/errors.js';
+
+const {
+  FairLockError,
+  LockAbortedError,
+  LockConfigurationError,
+  LockDeadlockError,
+  LockKeyError,
+  LockLostError,
+  LockNotHeldError,
+  LockNotReplicatedError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockStoreUnavailableError,
+  LockTimeoutError,
+} = errors;
+
+const KEY = 'user:alice@example.com';
+const HOLDER = 'vm-1/12727/Billing.charge';
+
+const ALL: readonly errors.FairLockError[] = [
+  new LockTimeoutError(KEY, 5_000, { holder: HOLDER, heldFor: 10, ahead: 2 }),
+  new LockTimeoutError(KEY, 0, { holder: HOLDER }),
+  new LockAbortedError(KEY, new Error(HOLDER)),
+  new LockQueueFullError(KEY, 5),
+  new LockLostError(KEY, `${HOLDER} took it`),
+  new LockNotHeldError(KEY),
+  new LockDeadlockError(KEY, `${HOLDER} waits`),
+  new LockKeyError(`no ${KEY}`),
+  new LockKeyError(`no ${KEY}`, { status: 400, message: 'This request gives no usable key for its lock.' }),
+  new LockStoreUnavailableError('timeout', `no answer from ${HOLDER} for ${KEY}`, new Error(HOLDER)),
+  new LockNotReplicatedError(KEY, 1, 2, 100),
+  new LockConfigurationError(`leaseTime for ${KEY}`, 'The leaseTime is too long.'),
+  new LockShuttingDownError(KEY),
+];
+
+const SECRET = /alice|vm-1|12727|Billing/;
+
+describe.each(ALL.map((error) => [error.name, error] as const))('%s', (_, error) => {
+  test('tells a client no key, host or process: not by its message, its JSON, its extensions or its stack', () => {
+    expect(error.message).toMatch(/^[A-Z].*\.$/);
+    for (const shown of [error.message, JSON.stringify(error), inspect(error.extensions), error.stack]) {
+      expect(shown).not.toMatch(SECRET);
+    }
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({
+      statusCode: error.status,
+      code: error.code,
+      message: error.message,
+    });
+  });
+
+  test('tells an operator all, where a logger inspects it', () => {
+    expect(error.details).toContain(KEY);
+    expect(inspect(error)).toContain(KEY);
+  });
+});
+
+test('a timeout says how long the wait was, and names the holder for operators', () => {
+  const error = new LockTimeoutError(KEY, 5_000, { holder: HOLDER, heldFor: 61_000, ahead: 2 });
+  expect(error.message).toBe('The lock was not granted within 5000 ms.');
+  expect(error.details).toBe(
+    `Gave up waiting for the lock "${KEY}" after 5 s, held by ${HOLDER} for 61 s, 2 ahead. ` +
+      'The request has left the line. Raise waitTime, or make the holder faster.',
+  );
+  expect(new LockTimeoutError(KEY, 0).message).toBe('The lock is busy.');
+});
+
+test.each(['\n', '\r\n', '\u0000', '\u001b[31m', '\u007f', '\u0085', '\u061c', '\u2028', '\u202e'])(
+  'control characters (%j) of a key or a holder forge no line of a log',
+  (control) => {
+    const { details } = new LockTimeoutError(`k${control}`, 10, { holder: `vm/1/Pay${control}ERROR forged` });
+    expect(details).not.toMatch(/[\p{Cc}\u061c\u2028\u2029\u202e]/u);
+    expect(details).toContain('ERROR forged');
+  },
+);
+
+describe('with a second copy of the package in the process', () => {
+  let other: typeof errors;
+  beforeAll(async () => {
+    jest.resetModules();
+    other = await import('../../../../lib/core/errors/errors.js');
+    expect(other.LockTimeoutError).not.toBe(LockTimeoutError);
+  });
+
+  test('instanceof knows the errors of the other copy by their code', () => {
+    const timeout: unknown = new other.LockTimeoutError('k', 5);
+    expect(timeout).toBeInstanceOf(LockTimeoutError);
+    expect(timeout).toBeInstanceOf(FairLockError);
+    expect(timeout).not.toBeInstanceOf(LockLostError);
+    expect(new LockTimeoutError('k', 5)).toBeInstanceOf(other.LockTimeoutError);
+  });
+
+  test('a class that an application derives has instances of its own only', () => {
+    class Derived extends LockTimeoutError {}
+    expect(new Derived('k', 5)).toBeInstanceOf(Derived);
+    expect(new Derived('k', 5)).toBeInstanceOf(LockTimeoutError);
+    expect(new LockTimeoutError('k', 5)).not.toBeInstanceOf(Derived);
+    expect(new other.LockTimeoutError('k', 5)).not.toBeInstanceOf(Derived);
+  });
+
+  test('what only looks like one of the errors is none', () => {
+    for (const value of [undefined, null, 'WAIT_TIMEOUT', { code: 'WAIT_TIMEOUT' }, new Error('x')]) {
+      expect(value).not.toBeInstanceOf(FairLockError);
+      expect(value).not.toBeInstanceOf(LockTimeoutError);
+    }
+  });
+});

@@ -1,0 +1,235 @@
+import { LockLostError, LockNotHeldError } from '../../../../lib/core/errors/errors.js';
+import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('the handle', () => {
+  it('says what it holds', async () => {
+    const lock = await b.engine.acquire('k');
+    expect(lock).toMatchObject({ key: 'k', keys: ['k'], state: 'held', holdCount: 1 });
+    expect(lock.token).toBe(b.store.grants.get('k')?.token);
+    expect(lock.tokens).toEqual(new Map([['k', lock.token]]));
+    expect(lock.remaining()).toBe(Infinity);
+    lock.assertHeld();
+    await lock.release();
+  });
+
+  it('is released once, however often that is asked', async () => {
+    const lock = await b.engine.acquire('k');
+    const first = lock.release();
+    expect(lock.release()).toBe(first);
+    await first;
+    const next = await b.engine.acquire('k');
+    await lock.release();
+    expect(next.state).toBe('held');
+    await next.release();
+  });
+
+  it('says after the release that it holds nothing, and its signal does not abort', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    await lock.release();
+    expect(lock).toMatchObject({ state: 'released', holdCount: 0 });
+    expect(lock.remaining()).toBe(0);
+    expect(() => lock.assertHeld()).toThrow(LockNotHeldError);
+    expect(signal.aborted).toBe(false);
+  });
+
+  it('is released at the end of its block by `await using`', async () => {
+    {
+      await using lock = await b.engine.acquire('k');
+      expect(lock.state).toBe('held');
+      expect(await b.store.held('k')).toBe(true);
+    }
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('says that it was lost, and goes on saying so after the release', async () => {
+    const lock = await b.engine.acquire('k');
+    const { signal } = lock;
+    b.store.lose('k');
+    const check = (): void => {
+      expect(lock.state).toBe('lost');
+      expect(lock.remaining()).toBe(0);
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+    };
+    check();
+    await lock.release();
+    check();
+  });
+
+  it('does not care for what happens to the lease after its own release', async () => {
+    await b.engine.withLock('k', async () => {
+      const inner = await b.engine.acquire('k');
+      await inner.release();
+      expect(inner.remaining()).toBe(0);
+      b.store.lose('k');
+      expect(inner.state).toBe('released');
+      expect(() => inner.assertHeld()).toThrow(LockNotHeldError);
+    });
+  });
+
+  it('may be released by the listener that learns, at the release, that it was lost', async () => {
+    const lock = await b.engine.acquire('k', { leaseTime: 10 });
+    lock.signal.addEventListener('abort', () => void lock.release());
+    block(20);
+    await lock.release();
+    expect(lock).toMatchObject({ state: 'lost', holdCount: 0 });
+    expect(b.store.log.filter((entry) => entry === 'release k')).toHaveLength(1);
+  });
+
+  it('passes assertHeld while uncertain', async () => {
+    const lock = await b.engine.acquire('k');
+    b.store.grants.get('k')?.lease.suspect();
+    expect(lock.state).toBe('uncertain');
+    lock.assertHeld();
+    await lock.release();
+  });
+
+  it('lets any number of calls listen to its signal without a listener-leak warning', async () => {
+    for (const keys of ['k', ['k', 'l']]) {
+      const lock = await b.engine.acquire(keys);
+      for (let n = 0; n < 50; n += 1) lock.signal.addEventListener('abort', () => undefined);
+      // The warning itself does not reach a test's process object; Node notes here that it gave it.
+      const warned = Object.getOwnPropertySymbols(lock.signal).find(
+        ({ description }) => description === 'events.maxEventTargetListenersWarned',
+      );
+      expect(warned && Reflect.get(lock.signal, warned)).toBe(false);
+      await lock.release();
+    }
+  });
+
+  it('of a store without tokens has none', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => ({ ...(await acquire(request)), token: undefined });
+    const lock = await b.engine.acquire('k');
+    expect(lock.token).toBeUndefined();
+    expect(lock.tokens.size).toBe(0);
+    await lock.release();
+  });
+});
+
+describe('withLock', () => {
+  it('passes the result and the error of the section through untouched', async () => {
+    const value = {};
+    expect(await b.engine.withLock('k', () => value)).toBe(value);
+    expect(await b.engine.withLock('k', async () => value)).toBe(value);
+    const thrown = new Error('own');
+    expect(await rejection(b.engine.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('has given the lock back, by the acknowledgement of the store, when its promise settles', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire(request);
+      const release = async (): Promise<void> => {
+        await settle();
+        await grant.release();
+      };
+      return { ...grant, release };
+    };
+    await b.engine.withLock('k', () => undefined);
+    expect(await b.store.held('k')).toBe(false);
+    await rejection(b.engine.withLock('k', () => Promise.reject(new Error('own'))));
+    expect(await b.store.held('k')).toBe(false);
+    await b.engine.withLock(['k', 'l'], () => undefined);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('lets the section go on when the lock is lost: its signal aborts, its result counts, a warning is given', async () => {
+    const result = await b.engine.withLock('k', async (lock) => {
+      b.store.lose('k');
+      expect(lock.signal.aborted).toBe(true);
+      return 'own result';
+    });
+    expect(result).toBe('own result');
+    expect(b.warnings).toEqual([expect.stringContaining('The lock "k" was lost: the test took it away')]);
+  });
+
+  it("with onLost: 'reject' rejects with the LockLostError once the section has ended, even if it succeeded", async () => {
+    const end = deferred();
+    let settled = false;
+    const result = rejection(
+      b.engine.withLock(
+        'k',
+        () => {
+          b.store.lose('k');
+          return end.promise;
+        },
+        { onLost: 'reject' },
+      ),
+    ).finally(() => (settled = true));
+    await eventually(() => b.warnings.length > 0, SOON, 'the warning');
+    expect(settled).toBe(false);
+    end.resolve();
+    expect(await result).toBeInstanceOf(LockLostError);
+  });
+
+  it("with onLost: 'reject' leaves the section's own error alone", async () => {
+    b = bench({ onLost: 'reject' });
+    const thrown = new Error('own');
+    const result = b.engine.withLock('k', () => {
+      b.store.lose('k');
+      throw thrown;
+    });
+    expect(await rejection(result)).toBe(thrown);
+    expect(await b.engine.withLock('k', () => 'held to the end')).toBe('held to the end');
+    expect(await rejection(b.engine.withLock('k', () => b.store.lose('k')))).toBeInstanceOf(LockLostError);
+  });
+
+  it('finds at the release a lease that ran out while the event loop was blocked', async () => {
+    const result = b.engine.withLock(
+      'k',
+      () => {
+        for (const end = performance.now() + 20; performance.now() < end;);
+      },
+      { leaseTime: 10, onLost: 'reject' },
+    );
+    expect(await rejection(result)).toBeInstanceOf(LockLostError);
+  });
+
+  it('does not begin a section whose lease ran out while the process stood still', async () => {
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (request) => {
+      const grant = await acquire(request);
+      block(20);
+      return grant;
+    };
+    let begun = false;
+    const result = b.engine.withLock('k', () => (begun = true), { leaseTime: 10 });
+    expect(await rejection(result)).toBeInstanceOf(LockLostError);
+    expect(begun).toBe(false);
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('survives a logger that throws', async () => {
+    b = bench({
+      onWarning: () => {
+        throw new Error('logger');
+      },
+    });
+    await b.engine.withLock('k', () => b.store.lose('k'));
+    await (await b.engine.acquire('k')).release();
+  });
+});
+
+describe('the pass-through', () => {
+  it('shows, tells and forces', async () => {
+    const lock = await b.engine.acquire('k', { label: 'Orders.pay' });
+    expect((await b.engine.inspect('k')).holder?.who).toContain('Orders.pay');
+    expect(await b.engine.isLocked('k')).toBe(true);
+    expect(await b.engine.forceRelease('k')).toBe(true);
+    expect(lock.state).toBe('lost');
+    expect(await b.engine.isLocked('k')).toBe(false);
+    expect(await b.engine.forceRelease('k')).toBe(false);
+    await lock.release();
+  });
+});

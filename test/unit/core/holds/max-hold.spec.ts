@@ -1,0 +1,60 @@
+import { jest } from '@jest/globals';
+import { type FairLockError, LockLostError } from '../../../../lib/core/errors/errors.js';
+import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
+import { deferred } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('maxHold', () => {
+  it('aborts the signal with a LockLostError and ends the renewing; the lock is held until its lease runs out', async () => {
+    const lock = await b.engine.acquire('k', { maxHold: 10, leaseTime: 60_000 });
+    const aborted = deferred<unknown>();
+    const renewingStopped = jest.fn();
+    b.store.grants.get('k')?.lease.onRenewingStopped(renewingStopped);
+    lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
+    const reason = await aborted.promise;
+    expect(reason).toBeInstanceOf(LockLostError);
+    expect((reason as FairLockError).details).toContain('held for longer than maxHold (10 ms)');
+    expect(lock.state).toBe('held');
+    expect(renewingStopped).toHaveBeenCalledTimes(1);
+    expect(b.warnings).toEqual([expect.stringContaining('"k" will be lost when its lease runs out')]);
+    await lock.release();
+  });
+
+  it('loses the lock at once where a lease has no end, so that a hung section cannot hold for ever', async () => {
+    const hung = deferred();
+    const section = b.engine.withLock('k', () => hung.promise, { maxHold: 10 });
+    await (await b.engine.acquire('k')).release();
+    expect(b.warnings).toEqual([expect.stringContaining('held for longer than maxHold (10 ms)')]);
+    hung.resolve();
+    await section;
+  });
+
+  it('is over when the lock is lost', async () => {
+    const lock = await b.engine.acquire('k', { maxHold: 60_000 });
+    b.store.lose('k');
+    expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+    await lock.release();
+  });
+
+  it('is over when the lock is released, and that of a nested request has no effect', async () => {
+    await b.engine.withLock(
+      'k',
+      async () => {
+        await b.engine.withLock('k', () => new Promise((resolve) => setTimeout(resolve, 20)), { maxHold: 1 });
+      },
+      { maxHold: 60_000 },
+    );
+    const short: FairLock = await b.engine.acquire('k', { maxHold: 5 });
+    await short.release();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(short.signal.aborted).toBe(false);
+    expect(b.warnings).toEqual([]);
+  });
+});

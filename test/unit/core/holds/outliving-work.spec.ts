@@ -1,0 +1,204 @@
+import { runInNewContext } from 'node:vm';
+import { setFlagsFromString } from 'node:v8';
+import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
+import { currentScope } from '../../../../lib/core/holds/lock-handle.js';
+import { deferred, pause } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, outcome, recordWaitTimes, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('work that outlives its hold', () => {
+  it('keeps the lock until it ends, if it is a nested section that has begun', async () => {
+    const child = deferred();
+    let forgotten: Promise<void> | undefined;
+    await b.engine.withLock('k', () => {
+      forgotten = b.engine.withLock('k', () => child.promise);
+    });
+    const stranger = b.engine.acquire('k');
+    expect(await outcome(stranger)).toBe('pending');
+    expect(b.store.log).not.toContain('release k');
+    child.resolve();
+    await forgotten;
+    await (await stranger).release();
+  });
+
+  it('keeps the lock over several levels of forgotten sections', async () => {
+    const child = deferred();
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', () => {
+      all.push(
+        b.engine.withLock('k', () => {
+          all.push(b.engine.withLock('k', () => child.promise));
+        }),
+      );
+    });
+    await all[0];
+    expect(await b.store.held('k')).toBe(true);
+    child.resolve();
+    await all[1];
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('gives the lock back at its end, however many sections began each other and ended before', async () => {
+    const last = deferred();
+    const sections: Promise<void>[] = [];
+    // Deeper than the stack of a program whose functions call each other.
+    const begin = (depth: number, begun: () => void): void => {
+      const section = async (): Promise<void> => {
+        begun();
+        if (depth === 20_000) return last.promise;
+        await new Promise<void>((next) => begin(depth + 1, next));
+      };
+      sections.push(b.engine.withLock('k', section));
+    };
+    await new Promise<void>((begun) => begin(1, begun));
+    while (sections.length < 20_000) await settle();
+    expect(await b.store.held('k')).toBe(true);
+    last.resolve();
+    for (const section of sections) await section;
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('asks anew as a stranger, if it is a nested request that has not begun', async () => {
+    const firstChild = deferred();
+    const events: string[] = [];
+    const children: Promise<void>[] = [];
+    const between = deferred();
+    const outer = b.engine.withLock('k', async () => {
+      children.push(b.engine.withLock('k', () => firstChild.promise));
+      children.push(b.engine.withLock('k', () => void events.push('second child')));
+      await between.promise;
+    });
+    await settle();
+    const stranger = b.engine.withLock('k', () => void events.push('stranger'));
+    between.resolve();
+    await outer;
+    expect(await outcome(stranger)).toBe('pending');
+    firstChild.resolve();
+    await Promise.all([...children, stranger]);
+    // The stranger stood in line first; the second child joined it when the section ended.
+    expect(events).toEqual(['stranger', 'second child']);
+    expect(b.store.acquires).toBe(3);
+  });
+
+  it('asks anew in the order in which it asked', async () => {
+    const firstChild = deferred();
+    const order: number[] = [];
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', () => {
+      all.push(b.engine.withLock('k', () => firstChild.promise));
+      for (const n of [1, 2, 3]) all.push(b.engine.withLock('k', () => void order.push(n)));
+    });
+    firstChild.resolve();
+    await Promise.all(all);
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  it('asks anew of the nearest hold that is still open', async () => {
+    const child = deferred();
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', async () => {
+      await b.engine.withLock('k', () => {
+        all.push(b.engine.withLock('k', () => child.promise));
+        all.push(b.engine.withLock('k', () => 'served'));
+      });
+      await settle();
+      child.resolve();
+      expect(await all[1]).toBe('served');
+    });
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('asks anew with what is left of its wait time', async () => {
+    const asked = recordWaitTimes(b.store);
+    const child = deferred();
+    const all: Promise<unknown>[] = [];
+    await b.engine.withLock('k', async () => {
+      all.push(b.engine.withLock('k', () => child.promise));
+      all.push(b.engine.withLock('k', () => undefined, { waitTime: 5_000 }));
+      await pause(100);
+    });
+    await settle();
+    // The timer may fire 1 ms early.
+    expect(asked[1]).toBeLessThanOrEqual(5_000 - 99);
+    child.resolve();
+    await Promise.all(all);
+  });
+
+  it('is a stranger, if it is a timer', async () => {
+    const fired = deferred();
+    let late: Promise<FairLock> | undefined;
+    await b.engine.withLock('k', () => {
+      setTimeout(() => {
+        late = b.engine.acquire('k');
+        fired.resolve();
+      }, 5);
+    });
+    const holder = await b.engine.acquire('k');
+    await fired.promise;
+    expect(b.store.acquires).toBe(3);
+    expect(late && (await outcome(late))).toBe('pending');
+    await holder.release();
+    await (await late)?.release();
+  });
+
+  it('is a stranger, if it is an un-awaited promise, and has no current hold', async () => {
+    const ended = deferred();
+    let detached: Promise<FairLock | undefined> | undefined;
+    await b.engine.withLock('k', () => {
+      detached = ended.promise.then(async () => {
+        expect(b.engine.current()).toBeUndefined();
+        return await b.engine.acquire('k');
+      });
+    });
+    ended.resolve();
+    const lock = await detached;
+    expect(b.store.acquires).toBe(2);
+    await lock?.release();
+  });
+
+  it('keeps no lock of an earlier round when each round starts from inside the last', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const done = deferred();
+    const locks: WeakRef<FairLock>[] = [];
+    const round = async (n: number): Promise<void> => {
+      await b.engine.withLock('k', (lock) => {
+        locks.push(new WeakRef(lock));
+        if (n < 50) setTimeout(() => void round(n + 1), 0);
+        else return settle().then(collect).then(done.resolve);
+      });
+    };
+    await round(1);
+    await done.promise;
+    // Counted while the last round is inside; it and the one before may still be in use.
+    expect(locks.filter((lock) => lock.deref()).length).toBeLessThanOrEqual(2);
+  });
+
+  it('leaves no chain behind either when each round begins before the last has ended', async () => {
+    const rounds: Promise<void>[] = [];
+    const lengths: number[] = [];
+    const round = async (n: number, begun?: () => void): Promise<void> => {
+      await b.engine.withLock(`k${n}`, async () => {
+        begun?.();
+        await settle();
+        let length = 0;
+        for (let scope = currentScope(); scope; scope = scope.outer) length += 1;
+        lengths.push(length);
+        if (n === 8) return;
+        const next = deferred();
+        rounds.push(round(n + 1, next.resolve));
+        await next.promise;
+      });
+    };
+    await round(1);
+    for (let n = 0; n < rounds.length; n += 1) await rounds[n];
+    // Its own scope, and the one that it began in.
+    expect(lengths).toEqual([1, 2, 2, 2, 2, 2, 2, 2]);
+  });
+});

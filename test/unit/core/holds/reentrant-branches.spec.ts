@@ -1,0 +1,169 @@
+import {
+  LockAbortedError,
+  LockLostError,
+  LockQueueFullError,
+  LockTimeoutError,
+} from '../../../../lib/core/errors/errors.js';
+import { block } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('branches of one flow', () => {
+  it('exclude each other, first come first served', async () => {
+    const events: string[] = [];
+    await b.engine.withLock('k', () =>
+      Promise.all(
+        [1, 2, 3, 4].map((n) =>
+          b.engine.withLock('k', async () => {
+            events.push(`begin ${n}`);
+            await settle();
+            events.push(`end ${n}`);
+          }),
+        ),
+      ),
+    );
+    expect(events).toEqual([1, 2, 3, 4].flatMap((n) => [`begin ${n}`, `end ${n}`]));
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('nest further, each in its own branch', async () => {
+    const events: string[] = [];
+    const branch = (name: string): Promise<void> =>
+      b.engine.withLock('k', async () => {
+        await Promise.all(
+          ['1', '2'].map((n) =>
+            b.engine.withLock('k', async () => {
+              events.push(`begin ${name}${n}`);
+              await settle();
+              events.push(`end ${name}${n}`);
+            }),
+          ),
+        );
+      });
+    await b.engine.withLock('k', () => Promise.all([branch('a'), branch('b')]));
+    expect(events).toEqual(['a1', 'a2', 'b1', 'b2'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
+  });
+
+  it('are busy for a try while another branch holds', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.tryAcquire('k');
+      expect(first).toBeDefined();
+      const onQueued = (): void => {
+        throw new Error('a try is never in line');
+      };
+      expect(await b.engine.tryAcquire('k', { onQueued })).toBeUndefined();
+      expect(b.warnings).toEqual([]);
+      await first?.release();
+      const third = await b.engine.tryAcquire('k');
+      expect(third).toBeDefined();
+      await third?.release();
+    });
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('leave the line of their own flow with a LockTimeoutError that names who is in the way', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k', { label: 'Orders.pay' });
+      const second = b.engine.acquire('k', { waitTime: 5_000 });
+      const error = await rejection(b.engine.acquire('k', { waitTime: 10 }));
+      expect(error).toBeInstanceOf(LockTimeoutError);
+      expect(error).toMatchObject({ key: 'k', waitTime: 10, blockedBy: { holder: 'Orders.pay', ahead: 1 } });
+      await first.release();
+      await (await second).release();
+    });
+  });
+
+  it('leave the line of their own flow when their signal aborts', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const controller = new AbortController();
+      const second = b.engine.acquire('k', { signal: controller.signal });
+      const third = b.engine.acquire('k');
+      controller.abort(new Error('gone'));
+      const error = await rejection(second);
+      expect(error).toBeInstanceOf(LockAbortedError);
+      expect(error.cause).toEqual(new Error('gone'));
+      expect(await outcome(third)).toBe('pending');
+      await first.release();
+      await (await third).release();
+    });
+  });
+
+  it('are told their place, and refused beyond maxQueue', async () => {
+    await b.engine.withLock('k', async () => {
+      const places: number[] = [];
+      const onQueued = (position: number): void => void places.push(position);
+      const first = await b.engine.acquire('k', { onQueued });
+      const others = [b.engine.acquire('k', { onQueued }), b.engine.acquire('k', { onQueued })];
+      expect(await rejection(b.engine.acquire('k', { maxQueue: 2 }))).toBeInstanceOf(LockQueueFullError);
+      expect(places).toEqual([0, 1]);
+      await first.release();
+      for (const other of others) await (await other).release();
+    });
+  });
+
+  it('are refused, those in line, when the hold is lost', async () => {
+    await b.engine.withLock('k', async () => {
+      const first = await b.engine.acquire('k');
+      const second = b.engine.acquire('k');
+      const third = b.engine.acquire('k');
+      b.store.lose('k');
+      expect(await rejection(second)).toBeInstanceOf(LockLostError);
+      expect(await rejection(third)).toBeInstanceOf(LockLostError);
+      await first.release();
+    });
+  });
+
+  it('are refused in the line of a nested hold too when the lock is lost', async () => {
+    await b.engine.withLock('k', () =>
+      b.engine.withLock('k', async () => {
+        const first = await b.engine.acquire('k');
+        const waiting = b.engine.acquire('k');
+        b.store.lose('k');
+        expect(await rejection(waiting)).toBeInstanceOf(LockLostError);
+        expect(leftovers(b.engine)).toMatchObject({ waits: 0, timed: 0 });
+        await first.release();
+      }),
+    );
+  });
+});
+
+describe('a branch in line', () => {
+  it('is refused, not served, when the lease ran out unnoticed in a blocked event loop', async () => {
+    await b.engine.withLock(
+      'k',
+      async () => {
+        const first = await b.engine.acquire('k');
+        const second = rejection(b.engine.acquire('k'));
+        block(1_050);
+        await first.release();
+        expect(await second).toBeInstanceOf(LockLostError);
+      },
+      { leaseTime: 1_000 },
+    );
+  });
+
+  it('is refused, not served, when such a lease is found at the end of a branch that gave up another key', async () => {
+    const other = await b.engine.acquire('l');
+    await b.engine.withLock(
+      'k',
+      async () => {
+        const first = rejection(b.engine.acquire(['k', 'l'], { waitTime: 500 }));
+        const second = rejection(b.engine.acquire('k'));
+        await settle();
+        // The wait for the other key is over before the lease is, and both before the section could look.
+        block(1_050);
+        expect(await first).toBeInstanceOf(LockTimeoutError);
+        expect(await second).toBeInstanceOf(LockLostError);
+      },
+      { leaseTime: 1_000 },
+    );
+    await other.release();
+  });
+});

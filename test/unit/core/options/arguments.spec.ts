@@ -1,0 +1,218 @@
+import {
+  LockConfigurationError,
+  LockKeyError,
+  LockQueueFullError,
+} from '../../../../lib/core/errors/errors.js';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import type { AcquireOptions, EngineDefaults } from '../../../../lib/core/options/acquire-options.js';
+import { valuesOf, valuesOutside } from '../../../support/option-values.js';
+import { bench, rejection, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+const fail = (): never => {
+  throw new Error('cannot be shown');
+};
+
+/** Calls that the compiler refuses, as JavaScript may make them. */
+const untyped = (value: unknown): never => value as never;
+
+describe('a call that cannot work', () => {
+  it.each([
+    ['no key', undefined],
+    ['null', null],
+    ['a number', 42],
+    ['an object', { key: 'k' }],
+    ['an empty list', []],
+    ['a list with a number', ['a', 1]],
+    ['a list with a hole', [undefined]],
+    ['a symbol', Symbol('k')],
+  ])('is refused with a LockKeyError before the store learns of it: %s as key', async (_, keys) => {
+    for (const asked of [
+      b.engine.acquire(untyped(keys)),
+      b.engine.tryAcquire(untyped(keys)),
+      b.engine.withLock(untyped(keys), () => undefined),
+      b.engine.open(untyped(keys)),
+    ]) {
+      const error = await rejection(asked);
+      expect(error).toBeInstanceOf(LockKeyError);
+      expect(error.message).toMatch(/^(A lock key must be a string|The list of lock keys is empty)/);
+    }
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it.each<[keyof AcquireOptions, unknown]>([
+    ['waitTime', -1],
+    ['waitTime', NaN],
+    ['waitTime', '5000'],
+    ['waitTime', 5n],
+    ['waitTime', -Infinity],
+    ['leaseTime', 0],
+    ['leaseTime', -1],
+    ['leaseTime', NaN],
+    ['leaseTime', Infinity],
+    ['leaseTime', '1'],
+    ['leaseTime', null],
+    ['waitTime', null],
+    ['maxQueue', null],
+    ['maxHold', null],
+    ['onLost', null],
+    ['reentrant', null],
+    ['waitTime', { [inspect.custom]: () => fail() }],
+    ['maxQueue', -1],
+    ['maxQueue', NaN],
+    ['maxQueue', '1'],
+    ['maxQueue', 1.5],
+    ['leaseTime', Number.MAX_VALUE],
+    ['maxHold', 0],
+    ['maxHold', NaN],
+    ['maxHold', -5],
+    ['onLost', 'throw'],
+    ['reentrant', 'yes'],
+    ['owner', ''],
+    ['owner', 7],
+    ['label', 7],
+    ['signal', {}],
+    ['signal', null],
+    ['signal', { aborted: false, addEventListener: () => undefined }],
+    ['onQueued', 'tell me'],
+  ])('is refused with a sentence that names the option: %s: %p', async (option, value) => {
+    const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be .*; it is .*\\.$`));
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it('is refused when the options are no object', async () => {
+    for (const options of [5_000, null, 'now']) {
+      const error = await rejection(b.engine.acquire('k', untyped(options)));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(error.message).toMatch(/^The options of a lock must be an object; it is/);
+    }
+  });
+
+  it('is refused with an option that does not exist', async () => {
+    for (const ask of [
+      () => b.engine.withLock('k', () => undefined, untyped({ wait: 5_000 })),
+      () => b.engine.tryAcquire('k', untyped(Object.freeze({ wait: undefined }))),
+    ]) {
+      const error = await rejection(ask());
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(error.message).toMatch(
+        /^There is no lock option 'wait'\. The options are: waitTime, .*, group\.$/,
+      );
+    }
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it('is refused when there is no section to run', async () => {
+    expect(await rejection(b.engine.withLock('k', untyped(undefined)))).toBeInstanceOf(
+      LockConfigurationError,
+    );
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it.each<[keyof EngineDefaults, unknown]>([
+    ['waitTime', NaN],
+    ['maxQueue', NaN],
+    ['maxHold', 0],
+    ['onLost', 'never'],
+  ])('is refused when a default of the engine cannot work: %s: %p', async (option, value) => {
+    b = bench({ [option]: value });
+    expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockConfigurationError);
+  });
+
+  it('of the pass-through and of current is refused too', async () => {
+    expect(await rejection(b.engine.inspect(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(await rejection(b.engine.isLocked(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(await rejection(b.engine.forceRelease(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(() => b.engine.current(untyped(1))).toThrow(LockKeyError);
+  });
+});
+
+/** The numbers of a call. */
+const NUMBERS = ['waitTime', 'leaseTime', 'maxQueue', 'maxHold'] as const;
+
+describe.each(NUMBERS)('the number %s of a call', (option) => {
+  it('reaches the store as a whole number, never below what was asked for', async () => {
+    const asked: Record<string, unknown>[] = [];
+    b.store.acquire = (request) => {
+      asked.push({ ...request });
+      return Promise.reject(new LockQueueFullError(request.key, 0));
+    };
+    await fc.assert(
+      fc.asyncProperty(valuesOf(option), async (value) => {
+        asked.length = 0;
+        expect(await rejection(b.engine.acquire('k', { [option]: value }))).toBeInstanceOf(
+          LockQueueFullError,
+        );
+        const whole = value === Infinity ? value : Math.ceil(value);
+        // What is left of the wait time; maxHold does not concern the store.
+        if (option === 'waitTime') expect(asked[0]?.[option]).toBeLessThanOrEqual(whole);
+        else if (option !== 'maxHold') expect(asked[0]?.[option]).toBe(whole);
+      }),
+    );
+  });
+
+  it('is refused outside its domain, before the store learns of it', async () => {
+    await fc.assert(
+      fc.asyncProperty(valuesOutside(option), async (value) => {
+        const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
+        expect(error).toBeInstanceOf(LockConfigurationError);
+        expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be a .* from \\d+ to `));
+        expect(b.store.acquires).toBe(0);
+      }),
+    );
+  });
+});
+
+describe('options', () => {
+  it('that are undefined take the defaults', async () => {
+    const options: AcquireOptions = {
+      waitTime: undefined,
+      leaseTime: undefined,
+      signal: undefined,
+      owner: undefined,
+      reentrant: undefined,
+      maxQueue: undefined,
+      maxHold: undefined,
+      onLost: undefined,
+      onQueued: undefined,
+      label: undefined,
+    };
+    await (await b.engine.acquire('k', options)).release();
+  });
+
+  it('may be the extremes: an endless wait, no queue, the empty key', async () => {
+    const lock = await b.engine.acquire('', { waitTime: Infinity, maxQueue: 0, maxHold: Infinity });
+    expect(await rejection(b.engine.acquire('', { maxQueue: 0 }))).toBeInstanceOf(LockQueueFullError);
+    await lock.release();
+  });
+
+  it('reach the store: what is left of the wait time, lease, queue bound, label', async () => {
+    const asked: { leaseTime?: unknown }[] = [];
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = (request) => {
+      asked.push({ ...request });
+      return acquire(request);
+    };
+    const options = { waitTime: 5_000, leaseTime: 700, maxQueue: 3, label: 'Orders.pay' };
+    await (await b.engine.acquire('k', options)).release();
+    expect(asked[0]).toMatchObject({ key: 'k', leaseTime: 700, maxQueue: 3, label: 'Orders.pay' });
+    expect(asked[0]).toHaveProperty('waitTime', expect.closeTo(5_000, -2));
+    await (await b.engine.acquire('k')).release();
+    expect(asked[1]?.leaseTime).toBeUndefined();
+    expect(asked[1]).not.toHaveProperty('onQueued');
+  });
+
+  it('reach the store with a label on one line, so that none can forge a line of a log', async () => {
+    const lock = await b.engine.acquire('k', { label: 'Orders\nERROR forged\u2028\u001b[31m' });
+    expect((await b.engine.inspect('k')).holder?.who).toMatch(
+      /\/Orders\\u000aERROR forged\\u2028\\u001b\[31m$/,
+    );
+    await lock.release();
+  });
+});

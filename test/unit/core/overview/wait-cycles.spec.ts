@@ -1,0 +1,125 @@
+import fc from 'fast-check';
+import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import { findCycles, seenTwice } from '../../../../lib/core/overview/wait-cycles.js';
+
+/** A process with one flow for each entry: the keys that it holds, and the one that it waits for. */
+function processOf(
+  clientId: string,
+  ...flows: { holds: string[]; waits?: string; label?: string }[]
+): ProcessReport {
+  return {
+    clientId,
+    host: 'host',
+    pid: 1,
+    version: '1.0.0',
+    eventLoopDelay: 0,
+    truncated: false,
+    holds: flows.flatMap(({ holds }) =>
+      holds.map((key) => ({ key, heldFor: 10, token: 1, state: 'held' as const })),
+    ),
+    waits: flows.flatMap(({ holds, waits, label }) =>
+      waits === undefined
+        ? []
+        : [{ key: waits, waitingFor: 5, inside: holds, ...(label !== undefined && { label }) }],
+    ),
+  };
+}
+
+describe('cycles of waits', () => {
+  test('of two processes that took two locks in opposite order', () => {
+    const cycles = findCycles([
+      processOf('one', { holds: ['a'], waits: 'b', label: 'Orders.pay' }),
+      processOf('two', { holds: ['b'], waits: 'a' }),
+    ]);
+    expect(cycles).toHaveLength(1);
+    expect(cycles[0]!.steps).toEqual([
+      { clientId: 'two', host: 'host', pid: 1, waitsFor: 'a', holds: 'b' },
+      { clientId: 'one', host: 'host', pid: 1, label: 'Orders.pay', waitsFor: 'b', holds: 'a' },
+    ]);
+  });
+
+  test('of three flows, two of them in one process', () => {
+    const cycles = findCycles([
+      processOf('one', { holds: ['a'], waits: 'b' }, { holds: ['b'], waits: 'c' }),
+      processOf('two', { holds: ['c'], waits: 'a' }),
+    ]);
+    expect(cycles.map(({ steps }) => steps.map(({ waitsFor, holds }) => `${holds}>${waitsFor}`))).toEqual([
+      ['c>a', 'a>b', 'b>c'],
+    ]);
+  });
+
+  test('are none where a chain ends at a flow that works', () => {
+    expect(
+      findCycles([processOf('one', { holds: ['a'], waits: 'b' }), processOf('two', { holds: ['b'] })]),
+    ).toEqual([]);
+  });
+
+  test('are none where a flow waits for a branch of its own', () => {
+    expect(findCycles([processOf('one', { holds: ['a'], waits: 'a' })])).toEqual([]);
+  });
+
+  test('are none where the hold is lost', () => {
+    const one = processOf('one', { holds: ['a'], waits: 'b' });
+    const two = processOf('two', { holds: ['b'], waits: 'a' });
+    expect(findCycles([{ ...one, holds: [{ ...one.holds[0]!, state: 'lost' }] }, two])).toEqual([]);
+  });
+
+  test('count only if a second look sees the same holds, older', () => {
+    const look = (token: number, heldFor: number) => {
+      const one = processOf('one', { holds: ['a'], waits: 'b' });
+      return findCycles([
+        { ...one, holds: [{ ...one.holds[0]!, token, heldFor }] },
+        processOf('two', { holds: ['b'], waits: 'a' }),
+      ]);
+    };
+    expect(seenTwice(look(7, 10), look(7, 20))).toHaveLength(1);
+    expect(seenTwice(look(7, 10), look(8, 20))).toEqual([]);
+    expect(seenTwice(look(7, 10), look(7, 5))).toEqual([]);
+    expect(seenTwice([], look(7, 5))).toEqual([]);
+  });
+
+  test('are found exactly where flows block each other, in 10,000 random situations', () => {
+    fc.assert(
+      fc.property(situations, (processes) => {
+        const stuck = stuckWaits(processes);
+        const found = findCycles(processes);
+        for (const { steps } of found) {
+          for (const [i, step] of steps.entries()) {
+            expect(stuck).toContain(`${step.clientId} waits for ${step.waitsFor}`);
+            expect(steps[(i + 1) % steps.length]!.holds).toBe(step.waitsFor);
+          }
+        }
+        expect(found.length > 0).toBe(stuck.length > 0);
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+});
+
+/** Up to six flows in three processes on five keys; each key is held by one flow at most. */
+const situations = fc
+  .record({
+    holderOf: fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 5, maxLength: 5 }),
+    waitsFor: fc.array(fc.integer({ min: 0, max: 7 }), { minLength: 6, maxLength: 6 }),
+  })
+  .map(({ holderOf, waitsFor }) => {
+    const flows = waitsFor.map((key, flow) => {
+      const holds = [0, 1, 2, 3, 4].filter((each) => holderOf[each] === flow).map((each) => `key ${each}`);
+      const waits = key < 5 && holderOf[key] !== flow ? `key ${key}` : undefined;
+      return waits === undefined ? { holds } : { holds, waits };
+    });
+    return [0, 1, 2].map((i) => processOf(`process ${i}`, flows[2 * i]!, flows[2 * i + 1]!));
+  });
+
+/** By another way: whatever is not stuck is taken away until nothing changes; then waits that hold up no other wait. */
+function stuckWaits(processes: readonly ProcessReport[]): string[] {
+  let waits = processes.flatMap(({ clientId, waits: all }) =>
+    all.map(({ key, inside }) => ({ clientId, key, inside })),
+  );
+  for (let before = -1; before !== waits.length;) {
+    before = waits.length;
+    waits = waits.filter(({ key }) => waits.some(({ inside }) => inside.includes(key)));
+    waits = waits.filter(({ inside }) => waits.some(({ key }) => inside.includes(key)));
+  }
+  return waits.map(({ clientId, key }) => `${clientId} waits for ${key}`);
+}

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { jest } from '@jest/globals';
+import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
+import { Watchdog, type Watched } from '../../../../lib/core/runtime/watchdog.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const task = (onDue: () => void): Watched => ({ onDue });
+
+describe('the watchdog', () => {
+  it('calls each task once, at its time, in the order of times', () => {
+    const watchdog = new Watchdog();
+    const started = performance.now();
+    const called: number[] = [];
+    for (const due of [30, 10, 20]) {
+      watchdog.schedule(
+        task(() => called.push(due, performance.now() - started)),
+        started + due,
+      );
+    }
+    jest.advanceTimersByTime(100);
+    expect(called).toEqual([10, 10, 20, 20, 30, 30]);
+    expect(watchdog.size).toBe(0);
+  });
+
+  it('has one timer, however many tasks', () => {
+    const watchdog = new Watchdog();
+    for (let n = 1; n <= 100; n += 1)
+      watchdog.schedule(
+        task(() => undefined),
+        performance.now() + n,
+      );
+    expect(jest.getTimerCount()).toBe(1);
+    watchdog.stop();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('moves a task that is scheduled again, both ways', () => {
+    const watchdog = new Watchdog();
+    const started = performance.now();
+    const called: string[] = [];
+    const [a, b] = [task(() => called.push('a')), task(() => called.push('b'))];
+    watchdog.schedule(a, started + 10);
+    watchdog.schedule(b, started + 20);
+    watchdog.schedule(a, started + 30);
+    jest.advanceTimersByTime(25);
+    expect(called).toEqual(['b']);
+    watchdog.schedule(b, started + 100);
+    watchdog.schedule(b, started + 26);
+    jest.advanceTimersByTime(100);
+    expect(called).toEqual(['b', 'b', 'a']);
+  });
+
+  it('forgets a task that is cancelled, and all when it stops', () => {
+    const watchdog = new Watchdog();
+    const never = task(() => {
+      throw new Error('called');
+    });
+    const other = task(() => undefined);
+    watchdog.schedule(never, performance.now() + 10);
+    watchdog.schedule(other, performance.now() + 20);
+    watchdog.cancel(never);
+    watchdog.cancel(never);
+    expect(watchdog.size).toBe(1);
+    jest.advanceTimersByTime(15);
+    watchdog.schedule(never, performance.now() + 1);
+    watchdog.stop();
+    jest.advanceTimersByTime(100);
+    expect(watchdog.size).toBe(0);
+  });
+
+  it('takes nothing any more once it has stopped', () => {
+    const watchdog = new Watchdog();
+    watchdog.stop();
+    watchdog.schedule(
+      task(() => undefined),
+      performance.now() + 10,
+    );
+    expect(watchdog.size).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('serves a task that schedules itself anew each time, with one timer', () => {
+    const watchdog = new Watchdog();
+    let beats = 0;
+    const heartbeat = task(() => {
+      beats += 1;
+      watchdog.schedule(heartbeat, performance.now() + 10);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+    watchdog.schedule(heartbeat, performance.now() + 10);
+    jest.advanceTimersByTime(1_000);
+    expect(beats).toBe(100);
+    expect(jest.getTimerCount()).toBe(1);
+    watchdog.stop();
+  });
+
+  it('rests for 5 ms after its work, and then does what fell due meanwhile, all in one go', () => {
+    const watchdog = new Watchdog();
+    const started = performance.now();
+    const called: number[] = [];
+    for (const due of [10, 11, 12.5, 14, 15, 16, 30]) {
+      watchdog.schedule(
+        task(() => called.push(performance.now() - started)),
+        started + due,
+      );
+    }
+    jest.advanceTimersByTime(100);
+    expect(called).toEqual([10, 15, 15, 15, 15, 20, 30]);
+  });
+
+  it('works off what is due in slices, so that a burst does not block the event loop', async () => {
+    jest.useRealTimers();
+    const watchdog = new Watchdog();
+    const due = performance.now() + 5;
+    const last = deferred();
+    let called = 0;
+    for (let n = 0; n < 20; n += 1) {
+      const slow = task(() => {
+        block(2);
+        called += 1;
+        if (called === 20) last.resolve();
+      });
+      watchdog.schedule(slow, due);
+    }
+    await eventually(() => called > 0, SOON, 'the first slice');
+    // 20 tasks of 2 ms are at least 7 slices of 5 ms; others had a turn after the first of them.
+    expect(called).toBeLessThan(20);
+    await last.promise;
+  });
+
+  it('goes on for all others after a task that threw', () => {
+    const watchdog = new Watchdog();
+    const called: string[] = [];
+    watchdog.schedule(
+      task(() => {
+        throw new Error('a mistake');
+      }),
+      performance.now() + 10,
+    );
+    watchdog.schedule(
+      task(() => called.push('other')),
+      performance.now() + 20,
+    );
+    expect(() => jest.advanceTimersByTime(10)).toThrow('a mistake');
+    jest.advanceTimersByTime(10);
+    expect(called).toEqual(['other']);
+  });
+
+  it("reaches a time beyond Node's largest timer delay", () => {
+    const watchdog = new Watchdog();
+    const far = 2 ** 31 + 1_000;
+    let called = false;
+    const setTimer = jest.spyOn(globalThis, 'setTimeout');
+    watchdog.schedule(
+      task(() => (called = true)),
+      performance.now() + far,
+    );
+    jest.advanceTimersByTime(far - 1);
+    expect(called).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(called).toBe(true);
+    // Node turns a longer delay into 1 ms.
+    for (const [, delay] of setTimer.mock.calls) expect(delay).toBeLessThan(2 ** 31);
+  });
+
+  it('leaves no timer a minute after its only task is cancelled, however far ahead that was', () => {
+    const watchdog = new Watchdog();
+    const wait = task(() => undefined);
+    watchdog.schedule(wait, performance.now() + 2 ** 31 - 1);
+    watchdog.cancel(wait);
+    jest.advanceTimersByTime(60_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('never keeps the process alive', () => {
+    jest.useRealTimers();
+    const watchdog = new Watchdog();
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    watchdog.schedule(
+      task(() => undefined),
+      performance.now() + 60_000,
+    );
+    expect(timers()).toBe(before);
+    watchdog.stop();
+  });
+
+  it('keeps its order under any sequence of scheduling, moving and cancelling', () => {
+    const command = fc.record({
+      kind: fc.constantFrom('schedule', 'schedule', 'cancel', 'advance'),
+      task: fc.nat(15),
+      time: fc.nat(50),
+    });
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 200 }), (commands) => {
+        const watchdog = new Watchdog();
+        const expected = new Map<number, number>();
+        const tasks = Array.from({ length: 16 }, (_, n) =>
+          task(() => {
+            const due = expected.get(n);
+            if (due === undefined || due > performance.now()) throw new Error(`task ${n} was not due`);
+            for (const other of expected.values()) if (other < due) throw new Error('out of order');
+            expected.delete(n);
+          }),
+        );
+        for (const { kind, task: n, time } of commands) {
+          const watched = tasks[n];
+          if (!watched) continue;
+          if (kind === 'schedule') {
+            watchdog.schedule(watched, performance.now() + time);
+            expected.set(n, performance.now() + time);
+          } else if (kind === 'cancel') {
+            watchdog.cancel(watched);
+            expected.delete(n);
+          } else {
+            jest.advanceTimersByTime(time);
+            // It may rest, for so long at most.
+            for (const due of expected.values()) expect(due).toBeGreaterThan(performance.now() - 5);
+          }
+          expect(watchdog.size).toBe(expected.size);
+        }
+        jest.advanceTimersByTime(100);
+        expect([...expected]).toEqual([]);
+        expect(jest.getTimerCount()).toBe(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,146 @@
+import { ClientGoneError, LockAbortedError } from '../../../../lib/core/errors/errors.js';
+import { runForClient } from '../../../../lib/core/runtime/async-context.js';
+import {
+  bench,
+  forClientOf,
+  leftovers,
+  NOTHING,
+  outcome,
+  rejection,
+  settle,
+  type Bench,
+} from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('a request that goes away', () => {
+  const pay = (): Promise<void> => b.engine.withLock('k', () => undefined);
+  const handler = async (): Promise<void> => {
+    await settle();
+    await pay();
+  };
+
+  it('leaves the line, from a service two levels down', async () => {
+    const holder = await b.engine.acquire('k');
+    const request = new AbortController();
+    const handled = rejection(forClientOf(request.signal, handler));
+    const stays = forClientOf(new AbortController().signal, handler);
+    await settle();
+    await settle();
+    expect(await b.store.waiting('k')).toBe(2);
+    request.abort(new ClientGoneError());
+    const error = await handled;
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect(error).toMatchObject({
+      message: 'The client went away while its request waited for the lock.',
+      details:
+        'The client went away while its request waited for the lock "k". The request has left the line.',
+      cause: new ClientGoneError(),
+    });
+    expect(await b.store.waiting('k')).toBe(1);
+    await holder.release();
+    await stays;
+  });
+
+  it('is still granted a free lock, waits in line as any other, and stays inside the holds that it takes', async () => {
+    const holder = await b.engine.acquire('busy');
+    await forClientOf(AbortSignal.abort(new ClientGoneError()), async () => {
+      await pay();
+      const waiting = b.engine.withLock('busy', pay);
+      expect(await outcome(waiting)).toBe('pending');
+      await holder.release();
+      await waiting;
+    });
+  });
+
+  it('leaves the line also when it goes between the call and the answer of the store', async () => {
+    const holder = await b.engine.acquire('k');
+    const request = new AbortController();
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (asked) => {
+      request.abort(new ClientGoneError());
+      return await acquire(asked);
+    };
+    expect(await rejection(forClientOf(request.signal, pay))).toBeInstanceOf(LockAbortedError);
+    expect(await b.store.waiting('k')).toBe(0);
+    await holder.release();
+  });
+
+  it('waits on inside a hold: in the line of its own flow, in that of another key, and as an owner', async () => {
+    const holder = await b.engine.acquire('other');
+    const request = new AbortController();
+    const done = forClientOf(request.signal, async () => {
+      const owned = await b.engine.acquire('owned', { owner: 'O' });
+      const asOwner = b.engine.acquire('other', { owner: 'O' });
+      await b.engine.withLock('k', async () => {
+        const first = await b.engine.acquire('k');
+        const waits = [b.engine.acquire('k'), b.engine.acquire('other')];
+        await settle();
+        request.abort(new ClientGoneError());
+        await first.release();
+        await (await waits[0])?.release();
+        await holder.release();
+        await (await asOwner).release();
+        await (await waits[1])?.release();
+      });
+      await owned.release();
+      return 'finished';
+    });
+    expect(await done).toBe('finished');
+  });
+
+  it('stays in line where the call says requestScope: false', async () => {
+    const holder = await b.engine.acquire('k');
+    const request = new AbortController();
+    const waiting = forClientOf(request.signal, () => b.engine.acquire('k', { requestScope: false }));
+    await settle();
+    request.abort(new ClientGoneError());
+    expect(await outcome(waiting)).toBe('pending');
+    await holder.release();
+    await (await waiting).release();
+  });
+
+  it('is asked for its signal only when it begins to wait', async () => {
+    let asked = 0;
+    const { signal } = new AbortController();
+    const client = { awaitsAnswer: true, leaving: () => ((asked += 1), signal) };
+    await runForClient(client, async () => {
+      await b.engine.withLock(['a', 'b'], () => b.engine.withLock('a', () => undefined));
+      const lock = await b.engine.acquire('c');
+      expect(await b.engine.tryAcquire('c')).toBeUndefined();
+      expect(asked).toBe(0);
+      await rejection(b.engine.acquire('c', { waitTime: 1 }));
+      await lock.release();
+      expect(asked).toBe(1);
+    });
+  });
+
+  it('does not disturb a section that has begun, nor nesting that needs no wait', async () => {
+    const request = new AbortController();
+    const result = forClientOf(request.signal, () =>
+      b.engine.withLock('k', async (lock) => {
+        request.abort();
+        expect(lock.signal.aborted).toBe(false);
+        return await b.engine.withLock('k', () => 'finished');
+      }),
+    );
+    expect(await result).toBe('finished');
+  });
+
+  it('may give its own signal besides', async () => {
+    const holder = await b.engine.acquire('k');
+    const own = new AbortController();
+    const request = new AbortController();
+    const ask = (): Promise<Error> => rejection(b.engine.acquire('k', { signal: own.signal }));
+    const waiting = forClientOf(request.signal, ask);
+    expect(await outcome(waiting)).toBe('pending');
+    own.abort('own');
+    expect((await waiting).cause).toBe('own');
+    await holder.release();
+  });
+});

@@ -1,0 +1,109 @@
+import { LockDeadlockError } from '../../../../lib/core/errors/errors.js';
+import { deferred } from '../../../support/waiting.js';
+import { bench, leftovers, NOTHING, outcome, rejection, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+describe('an endless wait', () => {
+  it('inside a hold on another key is refused, because two flows in opposite order would wait for ever', async () => {
+    await b.engine.withLock('a', async () => {
+      const error = await rejection(b.engine.acquire('b', { waitTime: Infinity }));
+      expect(error).toBeInstanceOf(LockDeadlockError);
+      expect(error).toMatchObject({ key: 'b' });
+      expect(error.details).toContain('inside a hold on "a"');
+      expect(await rejection(b.engine.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
+        LockDeadlockError,
+      );
+      await b.engine.withLock('b', () => undefined, { waitTime: 1_000 });
+    });
+    expect(b.store.log.filter((entry) => entry === 'acquire b')).toHaveLength(1);
+  });
+
+  it('is fine for re-entering, outside of holds, and after a hold has ended', async () => {
+    const options = { waitTime: Infinity };
+    const ended = deferred();
+    let detached: Promise<void> | undefined;
+    await b.engine.withLock(
+      'a',
+      async () => {
+        await b.engine.withLock('a', () => undefined, options);
+        detached = ended.promise.then(() => b.engine.withLock('b', () => undefined, options));
+      },
+      options,
+    );
+    ended.resolve();
+    await detached;
+  });
+
+  it('of a branch behind another branch of its own flow is fine, unless it holds more than that one', async () => {
+    const options = { waitTime: Infinity };
+    await b.engine.withLock(['a', 'b'], async () => {
+      const first = await b.engine.acquire('a');
+      const second = b.engine.acquire('a', options);
+      expect(await outcome(second)).toBe('pending');
+      await first.release();
+      await (await second).release();
+
+      const other = await b.engine.acquire('b');
+      await b.engine.withLock('a', async () => {
+        expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
+      });
+      await other.release();
+    });
+  });
+
+  it('of a branch is refused where it entered its own lock again from inside of another', async () => {
+    const options = { waitTime: Infinity };
+    const outer = await b.engine.open(['a', 'b']);
+    await outer.run(async () => {
+      const other = await b.engine.acquire('a');
+      await b.engine.withLock('b', async () => {
+        const again = outer.run(() => b.engine.acquire('a', options));
+        expect(await outcome(again)).toBeInstanceOf(LockDeadlockError);
+      });
+      const alone = outer.run(() => outer.run(() => b.engine.acquire('a', options)));
+      await other.release();
+      await (await alone).release();
+    });
+    await outer.release();
+  });
+
+  it('is refused inside a hold of another engine too', async () => {
+    const other = bench();
+    await other.engine.withLock('a', async () => {
+      expect(await rejection(b.engine.acquire('a', { waitTime: Infinity }))).toBeInstanceOf(
+        LockDeadlockError,
+      );
+    });
+    await other.engine.close();
+  });
+
+  it('is refused for an owner that holds another key, but not for the several keys of one call', async () => {
+    const options = { waitTime: Infinity, owner: 'job 7' };
+    const both = await b.engine.acquire(['a', 'b'], options);
+    await both.release();
+    const a = await b.engine.acquire('a', options);
+    expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
+    expect(await rejection(b.engine.acquire(['a', 'b'], options))).toBeInstanceOf(LockDeadlockError);
+    await a.release();
+  });
+
+  it('is not refused for an owner that makes the same call for several keys twice at once', async () => {
+    const options = { waitTime: Infinity, owner: 'job 7' };
+    const stranger = await b.engine.acquire('b');
+    const calls = [b.engine.acquire(['a', 'b'], options), b.engine.acquire(['a', 'b'], options)];
+    expect(await outcome(Promise.race(calls))).toBe('pending');
+    await stranger.release();
+    const [first, second] = await Promise.all(calls);
+    expect(first?.tokens).toEqual(second?.tokens);
+    await first?.release();
+    expect(await rejection(b.engine.acquire('c', options))).toBeInstanceOf(LockDeadlockError);
+    await second?.release();
+    await (await b.engine.acquire('c', options)).release();
+  });
+});

@@ -1,0 +1,188 @@
+import { LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
+import { deferred } from '../../../support/waiting.js';
+import { bench, outcome, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(() => b.engine.close());
+
+describe('beginShutdown', () => {
+  it('lets those leave the line who are not inside a hold, with an error that names their key', async () => {
+    const holder = await b.engine.acquire('k');
+    const waiting = b.engine.acquire('k');
+    b.engine.beginShutdown();
+    const error = await rejection(waiting);
+    expect(error).toBeInstanceOf(LockShuttingDownError);
+    expect(error).toMatchObject({ key: 'k', status: 503 });
+    expect(await b.store.waiting('k')).toBe(0);
+    expect(holder.state).toBe('held');
+    await holder.release();
+  });
+
+  it('refuses new requests from outside a hold, before the store learns of them', async () => {
+    b.engine.beginShutdown();
+    for (const asked of [
+      b.engine.acquire('k'),
+      b.engine.tryAcquire('k'),
+      b.engine.withLock('k', () => undefined),
+      b.engine.acquire(['k', 'l']),
+      b.engine.acquire('k', { owner: 'A' }),
+    ]) {
+      expect(await rejection(asked)).toBeInstanceOf(LockShuttingDownError);
+    }
+    expect(b.store.acquires).toBe(0);
+  });
+
+  it('lets a flow that holds still nest, wait for other keys, and wait for its own branches', async () => {
+    const other = await b.engine.acquire('other');
+    const result = b.engine.withLock('k', async () => {
+      const waitingAlready = b.engine.acquire('other');
+      b.engine.beginShutdown();
+      const branches = [b.engine.withLock('k', settle), b.engine.withLock('k', settle)];
+      await other.release();
+      await (await waitingAlready).release();
+      await b.engine.withLock('third', () => undefined);
+      await Promise.all(branches);
+      return 'finished';
+    });
+    expect(await result).toBe('finished');
+  });
+
+  it('lets an owner that holds still ask for more', async () => {
+    const first = await b.engine.acquire('k', { owner: 'A' });
+    b.engine.beginShutdown();
+    const second = await b.engine.acquire('l', { owner: 'A' });
+    await second.release();
+    await first.release();
+    expect(await rejection(b.engine.acquire('l', { owner: 'A' }))).toBeInstanceOf(LockShuttingDownError);
+  });
+
+  it('counts as outside who waits for what was begun inside a hold that has ended', async () => {
+    const holder = await b.engine.acquire('other');
+    let waiting: Promise<Error> | undefined;
+    await b.engine.withLock('k', () => {
+      waiting = rejection(b.engine.acquire('other'));
+    });
+    b.engine.beginShutdown();
+    expect(await waiting).toBeInstanceOf(LockShuttingDownError);
+    await holder.release();
+  });
+
+  it('gives back the first of several keys when the flow leaves the line of the second', async () => {
+    const holder = await b.engine.acquire('b');
+    const both = rejection(b.engine.acquire(['a', 'b']));
+    await settle();
+    expect(await b.store.held('a')).toBe(true);
+    b.engine.beginShutdown();
+    expect(await both).toBeInstanceOf(LockShuttingDownError);
+    expect(await b.store.held('a')).toBe(false);
+    await holder.release();
+  });
+});
+
+describe('the end of the drain time', () => {
+  it('aborts the signals of the remaining holds, which stay held until they are released', async () => {
+    b = bench({ drainTimeout: 10 });
+    const lock = await b.engine.acquire('k');
+    const aborted = deferred<unknown>();
+    lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
+    b.engine.beginShutdown();
+    expect(lock.signal.aborted).toBe(false);
+    const reason = await aborted.promise;
+    expect(reason).toBeInstanceOf(LockShuttingDownError);
+    expect(reason).toMatchObject({ key: 'k' });
+    expect(lock.state).toBe('held');
+    lock.assertHeld();
+    await lock.release();
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('ends the waits inside holds too, and admits no new ones; nesting without a wait still works', async () => {
+    b = bench({ drainTimeout: 10 });
+    const other = await b.engine.acquire('other');
+    await b.engine.withLock('k', async (lock) => {
+      const branch = await b.engine.acquire('k');
+      const inStore = rejection(b.engine.acquire('other'));
+      const inBranch = rejection(b.engine.acquire('k'));
+      b.engine.beginShutdown();
+      expect(await inStore).toBeInstanceOf(LockShuttingDownError);
+      expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
+      expect(lock.signal.aborted).toBe(true);
+      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockShuttingDownError);
+      await branch.release();
+      expect(await rejection(b.engine.acquire('third'))).toBeInstanceOf(LockShuttingDownError);
+      expect(b.store.log).not.toContain('acquire third');
+      await b.engine.withLock('k', () => undefined);
+    });
+    await other.release();
+  });
+
+  it('is counted from the first beginShutdown', async () => {
+    b = bench({ drainTimeout: 50 });
+    const lock = await b.engine.acquire('k');
+    const started = performance.now();
+    b.engine.beginShutdown();
+    const again = setInterval(() => b.engine.beginShutdown(), 5);
+    await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    clearInterval(again);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(49);
+    await lock.release();
+  });
+});
+
+describe('drain', () => {
+  it('resolves when the last hold has ended', async () => {
+    const [a, b1] = [await b.engine.acquire('a'), await b.engine.acquire('b')];
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    await a.release();
+    expect(await outcome(drained)).toBe('pending');
+    await b1.release();
+    expect(await outcome(drained)).toBeUndefined();
+  });
+
+  it('waits for a hold that a flow inside another takes meanwhile', async () => {
+    const end = deferred();
+    const inner = deferred();
+    const section = b.engine.withLock('k', async () => {
+      await inner.promise;
+      await b.engine.withLock('l', () => end.promise);
+    });
+    await settle();
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    inner.resolve();
+    expect(await outcome(drained)).toBe('pending');
+    end.resolve();
+    await section;
+    expect(await outcome(drained)).toBeUndefined();
+  });
+
+  it('resolves at once when nothing is held, and when the drain time is over', async () => {
+    b.engine.beginShutdown();
+    expect(await outcome(b.engine.drain())).toBeUndefined();
+    b = bench({ drainTimeout: 10 });
+    const lock = await b.engine.acquire('k');
+    b.engine.beginShutdown();
+    await b.engine.drain();
+    expect(lock.signal.reason).toBeInstanceOf(LockShuttingDownError);
+    expect(await outcome(b.engine.drain())).toBeUndefined();
+    await lock.release();
+  });
+
+  it('may be asked for several times: all resolve when the last hold has ended', async () => {
+    const lock = await b.engine.acquire('k');
+    b.engine.beginShutdown();
+    const drained = [b.engine.drain(), b.engine.drain()];
+    await lock.release();
+    expect(await Promise.all(drained.map(outcome))).toEqual([undefined, undefined]);
+  });
+
+  it('resolves when the engine is closed meanwhile', async () => {
+    await b.engine.acquire('k');
+    b.engine.beginShutdown();
+    const drained = b.engine.drain();
+    await b.engine.close();
+    expect(await outcome(drained)).toBeUndefined();
+  });
+});

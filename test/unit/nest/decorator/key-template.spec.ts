@@ -1,0 +1,165 @@
+import { LockKeyError } from 'nestjs-fair-lock';
+import {
+  checkMadeKeys,
+  HTTP_REQUEST,
+  type KeyPlace,
+  METHOD_ARGUMENTS,
+  parseKeyTemplates,
+} from '../../../../lib/nest/decorator/key-template.js';
+
+const PLACE: KeyPlace = { name: 'OrdersService.pay', fromRequest: () => false };
+const OF_REQUEST: KeyPlace = { name: 'CartsController.pay', fromRequest: () => true };
+
+/** What the error of `call` tells an operator. */
+function detailsOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    return (error as LockKeyError).details;
+  }
+  return 'no error';
+}
+
+const ofArguments = (template: string | string[], ...args: unknown[]) =>
+  parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE)(args);
+
+describe('a key template', () => {
+  test.each([
+    ['order', [], 'order'],
+    ['', [], ''],
+    ['order:<0>', ['42'], 'order:42'],
+    ['<0>', ['x'], 'x'],
+    ['<0><1>', ['a', 'b'], 'ab'],
+    ['a:<1>:b:<0>:c', ['x', 'y'], 'a:y:b:x:c'],
+    ['<0.id>', [{ id: 7 }], '7'],
+    ['<0.customer.id>', [{ customer: { id: 7n } }], '7'],
+    ['<0.pair.1>', [{ pair: ['a', 'b'] }], 'b'],
+    ['<0.length>', ['four'], '4'],
+    ['<0>:<0>', [true], 'true:true'],
+    ['<10>', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 'eleventh'], 'eleventh'],
+    ['<0>', [''], ''],
+    ['<0>', [-0], '0'],
+    ['<0>', ['<1>{braces}'], '<1>{braces}'],
+  ])('%j of %j is %j', (template, args, key) => {
+    expect(ofArguments(template, ...args)).toBe(key);
+  });
+
+  test('a list of templates makes a list of keys', () => {
+    expect(ofArguments(['account:<0>', 'account:<1>'], 'a', 'b')).toEqual(['account:a', 'account:b']);
+  });
+
+  test('one of a request begins at a name', () => {
+    const render = parseKeyTemplates('<params.id>:<headers.x-tenant>', HTTP_REQUEST, PLACE);
+    expect(render({ params: { id: 1 }, headers: { 'x-tenant': 't' } })).toBe('1:t');
+  });
+
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [NaN, 'NaN'],
+    [Infinity, 'Infinity'],
+    [{ secret: 'p4ss' }, 'an object'],
+    [[1], 'an array'],
+    [Symbol('s'), 'a symbol'],
+    [() => 1, 'a function'],
+    [new Date(0), 'an object'],
+    [Promise.resolve('x'), 'a promise'],
+  ])('never takes %p into a key', (value, named) => {
+    expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);
+    expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
+      `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>. ` +
+        'A key is made of strings, finite numbers, bigints and booleans only. ' +
+        'See "A value that makes no key" in "Mistakes and their errors".',
+    );
+  });
+
+  test('a missing argument, or a way that ends early, is undefined', () => {
+    expect(detailsOf(() => ofArguments('<0>'))).toContain('found undefined at <0>');
+    expect(detailsOf(() => ofArguments('<0.customer.id>', {}))).toContain(
+      'found undefined at <0.customer.id>',
+    );
+    expect(detailsOf(() => ofArguments('<0.customer.id>', { customer: null }))).toContain(
+      'found null at <0.customer.id>',
+    );
+  });
+
+  test.each(['<>', '<id>', '<0.>', '<.id>', '<0..id>', '<00>', '<-1>', '<1.5e3>'.replace('5', ' '), '< 0>'])(
+    'the placeholder in %j names nothing, and that is said at once',
+    (template) => {
+      const parse = () => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE);
+      expect(parse).toThrow(LockKeyError);
+      expect(parse).toThrow('A placeholder is <index> or <index.property>, as in <0> or <0.id>.');
+    },
+  );
+
+  test.each(['<0', '0>', '<<0>>', 'a > b', '<0>>', '<a<0>'])(
+    'unpaired brackets in %j are refused at once',
+    (template) => {
+      const parse = () => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE);
+      expect(parse).toThrow(/of OrdersService\.pay has an unpaired "<" or ">"/);
+    },
+  );
+
+  test('an index in a template of a request, and what is no template, are refused', () => {
+    const parse = (templates: unknown) => parseKeyTemplates(templates as string, HTTP_REQUEST, PLACE);
+    expect(() => parse('<0>')).toThrow('as in <params.id>');
+    expect(() => parse([42])).toThrow('The lock key of OrdersService.pay is 42; a key is a string.');
+    for (const none of [null, 5, {}, []]) {
+      expect(() => parse(none)).toThrow(
+        'The lock key of OrdersService.pay must be a string, or a list of at least one string.',
+      );
+    }
+  });
+
+  test.each([undefined, null, ['7', '8'], { id: '7' }, NaN])(
+    'of a request that holds %j is the mistake of its client',
+    (id) => {
+      const render = parseKeyTemplates('cart:<query.id>', HTTP_REQUEST, OF_REQUEST);
+      const refused: unknown = expect.objectContaining({
+        status: 400,
+        message: expect.stringMatching(
+          /^This request gives no usable key for its lock: <query\.id> is /,
+        ) as string,
+        details: expect.stringContaining('The lock key "cart:<query.id>" of CartsController.pay') as string,
+      });
+      expect(() => render({ query: { id } })).toThrow(refused as Error);
+    },
+  );
+
+  test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {
+    const refused: unknown = expect.objectContaining({
+      status: 400,
+      message: 'This request gives no usable key for its lock: its key function made an empty array.',
+      details: expect.stringContaining(
+        'A key function returns a string, or a list of at least one.',
+      ) as string,
+    });
+    expect(() => checkMadeKeys([], OF_REQUEST)).toThrow(refused as Error);
+  });
+
+  test.each([
+    ['x:#{id}', '#{id}'],
+    ['x:${id}', '${id}'],
+    ['x:{id}', '{id}'],
+    ['x:{0}', '{0}'],
+    ['x:{0.id}:<0>', '{0.id}'],
+    ['x:{{id}}', '{{id}}'],
+    ['x:%s', '%s'],
+    ['x:$1', '$1'],
+    ['carts/:id', '/:id'],
+  ])('with the placeholder of another language, %j, is refused with the right syntax', (template, found) => {
+    const parse = () => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE);
+    expect(parse).toThrow(LockKeyError);
+    expect(parse).toThrow(
+      `contains ${JSON.stringify(found)}, which is plain text here, so that all calls would share one lock. ` +
+        'A placeholder is <index> or <index.property>',
+    );
+  });
+
+  test.each(['{order:42}', '{order:<0>}', '{tenant}:<0>', '100%', '5% discount', 'a::b', 'US$', '{}'])(
+    'may be %j, which is no placeholder anywhere',
+    (template) => {
+      expect(() => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE)).not.toThrow();
+    },
+  );
+});

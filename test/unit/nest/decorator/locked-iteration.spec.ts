@@ -1,0 +1,354 @@
+import { EventEmitter, on } from 'node:events';
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { type TestingModule } from '@nestjs/testing';
+import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
+import { block, deferred, eventually, within, SOON } from '../../../support/waiting.js';
+import { free, Locked, nestWith, waiting } from '../nest.js';
+
+@Injectable()
+class Pages {
+  readonly log: unknown[] = [];
+  next = deferred<string>();
+  readonly changes = new EventEmitter();
+  constructor(readonly locks: FairLockService) {}
+
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  async *pages(_id: string): AsyncGenerator<string, string, string | undefined> {
+    const hold = this.locks.current();
+    try {
+      this.log.push('began');
+      this.log.push(yield 'one');
+      try {
+        yield 'two';
+      } catch (error) {
+        this.log.push(error);
+        yield 'mended';
+      }
+      return 'end';
+    } finally {
+      this.log.push(`cleaned up while ${hold?.state}`);
+    }
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  async *nested(id: string): AsyncGenerator<unknown> {
+    yield await this.count(id);
+    yield await this.count(id);
+  }
+
+  @FairLocked('pages:<0>')
+  async count(_id: string): Promise<number | undefined> {
+    return this.locks.current()?.holdCount;
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', onLost: 'reject' })
+  async *careful(_id: string): AsyncGenerator<string> {
+    try {
+      yield 'one';
+      yield await this.next.promise;
+    } finally {
+      this.log.push('cleaned up');
+    }
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  async *relaxed(_id: string): AsyncGenerator<string> {
+    yield 'one';
+    yield await this.next.promise;
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  bare(_id: string): AsyncIterable<number> {
+    let count = 0;
+    return { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: ++count, done: count > 2 }) }) };
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', leaseTime: 10 })
+  async *brief(_id: string): AsyncGenerator<string> {
+    this.log.push('began');
+    yield 'too late';
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', onLost: 'reject' })
+  handmade(_id: string): AsyncIterable<string> {
+    const leave = () => {
+      this.log.push('left');
+      return { value: undefined, done: true };
+    };
+    const next = async () => {
+      this.log.push('began');
+      return { value: await this.next.promise };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next, return: leave }) as unknown as AsyncIterator<string> };
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable' })
+  changesOf(_id: string): AsyncIterable<unknown> {
+    return on(this.changes, 'change');
+  }
+
+  @Locked('pages:<0>', { returns: 'iterable' })
+  noIterable(_id: string): unknown {
+    return [1];
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', waitTime: 0 })
+  async *impatient(_id: string): AsyncGenerator<string> {
+    yield 'one';
+  }
+
+  @FairLocked('pages:<0>', { returns: 'iterable', waitTime: 0, onTimeout: 'skip' })
+  async *skipped(_id: string): AsyncGenerator<string> {
+    yield 'one';
+  }
+
+  @FairLocked('pages:<0>', {
+    returns: 'iterable',
+    waitTime: 0,
+    onTimeout: async function* (id: string) {
+      yield `instead of ${id}`;
+    },
+  })
+  async *replaced(_id: string): AsyncGenerator<string> {
+    yield 'one';
+  }
+}
+
+async function all(iterable: AsyncIterable<unknown>): Promise<unknown[]> {
+  const values: unknown[] = [];
+  for await (const value of iterable) values.push(value);
+  return values;
+}
+
+describe('a locked async generator', () => {
+  let module: TestingModule;
+  let locks: FairLockService;
+  let pages: Pages;
+
+  beforeEach(async () => {
+    ({ module, locks } = await nestWith([Pages]));
+    pages = module.get(Pages);
+  });
+  afterEach(() => module.close());
+
+  test('asks for the lock at the first step, not before', async () => {
+    const steps = pages.pages('1');
+    expect(await locks.isLocked('pages:1')).toBe(false);
+    expect(await steps.next()).toEqual({ value: 'one', done: false });
+    expect(await locks.isLocked('pages:1')).toBe(true);
+    await steps.return('left');
+  });
+
+  test('holds it between the steps and gives it back at the end', async () => {
+    const steps = pages.pages('1');
+    await steps.next();
+    expect(await steps.next('sent')).toEqual({ value: 'two', done: false });
+    expect(await locks.isLocked('pages:1')).toBe(true);
+    expect(await steps.next()).toEqual({ value: 'end', done: true });
+    expect(await locks.isLocked('pages:1')).toBe(false);
+    expect(pages.log).toEqual(['began', 'sent', 'cleaned up while held']);
+  });
+
+  test('left by break, cleans up under the lock and gives it back', async () => {
+    for await (const page of pages.pages('1')) {
+      expect(page).toBe('one');
+      break;
+    }
+    expect(pages.log).toEqual(['began', 'cleaned up while held']);
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('left while it waits for an event, as a GraphQL subscription is, ends there and gives the lock back', async () => {
+    const steps = pages.changesOf('1')[Symbol.asyncIterator]();
+    const events = [steps.next(), steps.next()];
+    await eventually(() => pages.changes.listenerCount('change') > 0, SOON, 'the source to listen');
+    pages.changes.emit('change', 'first');
+    expect(await events[0]).toEqual({ value: ['first'], done: false });
+    const left = steps.return?.('left') as Promise<unknown>;
+    await within(left, SOON, 'return()');
+    expect(await events[1]).toEqual({ value: undefined, done: true });
+    expect(await locks.isLocked('pages:1')).toBe(false);
+    expect(pages.changes.listenerCount('change')).toBe(0);
+  });
+
+  test('left with an error while it waits for an event, as a stream made of it is, gives the lock back', async () => {
+    const stream = Readable.from(pages.changesOf('1'));
+    stream.on('error', () => undefined).resume();
+    await eventually(() => pages.changes.listenerCount('change') > 0, SOON, 'the source to listen');
+    stream.destroy(new Error('The client went away.'));
+    await free(locks, 'pages:1');
+    expect(pages.changes.listenerCount('change')).toBe(0);
+  });
+
+  test('returns what return() was given', async () => {
+    const steps = pages.pages('1');
+    await steps.next();
+    expect(await steps.return('left')).toEqual({ value: 'left', done: true });
+    expect(await steps.next()).toEqual({ value: undefined, done: true });
+  });
+
+  test('left before the first step, never asks for the lock', async () => {
+    const lock = await locks.acquire('pages:1');
+    const steps = pages.pages('1');
+    expect(await within(steps.return('left'), SOON, 'return()')).toEqual({ value: 'left', done: true });
+    expect(await steps.next()).toEqual({ value: undefined, done: true });
+    expect((await locks.inspect('pages:1')).queueLength).toBe(0);
+    expect(pages.log).toEqual([]);
+    await lock.release();
+  });
+
+  test('left while it waits, leaves the line', async () => {
+    const lock = await locks.acquire('pages:1');
+    const steps = pages.pages('1');
+    const first = steps.next();
+    await waiting(locks, 'pages:1', 1);
+    expect(await within(steps.return('left'), SOON, 'return()')).toEqual({ value: 'left', done: true });
+    expect(await first).toEqual({ value: undefined, done: true });
+    await waiting(locks, 'pages:1', 0);
+    await lock.release();
+    expect(pages.log).toEqual([]);
+  });
+
+  test('gives the lock back that was granted in the very moment of leaving', async () => {
+    const lock = await locks.acquire('pages:1');
+    const steps = pages.pages('1');
+    const first = steps.next();
+    await waiting(locks, 'pages:1', 1);
+    void lock.release();
+    const left = steps.return('left');
+    expect(await first).toEqual({ value: undefined, done: true });
+    await left;
+    await free(locks, 'pages:1');
+    expect(pages.log).toEqual([]);
+  });
+
+  test('passes throw() on to the source', async () => {
+    const steps = pages.pages('1');
+    await steps.next();
+    await steps.next();
+    expect(await steps.throw('broken')).toEqual({ value: 'mended', done: false });
+    expect(await locks.isLocked('pages:1')).toBe(true);
+    await expect(steps.throw('again')).rejects.toBe('again');
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('runs every step inside the hold', async () => {
+    const steps = pages.nested('1');
+    expect(await within(all(steps), SOON, 'nested calls')).toEqual([2, 2]);
+  });
+
+  test('lets iterations wait for each other, in their order', async () => {
+    const first = pages.pages('1');
+    await first.next();
+    const second = pages.pages('1');
+    const secondStep = second.next();
+    await waiting(locks, 'pages:1', 1);
+    await first.return('left');
+    expect(await secondStep).toEqual({ value: 'one', done: false });
+    await second.return('left');
+  });
+
+  test('takes an iterator that can do nothing but next()', async () => {
+    expect(await all(pages.bare('1'))).toEqual([1, 2]);
+    for await (const _ of pages.bare('1')) break;
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('refuses what is no AsyncIterable', async () => {
+    await expect(all(pages.noIterable('1') as AsyncIterable<unknown>)).rejects.toThrow(
+      '@FairLocked on Pages.noIterable: what the method returned does not fit: it is no AsyncIterable.',
+    );
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('when the lock is busy fails, is skipped, or is replaced, as its options say', async () => {
+    const lock = await locks.acquire('pages:1');
+    await expect(all(pages.impatient('1'))).rejects.toThrow(LockTimeoutError);
+    expect(await all(pages.skipped('1'))).toEqual([]);
+    expect(await all(pages.replaced('1'))).toEqual(['instead of 1']);
+    await lock.release();
+  });
+
+  test("fails in the midst of a step when the lock is lost with onLost: 'reject'", async () => {
+    const steps = pages.careful('1');
+    await steps.next();
+    const second = steps.next();
+    const failed = expect(second).rejects.toThrow(LockLostError);
+    await locks.forceRelease('pages:1');
+    await failed;
+    pages.next.resolve('too late');
+    expect(await steps.next()).toEqual({ value: undefined, done: true });
+    await eventually(() => pages.log.includes('cleaned up'), SOON, 'the source to clean up');
+  });
+
+  test("fails at the next step when the lock was lost between steps with onLost: 'reject'", async () => {
+    const steps = pages.careful('1');
+    await steps.next();
+    await locks.forceRelease('pages:1');
+    await expect(steps.next()).rejects.toThrow(LockLostError);
+    expect(pages.log).toEqual(['cleaned up']);
+  });
+
+  test('ends with the loss also a source whose return() gives no promise', async () => {
+    const failed = expect(all(pages.handmade('1'))).rejects.toThrow(LockLostError);
+    await eventually(() => pages.log.includes('began'), SOON, 'the first step');
+    await locks.forceRelease('pages:1');
+    await failed;
+    await eventually(() => pages.log.includes('left'), SOON, 'the source to clean up');
+    // What a listener of a signal throws reaches the process in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('does not begin when its lease ran out while the process stood still', async () => {
+    const lock = await locks.acquire('pages:1');
+    const ended = expect(pages.brief('1').next()).rejects.toThrow(LockLostError);
+    await waiting(locks, 'pages:1', 1);
+    void lock.release();
+    block(20);
+    await ended;
+    expect(pages.log).toEqual([]);
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('goes on when the lock is lost otherwise', async () => {
+    const steps = pages.relaxed('1');
+    await steps.next();
+    await locks.forceRelease('pages:1');
+    pages.next.resolve('two');
+    expect(await steps.next()).toEqual({ value: 'two', done: false });
+    await steps.return(undefined);
+  });
+
+  test('ends when the drain time of a shutdown is over', async () => {
+    const short = await nestWith([Pages], { drainTimeout: 50 });
+    const other = short.module.get(Pages);
+    const steps = other.relaxed('1');
+    await steps.next();
+    const second = expect(steps.next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await short.module.close();
+    await within(second, SOON, 'the end of the iteration');
+  });
+
+  test('fails with one sentence where its class was not made by Nest', async () => {
+    await expect(new Pages(locks).pages('1').next()).rejects.toThrow(
+      /^Pages\.pages is locked by @FairLocked, but was called on something that Nest did not make/,
+    );
+  });
+
+  test('can be disposed of', async () => {
+    const steps = pages.pages('1') as AsyncGenerator<string> & AsyncDisposable;
+    await steps.next();
+    await steps[Symbol.asyncDispose]();
+    expect(await locks.isLocked('pages:1')).toBe(false);
+  });
+
+  test('in line when the application closes, fails with that', async () => {
+    const lock = await locks.acquire('pages:1');
+    const failed = expect(pages.pages('1').next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await waiting(locks, 'pages:1', 1);
+    await module.close();
+    await failed;
+    await lock.release();
+  });
+});

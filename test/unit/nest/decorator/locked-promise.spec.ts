@@ -1,0 +1,272 @@
+import { Injectable } from '@nestjs/common';
+import { type TestingModule } from '@nestjs/testing';
+import {
+  FairLocked,
+  FairLockService,
+  LockConfigurationError,
+  LockKeyError,
+  LockLostError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
+import { of } from 'rxjs';
+import { deferred, within, SOON } from '../../../support/waiting.js';
+import { Locked, nestWith, waiting } from '../nest.js';
+
+interface Order {
+  id: string;
+}
+
+@Injectable()
+class Orders {
+  readonly log: string[] = [];
+  gate = deferred();
+  readonly prefix = 'own';
+  constructor(readonly locks: FairLockService) {}
+
+  @FairLocked('order:<0.id>')
+  async pay(order: Order, by: string): Promise<string> {
+    this.log.push(`${by} in`);
+    await this.gate.promise;
+    this.log.push(`${by} out`);
+    return `paid by ${by}`;
+  }
+
+  @FairLocked('order:<0>')
+  async hold(id: string): Promise<unknown> {
+    await Promise.resolve();
+    const hold = this.locks.current();
+    return { key: hold?.key, same: hold === this.locks.current(`order:${id}`), count: hold?.holdCount };
+  }
+
+  @FairLocked('order:<0>')
+  async outer(id: string): Promise<unknown> {
+    return this.hold(id);
+  }
+
+  @FairLocked()
+  async fail(error: unknown): Promise<void> {
+    expect(this.locks.current()?.key).toBe('Orders.fail');
+    throw error;
+  }
+
+  @FairLocked(['a:<0>', 'b:<1>', 'a:<0>'])
+  async both(_a: string, _b: string): Promise<readonly string[] | undefined> {
+    return this.locks.current()?.keys;
+  }
+
+  @FairLocked(function (this: Orders, id: string) {
+    return `${this.prefix}:${id}`;
+  })
+  async byFunction(_id: string): Promise<string | undefined> {
+    return this.locks.current()?.key;
+  }
+
+  @FairLocked((made: unknown) => made as string)
+  async byAnyFunction(made: unknown): Promise<unknown> {
+    return made;
+  }
+
+  @FairLocked('busy', { waitTime: 0, onTimeout: 'skip' })
+  async skipped(): Promise<string | undefined> {
+    this.log.push('not skipped');
+    return 'done';
+  }
+
+  @FairLocked('busy', {
+    waitTime: 0,
+    onTimeout(this: Orders, ...args: [string, number]) {
+      return `${this.prefix} ${args.join(' ')}`;
+    },
+  })
+  async replaced(_text: string, _count: number): Promise<string> {
+    return 'done';
+  }
+
+  @FairLocked('other', { onTimeout: 'skip' })
+  async timeoutInside(): Promise<void> {
+    await this.locks.withLock('busy', () => undefined, { waitTime: 0 });
+  }
+
+  @Locked('stream')
+  streamInDisguise(): unknown {
+    return of(1);
+  }
+
+  @Locked('stream')
+  async promisedStream(): Promise<unknown> {
+    return of(1);
+  }
+
+  @FairLocked('lost', { onLost: 'reject' })
+  async lost(): Promise<string> {
+    await this.locks.forceRelease('lost');
+    return 'done all the same';
+  }
+
+  @FairLocked('limited', { maxQueue: 0, leaseTime: 5_000, maxHold: 4_000 })
+  async limited(): Promise<number | undefined> {
+    await this.gate.promise;
+    return this.locks.current()?.remaining();
+  }
+
+  @FairLocked('strict', { reentrant: false })
+  async strict(depth: number): Promise<void> {
+    if (depth > 0) await this.strict(depth - 1);
+  }
+}
+
+describe('a locked method that returns a promise', () => {
+  let module: TestingModule;
+  let locks: FairLockService;
+  let orders: Orders;
+
+  beforeEach(async () => {
+    ({ module, locks } = await nestWith([Orders]));
+    orders = module.get(Orders);
+  });
+  afterEach(() => module.close());
+
+  test('runs one call after the other, in the order of the calls, where the key is the same', async () => {
+    const all = ['a', 'b', 'c'].map((by) => orders.pay({ id: '1' }, by));
+    await waiting(locks, 'order:1', 2);
+    orders.gate.resolve();
+    expect(await Promise.all(all)).toEqual(['paid by a', 'paid by b', 'paid by c']);
+    expect(orders.log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
+  });
+
+  test('runs at once where the key is another', async () => {
+    const all = [orders.pay({ id: '1' }, 'a'), orders.pay({ id: '2' }, 'b')];
+    await orders.hold('3');
+    expect(orders.log).toEqual(['a in', 'b in']);
+    orders.gate.resolve();
+    await Promise.all(all);
+  });
+
+  test('is over only when the lock is given back', async () => {
+    orders.gate.resolve();
+    await orders.pay({ id: '1' }, 'a');
+    expect(await locks.isLocked('order:1')).toBe(false);
+  });
+
+  test('finds its hold as the current one', async () => {
+    expect(await orders.hold('1')).toEqual({ key: 'order:1', same: true, count: 1 });
+    expect(locks.current()).toBeUndefined();
+  });
+
+  test('may call another method locked by the same key', async () => {
+    expect(await within(orders.outer('1'), SOON, 'a nested call')).toMatchObject({ count: 2 });
+  });
+
+  test('passes the very error of the method on, and has given the lock back then', async () => {
+    const error = new TypeError('its own');
+    await expect(orders.fail(error)).rejects.toBe(error);
+    await expect(orders.fail('not even an error')).rejects.toBe('not even an error');
+    expect(await locks.isLocked('Orders.fail')).toBe(false);
+  });
+
+  test('takes several keys, each once', async () => {
+    expect(await orders.both('x', 'y')).toEqual(['a:x', 'b:y']);
+  });
+
+  test('gives a key function its instance and its arguments', async () => {
+    expect(await orders.byFunction('7')).toBe('own:7');
+  });
+
+  test.each([undefined, null, 5, { id: 1 }, ['a', 5], Promise.resolve('a')])(
+    'refuses %p as the work of a key function',
+    async (made) => {
+      await expect(orders.byAnyFunction(made)).rejects.toThrow(LockKeyError);
+      await expect(orders.byAnyFunction(made)).rejects.toMatchObject({
+        details: expect.stringContaining('The key function of Orders.byAnyFunction made ') as string,
+      });
+    },
+  );
+
+  test('refuses the promise of an async key function also where that rejects, and the process lives on', async () => {
+    const made = Promise.reject(new Error('no key'));
+    await expect(orders.byAnyFunction(made)).rejects.toThrow(LockKeyError);
+    // Jest fails the test for a rejection without a handler.
+    await new Promise(setImmediate);
+  });
+
+  test('refuses an argument that makes no key, without running', async () => {
+    const call = orders.pay({} as Order, 'a');
+    await expect(call).rejects.toThrow(LockKeyError);
+    await expect(call).rejects.toMatchObject({
+      details: expect.stringContaining('of Orders.pay found undefined at <0.id>') as string,
+    });
+    expect(orders.log).toEqual([]);
+  });
+
+  describe('when the lock is busy', () => {
+    let give: () => Promise<void>;
+    beforeEach(async () => {
+      const lock = await locks.acquire('busy', { label: 'the test' });
+      give = () => lock.release();
+    });
+    afterEach(() => give());
+
+    test("is skipped with onTimeout: 'skip'", async () => {
+      expect(await orders.skipped()).toBeUndefined();
+      expect(orders.log).toEqual([]);
+      await give();
+      expect(await orders.skipped()).toBe('done');
+    });
+
+    test('is replaced by the onTimeout function, with the same instance and arguments', async () => {
+      expect(await orders.replaced('a', 1)).toBe('own a 1');
+      await give();
+      expect(await orders.replaced('a', 1)).toBe('done');
+    });
+
+    test('keeps a timeout of its own that happened inside', async () => {
+      await expect(orders.timeoutInside()).rejects.toThrow(LockTimeoutError);
+    });
+  });
+
+  test('tells who is in the way', async () => {
+    const first = orders.pay({ id: '1' }, 'a');
+    const second = locks.acquire('order:1', { waitTime: 0 });
+    await expect(second).rejects.toMatchObject({
+      details: expect.stringMatching(/held by .*Orders\.pay/) as string,
+    });
+    orders.gate.resolve();
+    await first;
+  });
+
+  test('takes its own maxQueue, leaseTime and reentrant', async () => {
+    const first = orders.limited();
+    await expect(orders.limited()).rejects.toMatchObject({ code: 'QUEUE_FULL' });
+    orders.gate.resolve();
+    expect(await first).toBeLessThanOrEqual(5_000);
+    await expect(orders.strict(0)).resolves.toBeUndefined();
+    await expect(orders.strict(1)).rejects.toMatchObject({ code: 'DEADLOCK' });
+  });
+
+  test("rejects when the lock was lost meanwhile, with onLost: 'reject'", async () => {
+    await expect(orders.lost()).rejects.toThrow(LockLostError);
+  });
+
+  test('that returns an Observable all the same is refused, and the lock is given back', async () => {
+    const call = orders.streamInDisguise() as Promise<unknown>;
+    await expect(call).rejects.toThrow(LockConfigurationError);
+    await expect(call).rejects.toThrow(
+      "Orders.streamInDisguise: what the method returned does not fit: declare { returns: 'observable' }",
+    );
+    // To declare it would be refused, as a contradiction to `async`.
+    await expect(orders.promisedStream()).rejects.toThrow(
+      "Orders.promisedStream: what the method returned does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
+    );
+    expect(await locks.isLocked('stream')).toBe(false);
+  });
+
+  test('says in one sentence that its class was not made by Nest', async () => {
+    const call = new Orders(locks).pay({ id: '1' }, 'a');
+    await expect(call).rejects.toThrow(LockConfigurationError);
+    await expect(call).rejects.toThrow(
+      /^Orders\.pay is locked by @FairLocked, but was called on something that Nest did not make/,
+    );
+    const detached = orders.pay.bind(undefined as unknown as Orders);
+    await expect(detached({ id: '1' }, 'a')).rejects.toThrow(LockConfigurationError);
+  });
+});

@@ -1,0 +1,248 @@
+import { Redis } from 'ioredis';
+import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
+import { adviseOn, resolveOptions } from '../../../../lib/nest/module/fair-lock.option-resolution.js';
+
+const resolve = (options: object) => resolveOptions(options);
+const refusal = (options: unknown): string => {
+  try {
+    resolveOptions(options as FairLockModuleOptions);
+  } catch (error) {
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    return (error as Error).message;
+  }
+  throw new Error('was not refused');
+};
+
+describe('the options', () => {
+  const before = process.env['REDIS_URL'];
+  afterEach(() => {
+    if (before === undefined) delete process.env['REDIS_URL'];
+    else process.env['REDIS_URL'] = before;
+  });
+
+  test('all have a default', () => {
+    delete process.env['REDIS_URL'];
+    expect(resolve({})).toEqual({
+      redis: 'redis://localhost:6379',
+      store: 'redis',
+      keyPrefix: 'fairlock',
+      waitTime: 60_000,
+      watchdogTimeout: 30_000,
+      livenessWindow: 10_000,
+      commandTimeout: 1_000,
+      replicas: false,
+      strict: false,
+      maxLease: 30_000,
+      maxQueue: Infinity,
+      maxHold: Infinity,
+      onLost: 'signal',
+      reentrant: true,
+      drainTimeout: 10_000,
+      slowWait: 10_000,
+      slowHold: 30_000,
+      requestScope: true,
+      fairLockWaitTimeout: 300_000,
+      lockWatchdogTimeout: 30_000,
+    });
+  });
+
+  test('undefined is as good as absent', () => {
+    expect(resolve({ waitTime: undefined, store: undefined })).toEqual(resolve({}));
+  });
+
+  test('Redis is at REDIS_URL where the environment says so', () => {
+    process.env['REDIS_URL'] = 'redis://cache:6380';
+    expect(resolve({}).redis).toBe('redis://cache:6380');
+    expect(resolve({ redis: 'redis://other:6379' }).redis).toBe('redis://other:6379');
+  });
+
+  test('Redis may be a URL, a socket, options, a client or a function', () => {
+    const client = new Redis({ lazyConnect: true });
+    const makeClient = () => client;
+    for (const redis of [
+      'redis://h',
+      'rediss://:p@h:1',
+      '/run/redis.sock',
+      { host: 'h' },
+      client,
+      makeClient,
+    ]) {
+      expect(resolve({ redis }).redis).toBe(redis);
+    }
+  });
+
+  test.each([
+    'http://h',
+    'localhost:6379',
+    'redis://h:port',
+    'redis://:100%@h',
+    'redis://h/locks',
+    '',
+    5,
+    null,
+    ['redis://h'],
+  ])('Redis may not be %p', (redis) => {
+    expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
+  });
+
+  test.each([
+    [{ url: 'redis://:s3cret@cache' }, 'an object with url'],
+    [{ socket: { host: 'cache', port: 6379 }, password: 's3cret' }, 'an object with socket'],
+    [{ nodes: [{ host: 'cache', port: 6379 }] }, 'an object with nodes'],
+    [{ rootNodes: [{ url: 'redis://cache' }] }, 'an object with rootNodes'],
+    [{ duplicate: () => undefined, isOpen: false, options: {} }, 'a client of another library'],
+  ])('Redis may not be what another library takes, which would lead to localhost: %j', (redis, found) => {
+    const sentence = refusal({ redis });
+    expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options, /);
+    expect(sentence).toContain(`here it is ${found}, which ioredis does not know.`);
+    expect(sentence).not.toContain('s3cret');
+  });
+
+  test('a password in an address that is refused is not repeated', () => {
+    expect(refusal({ redis: 'http://user:s3cret@cache:6379' })).not.toContain('s3cret');
+    expect(refusal({ redis: 'redis://user:s3cret@cache:port' })).not.toContain('s3cret');
+    expect(refusal({ redis: ['redis://user:s3cret@cache'] })).not.toContain('s3cret');
+    expect(refusal({ redis: 'redis://user:s3cret%@cache' })).not.toContain('s3cret');
+    expect(refusal({ store: 'redis://user:s3cret@cache' })).not.toContain('s3cret');
+    expect(refusal('redis://user:s3cret@cache')).not.toContain('s3cret');
+    expect(refusal(['/run/redis.sock?password=s3cret'])).not.toContain('s3cret');
+  });
+
+  test.each([
+    ['waitTime', [-1, NaN, '5', null, 2 ** 31]],
+    ['watchdogTimeout', [0, -1, NaN, Infinity, '30s', null]],
+    ['livenessWindow', [0, NaN, Infinity, true]],
+    ['commandTimeout', [0, NaN, Infinity, {}]],
+    [
+      'replicas',
+      [
+        true,
+        1,
+        null,
+        [],
+        {},
+        { min: 0 },
+        { min: 1.5 },
+        { min: '1' },
+        { min: 1, timeout: 0 },
+        { min: 1, max: 2 },
+      ],
+    ],
+    ['strict', ['yes', 1, null]],
+    ['maxLease', [0, NaN, Infinity, '30s', 9.2e18]],
+    ['maxQueue', [-1, 1.5, NaN, '1']],
+    ['maxHold', [0, NaN, -5]],
+    ['onLost', ['throw', true, null]],
+    ['reentrant', ['yes', 0]],
+    ['store', ['sqlite', null]],
+    ['keyPrefix', ['', 'a{b', 'a}', 5]],
+    ['drainTimeout', [-1, NaN, Infinity]],
+    ['requestScope', ['true', 1]],
+    ['fairLockWaitTimeout', [0, NaN]],
+    ['lockWatchdogTimeout', [0, NaN]],
+  ])('%s is refused with a sentence where it is one of %p', (name, values) => {
+    for (const value of values) {
+      const message = refusal({ [name]: value });
+      expect(message).toMatch(/^The option .* must be .*; it is .*\.$/);
+      expect(message).toMatch(new RegExp(`^The option ${name} must be `));
+    }
+  });
+
+  test('what may be unbounded may be Infinity, and what may be nothing may be 0', () => {
+    const options = { waitTime: Infinity, maxQueue: Infinity, maxHold: Infinity };
+    expect(resolve(options)).toMatchObject(options);
+    expect(resolve({ waitTime: 0, maxQueue: 0, drainTimeout: 0 })).toMatchObject({
+      waitTime: 0,
+      maxQueue: 0,
+    });
+  });
+
+  test('an unknown option is reported, with those that exist', () => {
+    expect(refusal({ waitTimeout: 5 })).toMatch(
+      /^There is no option 'waitTimeout'\. The options are: redis, store, /,
+    );
+    expect(refusal({ toString: 5 })).toMatch(/^There is no option 'toString'/);
+  });
+
+  test('name and isGlobal out of a factory are told to stand beside it', () => {
+    expect(refusal({ name: 'billing' })).toMatch(
+      /^The option name must be known before the options are made/,
+    );
+  });
+
+  test.each([null, undefined, 'redis://h', [], 5])('options may not be %p', (options) => {
+    expect(refusal(options)).toMatch(/^The options must be an object; they are /);
+  });
+
+  test('a command may not take as long as a lease or a silence', () => {
+    expect(refusal({ commandTimeout: 3_000, watchdogTimeout: 3_000 })).toContain(
+      'must be below watchdogTimeout',
+    );
+    expect(refusal({ commandTimeout: 3_000, livenessWindow: 2_000 })).toContain(
+      'must be below livenessWindow',
+    );
+  });
+
+  test('replicas are for the native store, and must confirm before a lease could be over', () => {
+    const replicas = { min: 1 };
+    expect(resolve({ replicas }).replicas).toEqual(replicas);
+    expect(refusal({ replicas, store: 'redisson' })).toContain(
+      "only for store: 'redis'; the store is 'redisson'",
+    );
+    expect(refusal({ replicas, store: 'memory' })).toContain(
+      "only for store: 'redis'; the store is 'memory'",
+    );
+    expect(refusal({ replicas: { min: 1, timeout: 10_000 } })).toContain('must be below livenessWindow');
+    expect(refusal({ replicas: { min: 1, timeout: 5_000 }, watchdogTimeout: 5_000 })).toContain(
+      'must be below watchdogTimeout',
+    );
+  });
+
+  test('strict is for the native store, and no lease is longer than maxLease', () => {
+    expect(resolve({ strict: true, watchdogTimeout: 20_000 }).maxLease).toBe(20_000);
+    expect(resolve({ strict: true, maxLease: 40_000 }).maxLease).toBe(40_000);
+    expect(refusal({ strict: true, store: 'redisson' })).toContain(
+      "only for store: 'redis'; the store is 'redisson'",
+    );
+    expect(refusal({ strict: true, store: 'memory' })).toContain(
+      "only for store: 'redis'; the store is 'memory'",
+    );
+    expect(refusal({ maxLease: 40_000 })).toContain('only for strict: true');
+    expect(refusal({ strict: true, maxLease: 20_000 })).toContain(
+      'must not be below watchdogTimeout (30000 ms)',
+    );
+  });
+
+  test("Redisson's names are for Redisson's store, where lockWatchdogTimeout is the lease", () => {
+    expect(refusal({ fairLockWaitTimeout: 5_000 })).toContain("only for store: 'redisson'");
+    expect(refusal({ lockWatchdogTimeout: 5_000 })).toContain("only for store: 'redisson'");
+    expect(refusal({ store: 'redisson', lockWatchdogTimeout: 5_000, watchdogTimeout: 6_000 })).toContain(
+      'give one',
+    );
+    expect(resolve({ store: 'redisson', lockWatchdogTimeout: 5_000 }).watchdogTimeout).toBe(5_000);
+    expect(refusal({ store: 'redisson', keyPrefix: 'x' })).toContain("not for store: 'redisson'");
+  });
+
+  test("livenessWindow is not for Redisson's store, and limits nothing there", () => {
+    expect(refusal({ store: 'redisson', livenessWindow: 5_000 })).toMatch(
+      /livenessWindow is not for store: 'redisson'.*waitTime/,
+    );
+    expect(resolve({ store: 'redisson', commandTimeout: 20_000 }).commandTimeout).toBe(20_000);
+    expect(refusal({ store: 'redisson', commandTimeout: 30_000 })).toContain('must be below watchdogTimeout');
+  });
+});
+
+describe('a wait that a crashed holder would outlast', () => {
+  test('is warned of, where holders can crash', () => {
+    expect(adviseOn(resolve({}))).toBeUndefined();
+    expect(adviseOn(resolve({ waitTime: 40_001 }))).toBeUndefined();
+    expect(adviseOn(resolve({ waitTime: 40_000 }))).toMatch(
+      /^waitTime \(40000 ms\) is not above .*\(40000 ms\)/,
+    );
+    expect(adviseOn(resolve({ waitTime: 30_001, store: 'redisson' }))).toBeUndefined();
+    expect(adviseOn(resolve({ waitTime: 30_000, store: 'redisson' }))).toMatch(
+      /^waitTime \(30000 ms\) is not above watchdogTimeout \(30000 ms\)/,
+    );
+    expect(adviseOn(resolve({ waitTime: 5, store: 'memory' }))).toBeUndefined();
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockConfigurationError } from '../../../../lib/core/errors/errors.js';
+import {
+  openConnection,
+  type RedisSource,
+} from '../../../../lib/stores/redis-client/connection/redis-source.js';
+
+const open = (source: unknown) => openConnection(source as RedisSource, 'commands');
+const lazy = () => new Redis({ lazyConnect: true });
+
+describe('a function as the option redis', () => {
+  test('returns a new client at each call', () => {
+    expect(open(lazy).client).not.toBe(open(lazy).client);
+  });
+
+  test.each([
+    ['nothing', () => undefined],
+    ['a Promise', () => Promise.resolve(lazy())],
+    ['the options of a client', () => ({ host: 'h' })],
+  ])('is refused with a sentence if it returns %s', (_, source) => {
+    expect(() => open(source)).toThrow(LockConfigurationError);
+    expect(() => open(source)).toThrow(
+      /must return a new Redis or Cluster .* for the role 'commands' it returned something else/,
+    );
+  });
+
+  test('is refused if it returns one client twice, which cannot send commands while it listens', () => {
+    const client = lazy();
+    open(() => client);
+    expect(() => open(() => client)).toThrow(/it returned one that it had returned before\.$/);
+  });
+});
