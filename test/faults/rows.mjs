@@ -16,6 +16,7 @@ export const ROWS = [
   },
   { row: 'SIGKILL of waiters, half-open', within: 'W + ε', tests: /killed waiters .*half-open/ },
   { row: 'SIGSTOP of the head waiter', within: 'W + ε', tests: /head of the line stopped/ },
+  { row: "suspend of the head waiter's host", within: '', tests: /host of the head suspended/ },
   { row: 'all subscribers cut during a release', within: 'G + ε', tests: /all subscribers cut at once/ },
   { row: 'wait times out or aborts', within: '1 RTT + ε', tests: /waits that end/ },
   {

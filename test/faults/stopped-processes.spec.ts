@@ -101,6 +101,25 @@ describe('a process that gets no turn', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 3, errors: 0 });
   });
 
+  test('the host of the head suspended while the message of its grant comes, until the lock is with another: its section begins when that one has released', async () => {
+    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
+    const [first, suspended, next] = await holderAndLine('k', holder, head, other);
+    const { resumed } = await head.suspend(LEASE);
+    await first.release();
+    await next!.granted(TIME_LIMIT);
+    await resumed;
+    // When it has an answer it has read the message as well.
+    await head.query('inspect', 'k', TIME_LIMIT);
+    expect(await isHeld(next!)).toBe(true);
+    expect(suspended!.find('granted')).toBeUndefined();
+    await next!.release();
+    await suspended!.granted();
+    expect(await isHeld(suspended!)).toBe(true);
+    await suspended!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
+  });
+
   test('an event loop blocked for a heartbeat period: the lock is kept', async () => {
     const [holder, other] = (await scene.workers(2)) as Two;
     const [first, next] = await holderAndLine('k', holder, other);

@@ -205,7 +205,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inStore(
         'redis-lock-store.ts',
-        'message.left - clock.ageAtMost(message.stamp, this.options.lease)',
+        'message.left - clock.ageAtMost(message.stamp, since, this.options.lease)',
         'message.left',
       ),
     ],

@@ -174,7 +174,7 @@ export const RULES: readonly Exhibit[] = [
     ],
     proof: test(
       'unit/redis-client/server/server-clock.spec.ts',
-      'cannot tell the age of what comes from the future',
+      'is unknown if the message comes from the future',
     ),
   },
   {
@@ -188,6 +188,26 @@ export const RULES: readonly Exhibit[] = [
       },
     ],
     proof: test('unit/core/port/lease.spec.ts', 'is the larger of both clocks'),
+  },
+  {
+    of: 'R12 the age of a message by the larger of two clocks',
+    what: 'by the monotonic clock alone',
+    mutations: [
+      {
+        file: 'stores/redis-client/server/server-clock.ts',
+        from: 'elapsedSince(observedAt, instant) > trusted',
+        to: 'instant.monotonic - observedAt.monotonic > trusted',
+      },
+      {
+        file: 'stores/redis-client/server/server-clock.ts',
+        from: 'if (disagreement(best.at, instant) > AGREEMENT) return Infinity;\n    const elapsed = elapsedSince(best.at, instant);',
+        to: 'const elapsed = instant.monotonic - best.at.monotonic;',
+      },
+    ],
+    proof: test(
+      'unit/redis-client/server/server-clock.spec.ts',
+      'is unknown if $what since the last reply, and known again with the next',
+    ),
   },
   {
     of: 'R13 the same request id when asking again',

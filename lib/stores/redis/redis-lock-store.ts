@@ -189,13 +189,14 @@ export class RedisLockStore implements LockStore {
       this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
       return;
     }
-    // M1: the message may be old, so its largest possible age is taken off. A process that stood still or got no replies for the
-    // length of a lease does not know that age, and asks Redis before it enters.
+    // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a
+    // lease, or whose host was suspended since the last one, does not know that age, and asks Redis before it enters.
     const line = this.lines.get(name);
     const clock = this.client.connection.clockOf(line.keys[0]);
-    const left = message.left - clock.ageAtMost(message.stamp, this.options.lease);
+    const since = now();
+    const left = message.left - clock.ageAtMost(message.stamp, since, this.options.lease);
     // R10: if no request waits any more, `lines.get` makes a line, which hands the grant on and is forgotten again.
-    const grant = { run: message.run, first: message.first, left, since: now() };
+    const grant = { run: message.run, first: message.first, left, since };
     this.commands.saw(grant);
     line.happens({ type: 'granted', grant });
   }

@@ -45,6 +45,8 @@ export type WorkerEvent = Stamped &
   (
     | { readonly type: 'ready' }
     | { readonly type: 'loadDone' }
+    /** Its host was suspended, and resumed. */
+    | { readonly type: 'suspended' | 'resumed' }
     | { readonly type: 'roundDone'; readonly round: number }
     /** What `inspect` or `forceRelease` said: a holder's token or none, whether a grant was ended, or why there is no answer. */
     | {

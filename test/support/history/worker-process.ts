@@ -97,7 +97,7 @@ type Command =
   | { type: 'beginRound'; round: Round }
   | { type: 'endRound'; number: number }
   | { type: 'inspect' | 'forceRelease'; query: string; key: string }
-  | { type: 'block' | 'stepClock'; ms: number }
+  | { type: 'block' | 'stepClock' | 'suspend'; ms: number }
   | { type: 'close' };
 
 export type Answer = Extract<WorkerEvent, { type: 'answered' }>;
@@ -215,6 +215,25 @@ export class WorkerProcess {
   /** Its wall clock is set forward, or back, by so much. */
   stepClock(ms: number): void {
     this.send({ type: 'stepClock', ms });
+  }
+
+  /**
+   * It reads nothing for half a second, and then its host is suspended for `ms`: nothing of it runs, and only the wall clock goes on.
+   * Resolves when that has begun; `resumed` resolves when it is over.
+   */
+  async suspend(ms: number): Promise<{ readonly resumed: Promise<unknown> }> {
+    const from = this.history.events.length;
+    const first = (type: 'suspended' | 'resumed', limit: number): Promise<HistoryEvent> =>
+      this.history.first(
+        (event): event is WorkerEvent => event.worker === this.name && event.type === type,
+        limit,
+        `"${type}" of the worker ${this.name}`,
+        from,
+      );
+    this.send({ type: 'suspend', ms });
+    await first('suspended', START_TIMEOUT);
+    const { heal } = this.history.fault('stopped', { victim: this.name });
+    return { resumed: first('resumed', ms + START_TIMEOUT).then(heal) };
   }
 
   /** SIGKILL: resolves when it has gone and all that it recorded is in the history. */

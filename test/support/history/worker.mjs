@@ -19,6 +19,8 @@ const EVENTS_FD = 4;
 const EXIT_TIME_LIMIT = 2_000;
 /** A nested section that was not awaited may end a little after its request, ms. */
 const GAUGE_TIME_LIMIT = 250;
+/** How long a process reads nothing before its host is suspended, ms. */
+const UNREAD = 500;
 
 /** @type {import('./worker-process.js').WorkerArguments} */
 const options = JSON.parse(process.argv[2] ?? '{}');
@@ -56,6 +58,7 @@ const commands = {
     answer(query, async () => ({ ended: await engines[0].forceRelease(key) })),
   block: ({ ms }) => block(ms),
   stepClock: ({ ms }) => stepClock(ms),
+  suspend: ({ ms }) => suspend(ms),
   close: () => (closing ??= close()),
 };
 
@@ -132,6 +135,18 @@ function block(ms) {
 function stepClock(ms) {
   const before = Date.now;
   Date.now = () => before() + ms;
+}
+
+/**
+ * As where the host is suspended: nothing of this process runs, and its monotonic clock stands still while the wall clock goes on. It reads
+ * nothing for a while before that, so that messages lie unread.
+ */
+function suspend(ms) {
+  recorder.record('suspended', {});
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, UNREAD + ms);
+  const before = performance.now.bind(performance);
+  performance.now = () => before() - ms;
+  recorder.record('resumed', {});
 }
 
 function text(error) {

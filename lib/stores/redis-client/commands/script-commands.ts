@@ -135,8 +135,7 @@ export abstract class ScriptCommands<Reply extends Answered> {
     const reply = this.read(answer, sent);
     // On a Cluster the command may have been led on to another node, which ioredis has noted by now.
     const { serverTime } = reply;
-    if (serverTime !== undefined)
-      this.clockOf(keys).observe(sent.sentAt.monotonic, performance.now(), serverTime);
+    if (serverTime !== undefined) this.clockOf(keys).observe(sent.sentAt, now(), serverTime);
     return reply;
   }
 }

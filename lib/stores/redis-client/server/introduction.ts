@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import { now } from '../../../core/port/lease.js';
 import type { ServerClock } from './server-clock.js';
 
 /** A server, as its INFO names it. */
@@ -23,13 +24,12 @@ interface InfoClient {
  */
 export async function introduce(client: Redis | Cluster, clock: ServerClock): Promise<ServerId | undefined> {
   if (client.isCluster) return undefined;
-  const sentAt = performance.now();
+  const sentAt = now();
   const [runId, replicationId] = await Promise.all([
     readRunId(client),
     readInfo(client, 'replication', /master_replid:(\w+)/),
     client.time().then(
-      ([seconds, micros]) =>
-        clock.observe(sentAt, performance.now(), Number(seconds) * 1_000 + Number(micros) / 1_000),
+      ([seconds, micros]) => clock.observe(sentAt, now(), Number(seconds) * 1_000 + Number(micros) / 1_000),
       () => undefined,
     ),
   ]);

@@ -1,44 +1,91 @@
-import { ServerClocks } from '../../../../lib/stores/redis-client/server/server-clock.js';
+import type { Instant } from '../../../../lib/core/port/lease.js';
+import { ServerClocks, type ServerClock } from '../../../../lib/stores/redis-client/server/server-clock.js';
+
+const HOUR = 3_600_000;
+
+/** Milliseconds on the two clocks of this process. */
+const instant = (monotonic: number, wall = monotonic): Instant => ({ monotonic, wall });
 
 describe('the clocks of several servers', () => {
-  const HOUR = 3_600_000;
-
   test('are kept apart: what one server said tells nothing about another', () => {
     const clocks = new ServerClocks(() => undefined);
-    const now = performance.now();
-    clocks.of('a:1').observe(now - 1, now, 5 * HOUR);
-    clocks.of('b:1').observe(now - 1, now, HOUR);
-    expect(clocks.of('a:1').atMost(now)).toBeGreaterThan(4 * HOUR);
-    expect(clocks.of('b:1').atMost(now)).toBeLessThan(2 * HOUR);
-    expect(clocks.of('c:1').atMost(now)).toBe(0);
-    expect(clocks.of(undefined).atMost(now)).toBe(0);
+    clocks.of('a:1').observe(instant(0), instant(1), 5 * HOUR);
+    clocks.of('b:1').observe(instant(0), instant(1), HOUR);
+    expect(clocks.of('a:1').atMost(1)).toBeGreaterThan(4 * HOUR);
+    expect(clocks.of('b:1').atMost(1)).toBeLessThan(2 * HOUR);
+    expect(clocks.of('c:1').atMost(1)).toBe(0);
+    expect(clocks.of(undefined).atMost(1)).toBe(0);
   });
 
   test('know nothing any more of a server that was replaced, or whose clock was set', () => {
     const steps: number[] = [];
     const clocks = new ServerClocks((step) => steps.push(step));
-    const now = performance.now();
-    for (const address of ['a:1', 'b:1']) clocks.of(address).observe(now - 1, now, HOUR);
+    for (const address of ['a:1', 'b:1']) clocks.of(address).observe(instant(0), instant(1), HOUR);
     clocks.forget('a:1');
-    expect(clocks.of('a:1').atMost(now)).toBe(0);
-    clocks.of('b:1').observe(now - 1, now, 2 * HOUR);
-    expect(clocks.of('b:1').atMost(now)).toBe(0);
+    expect(clocks.of('a:1').atMost(1)).toBe(0);
+    clocks.of('b:1').observe(instant(1), instant(2), 2 * HOUR);
+    expect(clocks.of('b:1').atMost(2)).toBe(0);
     expect(steps).toEqual([expect.closeTo(HOUR, -2)]);
   });
+});
 
-  test('cannot tell the age of what comes from the future: the clock was set, and no reply has shown it yet', () => {
-    const clock = new ServerClocks(() => undefined).of('a:1');
-    const now = performance.now();
-    clock.observe(now - 1, now, HOUR);
-    expect(clock.ageAtMost(HOUR - 500, HOUR)).toBeLessThan(1_000);
-    expect(clock.ageAtMost(2 * HOUR, HOUR)).toBe(Infinity);
+describe('the largest age of a message', () => {
+  let steps: number[];
+  let clock: ServerClock;
+  /** A reply came at 1 on both local clocks, and the server's clock showed an hour. */
+  beforeEach(() => {
+    steps = [];
+    clock = new ServerClocks((step) => steps.push(step)).of('a:1');
+    clock.observe(instant(0), instant(1), HOUR);
   });
 
-  test('cannot tell the age of anything where no reply came for too long: the clock may have been set since', () => {
-    const clock = new ServerClocks(() => undefined).of('a:1');
-    const then = performance.now() - 5_000;
-    clock.observe(then - 1, then, HOUR);
-    expect(clock.ageAtMost(HOUR, 30_000)).toBeLessThan(6_000);
-    expect(clock.ageAtMost(HOUR, 4_000)).toBe(Infinity);
+  test('is unknown if the message comes from the future: the clock of Redis was set, and no reply has shown it yet', () => {
+    expect(clock.ageAtMost(HOUR - 500, instant(1), HOUR)).toBeLessThan(1_000);
+    expect(clock.ageAtMost(2 * HOUR, instant(1), HOUR)).toBe(Infinity);
+  });
+
+  test('is unknown if no reply came for too long: the clock of Redis may have been set since', () => {
+    const later = instant(5_001);
+    expect(clock.ageAtMost(HOUR, later, 30_000)).toBeLessThan(6_000);
+    expect(clock.ageAtMost(HOUR, later, 4_000)).toBe(Infinity);
+    // The host was suspended: the wall clock alone has shown that.
+    expect(clock.ageAtMost(HOUR, instant(2, 4_500), 4_000)).toBe(Infinity);
+  });
+
+  test.each([
+    { what: 'this host was suspended', later: instant(10, 12_010) },
+    { what: 'the wall clock of this host was set back', later: instant(2_000, 500) },
+  ])('is unknown if $what since the last reply, and known again with the next', ({ later }) => {
+    expect(clock.ageAtMost(HOUR, later, 30_000)).toBe(Infinity);
+    const present = HOUR + Math.max(later.monotonic, later.wall);
+    clock.observe(later, later, present);
+    expect(clock.ageAtMost(present - 100, later, 30_000)).toBeCloseTo(101, -1);
+    expect(steps).toEqual([]);
+  });
+
+  test('includes a suspend during which the reply lay unread', () => {
+    const resumed = instant(3, 12_003);
+    clock.observe(instant(2), resumed, HOUR + 1);
+    expect(clock.ageAtMost(HOUR, resumed, 30_000)).toBeGreaterThanOrEqual(12_000);
+    expect(steps).toEqual([]);
+  });
+
+  test('is known although the two clocks drift apart a little', () => {
+    expect(clock.ageAtMost(HOUR, instant(10_001, 10_011), 30_000)).toBeCloseTo(10_013, -1);
+  });
+});
+
+describe('the clock of Redis counts as set', () => {
+  test.each([
+    { what: 'it is ahead of both local clocks', serverWent: 20_000, steps: [expect.closeTo(8_000, -2)] },
+    { what: 'it is behind both of them', serverWent: -5_000, steps: [expect.closeTo(-5_000, -2)] },
+    { what: 'never because this host was suspended', serverWent: 12_000, steps: [] },
+    { what: 'never because the wall clock of this host was set', serverWent: 10, steps: [] },
+  ])('$what', ({ serverWent, steps }) => {
+    const seen: number[] = [];
+    const clock = new ServerClocks((step) => seen.push(step)).of('a:1');
+    clock.observe(instant(0), instant(1), HOUR);
+    clock.observe(instant(10, 12_000), instant(11, 12_001), HOUR + serverWent);
+    expect(seen).toEqual(steps);
   });
 });
