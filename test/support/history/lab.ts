@@ -51,6 +51,8 @@ export interface WorkerOptions {
   readonly redis?: WorkerRedis;
   readonly store?: 'redis' | 'memory';
   readonly engine?: Partial<WorkerArguments['engine']>;
+  /** Folder of the ES modules of the package that it runs; default: the built package. */
+  readonly dist?: string;
 }
 
 /** Worker processes on one Redis, their common history and their independent log; everything ends with `close()`. */
@@ -83,7 +85,7 @@ export class Lab {
     const { lease, livenessWindow, commandTimeout } = this.times;
     const starting = WorkerProcess.spawn(this.history, {
       name,
-      dist: builtPackage(),
+      dist: options.dist ?? builtPackage(),
       store,
       clients,
       redisStore: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout, ...this.demands },

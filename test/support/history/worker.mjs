@@ -4,7 +4,7 @@
  * It is driven by messages of worker-process.ts over the IPC channel. Events leave by a pipe, each written before the
  * next thing happens, so that SIGKILL loses none.
  */
-import { openSync } from 'node:fs';
+import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -15,6 +15,8 @@ import { Recorder } from './worker-recorder.mjs';
 import { Requests } from './worker-requests.mjs';
 
 const EVENTS_FD = 4;
+/** The place of the engine, and its place in the package that the upgrade tests start from. */
+const ENGINES = ['core/engine/lock-engine.js', 'core/lock-engine.js'];
 /** How long what is left open may take to go after a close, ms. */
 const EXIT_TIME_LIMIT = 2_000;
 /** A nested section that was not awaited may end a little after its request, ms. */
@@ -67,7 +69,7 @@ recorder.record('ready', {});
 
 async function makeEngines() {
   const from = (path) => import(pathToFileURL(join(options.dist, path)).href);
-  const { LockEngine } = await from('core/engine/lock-engine.js');
+  const { LockEngine } = await from(ENGINES.find((path) => existsSync(join(options.dist, path))));
   const makeStore = options.store === 'memory' ? await memoryStores(from) : await redisStores(from);
   const made = [];
   for (let i = 0; i < options.clients; i += 1) {
