@@ -10,7 +10,7 @@ export type { RedisRole, RedisSource } from './stores/redis-client/connection/re
 // What is injected.
 export { FairLockService } from './core/engine/fair-lock-service.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
-export type { FairLock, ScopedLock } from './core/holds/fair-lock.js';
+export type { FairLock } from './core/holds/fair-lock.js';
 export type { ForceReleaseOptions } from './core/engine/force-release.js';
 export type { AcquireOptions } from './core/options/acquire-options.js';
 export type { LeaseState } from './core/port/lease.js';

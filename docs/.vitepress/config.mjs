@@ -49,6 +49,7 @@ export default defineConfig({
           page('Queue workers', '/recipes/queues'),
           page('Transactions', '/recipes/transactions'),
           page('Commands and events', '/recipes/cqrs'),
+          page('A lock across requests', '/recipes/sagas'),
           page('Transports', '/recipes/transports'),
           page('Scripts and serverless', '/recipes/scripts-and-serverless'),
         ],

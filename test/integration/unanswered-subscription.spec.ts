@@ -18,7 +18,7 @@ describe('a subscription that is never acknowledged', () => {
 
   test('does not cost requests their time: they are served from the start', async () => {
     const { engine } = await clients.start(proxy.url);
-    const lock = await engine.open('k', {});
+    const lock = await engine.acquire('k', {});
     expect((await engine.health()).listening).toBe(false);
     await lock.release();
   });

@@ -326,7 +326,7 @@ export const HISTORIC: readonly Exhibit[] = [
     ],
     proof: test(
       'unit/core/runtime/async-contexts.spec.ts',
-      'of two holds of one owner runs in the flow of its own handle',
+      'of two nested holds runs in the flow of its own handle',
     ),
   },
   {

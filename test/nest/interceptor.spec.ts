@@ -263,9 +263,9 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
         probe(): void {}
       }
       const app = await webApp(platform, { controllers: [Probe] }, module);
-      const open = jest.spyOn(app.locks, 'open');
+      const acquire = jest.spyOn(app.locks, 'acquire');
       await ask(app.url);
-      expect(open.mock.calls[0]?.[1]).toMatchObject({ maxHold: expected });
+      expect(acquire.mock.calls[0]?.[1]).toMatchObject({ maxHold: expected });
       await app.app.close();
     });
 

@@ -2,21 +2,18 @@ import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from '../hold
 import { detached } from '../runtime/async-context.js';
 import { eventChannel, happened } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
-import { nearestHold } from '../holds/lock-handle.js';
+import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder } from '../options/lock-keys.js';
 import type { Grant, LockStore } from '../port/lock-store.js';
-import { heldAlready, type Owners } from '../waits/owners.js';
 import { quote } from '../errors/text.js';
-import type { AcquireCall, Wait, Waits } from '../waits/waits.js';
+import type { AcquireCall, Waits } from '../waits/waits.js';
 
 /**
- * Obtains the holds of a call, one for each key: nested in a hold of the flow, entered again by its owner, or granted by the
- * store.
+ * Obtains the holds of a call, one for each key: nested in a hold of the flow, or granted by the store.
  */
 export class Acquirer {
   constructor(
     private readonly store: LockStore,
-    private readonly owners: Owners,
     private readonly grants: ActiveGrants,
     private readonly waits: Waits,
   ) {}
@@ -45,23 +42,17 @@ export class Acquirer {
   }
 
   private acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    const { owner, signal, label } = call.options;
+    const { signal } = call.options;
     if (this.waits.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
-    if (owner === undefined) {
-      const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
-      return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
-    }
-    const held = this.owners.held(owner, encoded);
-    if (!held) return this.obtainFromStore(key, encoded, call);
-    refuseNested(held, key, call);
-    return Promise.resolve(new Hold(held, label));
+    const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
+    return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
   }
 
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    this.refuseEndlessWait(key, call, outer);
+    refuseEndlessWait(key, call, outer);
     const wait = this.waits.begin(key, call);
     let refusal: unknown;
     try {
@@ -79,16 +70,9 @@ export class Acquirer {
     }
   }
 
-  private obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    this.refuseEndlessWait(key, call);
+  private async obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+    refuseEndlessWait(key, call);
     const wait = this.waits.begin(key, call);
-    const served = this.standInLine(encoded, wait);
-    const { owner } = call.options;
-    return owner === undefined ? served : this.owners.share(owner, encoded, wait, served);
-  }
-
-  private async standInLine(encoded: string, wait: Wait): Promise<Hold> {
-    const { key, call } = wait;
     let grant: Grant;
     try {
       grant = await detached(() => this.store.acquire(wait));
@@ -120,24 +104,28 @@ export class Acquirer {
       ...(heldHereFor !== undefined && { heldHereFor }),
     });
   }
-
-  /** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
-  private refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
-    if (call.waitTime < Infinity) return;
-    const inside = this.owners.keyHeldBy(call, outer);
-    if (inside === undefined) return;
-    throw new LockDeadlockError(
-      key,
-      `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
-        'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
-    );
-  }
 }
 
-/** Refuses a request for a key that its flow or owner already holds (`held`), if that hold is lost or must not be re-entered. */
+/** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
+function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
+  if (call.waitTime < Infinity) return;
+  const inside = keyHeldAround(call.scope, outer);
+  if (inside === undefined) return;
+  throw new LockDeadlockError(
+    key,
+    `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
+      'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
+  );
+}
+
+/** Refuses a request for a key that its flow already holds (`held`), if that hold is lost or must not be re-entered. */
 function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
-  if (!call.options.reentrant) throw heldAlready(key, call);
+  if (call.options.reentrant) return;
+  throw new LockDeadlockError(
+    key,
+    'this flow holds it already, and with reentrant: false it would wait for itself.',
+  );
 }
 
 function refuseIfLost(held: ActiveGrant): void {

@@ -4,7 +4,7 @@ import type { ActiveGrants } from '../holds/active-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { happened } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
-import type { FairLock, ScopedLock } from '../holds/fair-lock.js';
+import type { FairLock } from '../holds/fair-lock.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { requireKey } from '../options/lock-keys.js';
@@ -94,11 +94,11 @@ export class FairLockService {
   /**
    * Waits for the lock and hands it over; give it back with `release()`, or let `await using` do it.
    *
-   * A hold acquired this way does not make what follows in the same flow reentrant: that takes `withLock`, or the same
-   * `owner`.
+   * For work that is not one function call. What follows in the same flow is not inside the hold: that takes `lock.run`, or `withLock`.
    *
    * @example
    * await using lock = await this.locks.acquire('order:42');
+   * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
@@ -117,15 +117,6 @@ export class FairLockService {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
     }
-  }
-
-  /**
-   * As `acquire`, for work that is not one function call, such as a stream. Code that `lock.run` runs is inside the hold, so a
-   * request there for the same keys does not wait for itself.
-   */
-  async open(keys: string | readonly string[], options?: AcquireOptions): Promise<ScopedLock> {
-    const call = this.newCall(options);
-    return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call));
   }
 
   /**
@@ -210,7 +201,7 @@ export class FairLockService {
   }
 }
 
-/** Whether each reading of the options shows the same: a getter may tell another owner for each call. */
+/** Whether each reading of the options shows the same: a getter may tell another signal for each call. */
 function isConstant(options: AcquireOptions): boolean {
   if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
   return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);

@@ -8,7 +8,6 @@ import { announce, withdraw, type LockLoad, type ObservableEngine } from '../ove
 import { FairLockService } from './fair-lock-service.js';
 import type { LockStore } from '../port/lock-store.js';
 import { Observer } from '../overview/observer.js';
-import { Owners } from '../waits/owners.js';
 import { Reporter } from '../overview/reporter.js';
 import { watchForSlow } from '../overview/slow-warnings.js';
 import { Waits } from '../waits/waits.js';
@@ -18,7 +17,7 @@ import { Watchdog } from '../runtime/watchdog.js';
  * The service with its life cycle: what callers may do, and how it starts and ends. It adds nesting, several keys and shutdown to a
  * store, which keeps the line of one lock.
  *
- * The owner of a lock is the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
+ * A lock belongs to the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
  * nothing to the store. See `Hold` for flows that fork.
  */
 export class LockEngine extends FairLockService implements ObservableEngine {
@@ -37,12 +36,11 @@ export class LockEngine extends FairLockService implements ObservableEngine {
   ) {
     const defaults = withSafeWarnings(given);
     const watchdog = new Watchdog();
-    const owners = new Owners();
-    const grants = new ActiveGrants(watchdog, owners, defaults.onWarning);
-    const waits = new Waits(watchdog, owners, grants, defaults.drainTimeout);
-    const acquirer = new Acquirer(store, owners, grants, waits);
+    const grants = new ActiveGrants(watchdog, defaults.onWarning);
+    const waits = new Waits(watchdog, grants, defaults.drainTimeout);
+    const acquirer = new Acquirer(store, grants, waits);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
-    const reporter = new Reporter(self, waits, grants, owners);
+    const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, watchdog, waits, grants, observer);
     const parts = { store, defaults, grants, acquirer, observer };

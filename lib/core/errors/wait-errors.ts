@@ -104,7 +104,7 @@ function adviseOn({ heldHereFor }: LockTimeoutError['blockedBy']): string {
   if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
   return (
     `This process has held it for ${duration(heldHereFor)}: if the flow that waited took it by acquire(), which opens no ` +
-    'scope, it waited for itself. Use withLock, or the same owner for both; otherwise raise waitTime, or make the ' +
+    'scope, it waited for itself. Use withLock, or run what follows by lock.run; otherwise raise waitTime, or make the ' +
     'holder faster.'
   );
 }

@@ -31,8 +31,6 @@ export class ActiveGrant implements Linked<ActiveGrant>, Watched {
   warned = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
-  /** Handles that have not been released: callers that have all keys they asked for. */
-  handles = 0;
   /** The lines of requests that wait to nest in those holds; undefined if there are none. */
   lines: Set<{ fail(error: Error): void }> | undefined;
   /** When it was granted, on the monotonic clock. */
@@ -184,8 +182,6 @@ export class ActiveGrants {
 
   constructor(
     readonly watchdog: Watchdog,
-    /** Keeps what each owner holds. */
-    private readonly owners: { release(owner: string, held: ActiveGrant): void },
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
@@ -209,8 +205,6 @@ export class ActiveGrants {
     this.all.delete(held);
     this.watchdog.cancel(held);
     if (held.description) endHold(held.description, held.outcome);
-    const { owner } = held.call.options;
-    if (owner !== undefined) this.owners.release(owner, held);
     if (this.all.size === 0) this.onEmpty?.();
   }
 

@@ -1,7 +1,8 @@
 import type { LeaseState } from '../port/lease.js';
 
 /**
- * The handle of a held lock.
+ * The handle of a held lock. With `run`, any code can be inside the hold, as often as needed: the steps of a stream, or of work that begins
+ * in one request and ends in another.
  *
  * A nested request (for a key that its flow holds already) gets a handle of its own on the same lease: same token, same
  * state, released on its own.
@@ -29,8 +30,14 @@ export interface FairLock extends AsyncDisposable {
    */
   readonly signal: AbortSignal;
 
-  /** Open holds on `key` by this flow, or by this owner, nested ones included: 1 for the outermost alone. */
+  /** Open holds on `key` by this flow, nested ones included: 1 for the outermost alone. */
   readonly holdCount: number;
+
+  /**
+   * Runs `code`, and all that it starts, inside the hold, and returns its result: a request there for the same key is nested. After the
+   * release it runs `code` outside of the hold.
+   */
+  run<T>(code: () => T): T;
 
   /** Milliseconds for which the holder may still act, the smallest of all keys; 0 when lost or released. */
   remaining(): number;
@@ -49,10 +56,4 @@ export interface FairLock extends AsyncDisposable {
    * at once where an outer or nested hold of the same flow keeps the lock.
    */
   release(): Promise<void>;
-}
-
-/** A hold whose scope can be entered again and again: for streams and generators. */
-export interface ScopedLock extends FairLock {
-  /** Runs `code`, and all that it starts, inside the hold: there a request for the same key is nested. */
-  run<T>(code: () => T): T;
 }

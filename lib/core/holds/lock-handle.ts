@@ -4,7 +4,7 @@ import { endInReverse, Hold } from './active-grants.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
-import type { ScopedLock } from './fair-lock.js';
+import type { FairLock } from './fair-lock.js';
 import type { LeaseState } from '../port/lease.js';
 
 /** From best to worst. */
@@ -13,7 +13,7 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 const DONE = Promise.resolve();
 
 /** The handle of one acquire: a hold for each key. */
-export class LockHandle implements ScopedLock {
+export class LockHandle implements FairLock {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
@@ -32,7 +32,6 @@ export class LockHandle implements ScopedLock {
   ) {
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
-    for (const { held } of this.holds) held.handles += 1;
   }
 
   get key(): string {
@@ -102,7 +101,6 @@ export class LockHandle implements ScopedLock {
     this.inside.lock = undefined;
     this.lostBeforeRelease = lost;
     this.unfollowAll();
-    for (const { held } of this.holds) held.handles -= 1;
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
@@ -202,6 +200,14 @@ export function currentScope(): Scope | undefined {
 /** The locks of `scope` and those around it that are not released, innermost first. */
 export function* openLocks(scope: Scope | undefined): Iterable<LockHandle> {
   for (; scope; scope = scope.outer) if (scope.inside.lock) yield scope.inside.lock;
+}
+
+/** A key that is held around `scope`; undefined outside of holds. With `within`, only a key that is held further inside than that hold. */
+export function keyHeldAround(scope: Scope | undefined, within?: Hold): string | undefined {
+  const locks = [...openLocks(scope)];
+  // `run` may have entered the lock of `within` again from further inside.
+  const end = within ? locks.findLastIndex(({ holds }) => holds.includes(within)) : locks.length;
+  return locks.slice(0, end).find(({ holds }) => !within || !holds.includes(within))?.key;
 }
 
 /** The hold on a key, of those that `keeper` keeps, that a request made in `scope` nests in: the nearest. */

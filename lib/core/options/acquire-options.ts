@@ -27,50 +27,63 @@ export interface EngineDefaults {
 }
 
 /**
- * How one call asks for a lock. Absent options take the engine's defaults. A part of a millisecond counts as a whole one;
- * a number above 2,147,483,647 (24.8 days) is refused, `Infinity` is taken where it is named.
+ * How one call asks for a lock. Absent options take the engine's defaults. Times are milliseconds; a part of one counts as a whole one.
+ * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is taken where it is named. Where nothing else is said, an option
+ * applies to the service, the decorator and the interceptor.
  */
 export interface AcquireOptions {
-  /** Milliseconds to stay in line, for all keys together; 0 tries once; `Infinity` waits for ever. */
+  /**
+   * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (for ever). Default: the module's, which
+   * is 30,000 unless set. A nested request that waits for another branch of its flow obeys it, too.
+   */
   waitTime?: number | undefined;
   /**
-   * Milliseconds of a fixed lease that is never renewed, 1 or more; absent: the lease is renewed until released. Without effect
-   * on a nested request, which lives on the lease of the outermost hold.
+   * A fixed lease in ms that is never renewed: 1 or more. Default: none, the lease is renewed until the release. Without effect on a
+   * nested request, which lives on the lease of the outermost hold.
    */
   leaseTime?: number | undefined;
-  /** Leaves the line when it aborts; has no effect after the grant. */
+  /** Takes the request out of the line when it aborts; without effect after the grant. Default: none. Only for calls of the service. */
   signal?: AbortSignal | undefined;
   /**
-   * The identity of the caller, instead of the async flow; it is local to this process. The same owner re-enters at once, and the
-   * lock is released when all its holds are released. Two owners exclude each other.
+   * Whether a request for a key that its flow holds is nested in that hold. `false`: it fails with a LockDeadlockError. Default: the
+   * module's, which is true unless set.
    */
-  owner?: string | undefined;
-  /** `false`: a request for a key that the flow (or owner) holds, or gets while this one waits, fails with a LockDeadlockError. */
   reentrant?: boolean | undefined;
-  /** How many requests may wait before this one is refused (LockQueueFullError): a whole number from 0, or `Infinity`. */
+  /**
+   * How many requests may wait before this one is refused with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
+   * module's, which is `Infinity` unless set. Counts the line of each key; for a nested request, the line of its own flow.
+   */
   maxQueue?: number | undefined;
   /**
-   * Milliseconds after which the hold's signal aborts and renewing stops, so that a hung section cannot hold for ever:
-   * the lock is lost when its lease runs out. 1 or more, or `Infinity`. Without effect on a nested request.
+   * How long the hold may last, in ms: 1 or more, or `Infinity`. Then its signal aborts and renewing stops, so that a hung section cannot
+   * hold for ever: the lock is lost when its lease runs out. Default: the module's, which is `Infinity` unless set. Without effect on a
+   * nested request.
    */
   maxHold?: number | undefined;
   /**
-   * When the lock is lost while the section of `withLock` runs: `signal` aborts `lock.signal` and lets the section's
-   * result through; `reject` gives the caller the LockLostError once the section has ended, even if it succeeded.
+   * When the lock is lost while a section runs: `signal` aborts `lock.signal` and lets the section's result through; `reject` gives the
+   * caller the LockLostError once the section has ended, even if it succeeded. Default: the module's, which is `signal` unless set. For
+   * `withLock`, decorator and interceptor: a handle of `acquire` has no section.
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
-   * `false`: the wait goes on when the client of the running request goes away, as for work that is to outlive the
-   * request. By default such a request leaves the line, unless it waits inside a hold.
+   * Whether a request leaves the line when the client of the running HTTP or WebSocket request goes away, unless it waits inside a hold.
+   * `false`: it waits on, as for work that is to outlive the request. Default: the module's, which is true unless set.
    */
   requestScope?: boolean | undefined;
-  /** Called when the request is put in a line (with several keys: in each line), with the number of requests served before it. */
+  /**
+   * Called when the request is put in a line (with several keys: in each line), with the number of requests served before it, from 0.
+   * Default: none. Only for calls of the service.
+   */
   onQueued?: ((position: number) => void) | undefined;
-  /** Name of the caller, for display: `OrdersService.pay`. */
+  /**
+   * Name of the caller for people who read `inspect`, errors and logs: `OrdersService.pay`. Default: for a decorated method its class and
+   * name, else none. Only for calls of the service.
+   */
   label?: string | undefined;
   /**
-   * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a
-   * decorated method the template of its key (`order:<0.id>`), else `other`.
+   * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a decorated
+   * method the template of its key (`order:<0.id>`), else `other`. Only for calls of the service.
    */
   group?: string | undefined;
 }
@@ -86,7 +99,7 @@ export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
   'requestScope',
 ];
 
-const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'owner', 'signal', 'onQueued', 'label', 'group'];
+const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'];
 
 /**
  * A misspelt option would leave the lock with its defaults, without a word where no compiler checks types.
@@ -127,7 +140,6 @@ export class CheckedOptions {
   readonly onLost: 'signal' | 'reject';
   readonly reentrant: boolean;
   readonly requestScope: boolean;
-  readonly owner: string | undefined;
   readonly label: string;
   /** The name under which metrics count the lock. */
   readonly lock: string;
@@ -139,7 +151,7 @@ export class CheckedOptions {
   constructor(options: AcquireOptions, defaults: EngineDefaults) {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
     refuseUnknown(options, CALL_OPTIONS);
-    const { leaseTime, owner, label = '', group, signal, onQueued } = options;
+    const { leaseTime, label = '', group, signal, onQueued } = options;
     const { requestScope = defaults.requestScope ?? true } = options;
     // Not by `??`: null would count as absent.
     const {
@@ -158,10 +170,6 @@ export class CheckedOptions {
     this.reentrant = reentrant;
     if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
     this.requestScope = requestScope;
-    if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
-      refuse('owner', 'a string that is not empty (all who pass it are one owner)', owner);
-    }
-    this.owner = owner;
     if (typeof label !== 'string') refuse('label', 'a string', label);
     this.label = printable(label);
     if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);

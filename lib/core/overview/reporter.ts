@@ -4,7 +4,6 @@ import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
 import { LONGEST_LABEL } from '../port/lock-store.js';
-import type { Owners } from '../waits/owners.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
 import { VERSION } from './version.js';
@@ -21,7 +20,6 @@ export class Reporter {
     private readonly self: ClientIdentity,
     private readonly waits: Waits,
     private readonly grants: ActiveGrants,
-    private readonly owners: Owners,
   ) {}
 
   report({ key }: ReportRequest): ProcessReport {
@@ -76,12 +74,10 @@ export class Reporter {
     return report;
   }
 
-  /** The keys of this engine that the waiting flow, or owner, holds; not those that it lost, which another flow may hold. */
+  /** The keys of this engine that the waiting flow holds; not those that it lost, which another flow may hold. */
   private keysAround({ call }: Wait): string[] {
-    const { owner } = call.options;
     const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
     const held = [...around, ...(call.taken ?? [])].map((hold) => hold.held);
-    if (owner !== undefined) held.push(...this.owners.heldBy(owner));
     const present = held.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');
     return [...new Set(present.map(({ key }) => reportedKey(key)))];
   }

@@ -12,12 +12,12 @@ import {
 } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError } from '../errors/errors.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
-import { currentScope, type Scope } from '../holds/lock-handle.js';
+import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
 import type { AbortListener, AbortSource, LockRequest } from '../port/lock-store.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import type { Watchdog, Watched } from '../runtime/watchdog.js';
 
-/** One call of an engine: its options, its scope and its owner. */
+/** One call of an engine: its options and its scope. */
 export class AcquireCall {
   /** Milliseconds for which it may wait. */
   readonly waitTime: number;
@@ -52,8 +52,6 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   previous: Wait | undefined;
   next: Wait | undefined;
 
-  /** Set when another request of the same owner was served: the hold that this one gets as well, without further waiting. */
-  takenAlong: Hold | undefined;
   /** Where it was put in line, and what the store calls it there; undefined while it is not in a line. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
   /** Its description for diagnostics, if there were subscribers. */
@@ -79,7 +77,6 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   constructor(
     readonly key: string,
     readonly call: AcquireCall,
-    private readonly waits: Waits,
   ) {
     const { leaseTime, maxQueue, label, signal } = call.options;
     this.waitTime = Math.max(0, call.deadline - this.since);
@@ -94,7 +91,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
     happened({ type: 'queued', key: this.key, lock: this.call.options.lock, ahead });
-    this.leaving = this.waits.isInsideHold(this.call) ? undefined : this.call.client?.leaving();
+    this.leaving = isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.queued?.(ahead);
   }
@@ -143,8 +140,6 @@ export class Waits implements Watched {
 
   constructor(
     private readonly watchdog: Watchdog,
-    /** Keeps what each flow and owner holds. */
-    private readonly owners: { keyHeldBy(call: AcquireCall): string | undefined },
     private readonly grants: ActiveGrants,
     /** Milliseconds from `beginShutdown` until the holders are asked to stop. */
     private readonly drainTimeout: number,
@@ -166,10 +161,10 @@ export class Waits implements Watched {
 
   /** @throws LockShuttingDownError */
   begin(key: string, call: AcquireCall): Wait {
-    if (this.drained || (this.phase === 'stopping' && !this.isInsideHold(call))) {
+    if (this.drained || (this.phase === 'stopping' && !isInsideHold(call))) {
       throw new LockShuttingDownError(key);
     }
-    const wait = new Wait(key, call, this);
+    const wait = new Wait(key, call);
     if (call.description) wait.description = call.description;
     else if (waitChannel.hasSubscribers) wait.description = beginWait(key, call.options);
     call.description = undefined;
@@ -181,7 +176,7 @@ export class Waits implements Watched {
   /** @param error absent: it was granted */
   end(wait: Wait, error?: unknown): void {
     this.leave(wait);
-    this.endDescription(wait.call, wait.takenAlong ? undefined : error);
+    this.endDescription(wait.call, error);
   }
 
   /** It is over here, and the call asks anew: to diagnostics that is one wait. */
@@ -200,7 +195,7 @@ export class Waits implements Watched {
   beginShutdown(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.present()) if (!this.isInsideHold(wait.call)) this.abandon(wait);
+    for (const wait of this.present()) if (!isInsideHold(wait.call)) this.abandon(wait);
     if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
   }
 
@@ -222,11 +217,6 @@ export class Waits implements Watched {
     this.phase = 'closed';
   }
 
-  /** Whether the caller is inside a hold right now. */
-  isInsideHold(call: AcquireCall): boolean {
-    return this.owners.keyHeldBy(call) !== undefined;
-  }
-
   private async untilDrained(): Promise<void> {
     if (this.drained) return;
     const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
@@ -236,4 +226,9 @@ export class Waits implements Watched {
   private abandon(wait: Wait): void {
     wait.abort(new LockShuttingDownError(wait.key));
   }
+}
+
+/** Whether the caller is inside a hold right now. */
+function isInsideHold({ scope }: AcquireCall): boolean {
+  return keyHeldAround(scope) !== undefined;
 }

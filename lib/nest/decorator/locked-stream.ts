@@ -1,11 +1,11 @@
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
 import { LockShuttingDownError } from '../../core/errors/errors.js';
-import { type ScopedLock } from '../../core/holds/fair-lock.js';
+import { type FairLock } from '../../core/holds/fair-lock.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 
 /** A lock under which a stream or an iteration runs. */
 export interface StreamHold {
-  readonly lock: Pick<ScopedLock, 'run' | 'signal' | 'assertHeld' | 'release'>;
+  readonly lock: Pick<FairLock, 'run' | 'signal' | 'assertHeld' | 'release'>;
   /** As in the options of the module; a stream with `reject` ends with the LockLostError. */
   readonly onLost: 'signal' | 'reject';
 }
@@ -19,7 +19,7 @@ export async function openStream(
   options: AcquireOptions,
   leaving: AbortSignal,
 ): Promise<StreamHold> {
-  const lock = await locks.open(keys, { ...options, signal: leaving });
+  const lock = await locks.acquire(keys, { ...options, signal: leaving });
   return { lock, onLost: options.onLost ?? locks.onLost };
 }
 

@@ -14,7 +14,7 @@ import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair
 const DEFAULTS = {
   store: 'redis',
   keyPrefix: 'fairlock',
-  waitTime: 60_000,
+  waitTime: 30_000,
   watchdogTimeout: 30_000,
   livenessWindow: 10_000,
   commandTimeout: 1_000,
@@ -97,14 +97,17 @@ function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions
   return { ...whole, replicas: { min, timeout: timeout && wholeNumber('replicas.timeout', timeout) } };
 }
 
-/** A warning about options that work but are probably not intended; undefined if there is none. */
+/** A warning about options that work but are probably not intended; undefined if there is none, as for the defaults. */
 export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   const { store, waitTime, watchdogTimeout, livenessWindow } = options;
+  const chosen = (['waitTime', 'watchdogTimeout', 'livenessWindow'] as const).some(
+    (name) => options[name] !== DEFAULTS[name],
+  );
   const [times, recovery] =
     store === 'redisson'
       ? ['watchdogTimeout', watchdogTimeout]
       : ['watchdogTimeout + livenessWindow', watchdogTimeout + livenessWindow];
-  if (store === 'memory' || waitTime > recovery) return undefined;
+  if (!chosen || store === 'memory' || waitTime > recovery) return undefined;
   return (
     `waitTime (${waitTime} ms) is not above ${times} (${recovery} ms): ` +
     'when a holder crashes, all waiters may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'

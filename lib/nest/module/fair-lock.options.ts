@@ -23,7 +23,11 @@ export interface FairLockModuleOptions {
    * `redisson`.
    */
   keyPrefix?: string | undefined;
-  /** How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (for ever). Default 60,000. */
+  /**
+   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (for ever). Default 30,000,
+   * below the 60 s after which many proxies give a request up. Those who wait while a holder crashes outlast it only with more than
+   * `watchdogTimeout` and `livenessWindow` together.
+   */
   waitTime?: number | undefined;
   /**
    * The lease: how long a lock outlives a holder that crashed. While the holder lives, the watchdog renews it.

@@ -59,7 +59,7 @@ export class UsersController {
     @Res({ passthrough: true }) response: ServerResponse,
   ): Promise<Observable<MessageEvent>> {
     const closed = new Promise((resolve) => response.once('close', resolve));
-    const lock = await this.locks.open(KEY, { waitTime: 0 });
+    const lock = await this.locks.acquire(KEY, { waitTime: 0 });
     void closed.then(() => lock.release());
     return lock.run(() => of({ data: 'paid' }));
   }

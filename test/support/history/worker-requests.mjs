@@ -46,7 +46,7 @@ export class Requests {
     record('sent', { key, waitTime: waitTime === undefined || waitTime === Infinity ? null : waitTime });
     try {
       const onQueued = (ahead) => record('acked', { ahead });
-      const lock = await engine.open(key, { ...options, signal: abort.signal, onQueued });
+      const lock = await engine.acquire(key, { ...options, signal: abort.signal, onQueued });
       record('granted', { token: lock.token ?? null });
       running.lock = lock;
       lock.signal.addEventListener('abort', () => {

@@ -74,7 +74,7 @@ describe('the diagnostics channels', () => {
   });
 
   it('describe a wait for a branch as one, also where it is refused before it joins a line', async () => {
-    const outer = await b.engine.open('k');
+    const outer = await b.engine.acquire('k');
     const controller = new AbortController();
     const [first, refused] = outer.run(
       () => [b.engine.acquire('k'), rejection(b.engine.acquire('k', { signal: controller.signal }))] as const,
@@ -121,7 +121,6 @@ describe('the diagnostics channels', () => {
     const lost = rejection(b.engine.withLock('c', () => undefined));
     await b.store.forceRelease('c');
     await lost;
-    await (await b.engine.open('d')).release();
     await other.release();
     expect(holds.map(({ key }) => key)).toEqual(['b']);
   });
@@ -151,7 +150,7 @@ describe('the diagnostics channels', () => {
       await b.engine.withLock('a', () => expect(around.getStore()).toBe('around b'));
     });
     expect([store.getStore(), around.getStore()]).toEqual([undefined, undefined]);
-    const scoped = await b.engine.open('c');
+    const scoped = await b.engine.acquire('c');
     expect(scoped.run(() => around.getStore())).toBe('around c');
     expect(scoped.run(() => around.getStore())).toBe('around c');
     await scoped.release();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { FairLockError } from '../../../../lib/core/errors/errors.js';
 import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
-import type { FairLock, ScopedLock } from '../../../../lib/core/holds/fair-lock.js';
+import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import type { LockEngine } from '../../../../lib/core/engine/lock-engine.js';
 import { within } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, settle, type Bench, type RecordingStore } from '../support.js';
@@ -9,9 +9,9 @@ import { bench, leftovers, NOTHING, settle, type Bench, type RecordingStore } fr
 /** A section, and how it treats the sections that it begins. */
 interface Section {
   readonly keys: readonly string[];
-  /** `again`: it takes no lock, but enters that of a section around it once more, by `lock.run`. */
-  readonly ask: 'withLock' | 'acquire' | 'open' | 'again';
-  readonly options: Pick<AcquireOptions, 'waitTime' | 'owner' | 'reentrant'>;
+  /** `run`: it acquires, and runs its body by `lock.run`. `again`: it takes no lock, but enters that of a section around it once more, by `lock.run`. */
+  readonly ask: 'withLock' | 'acquire' | 'run' | 'again';
+  readonly options: Pick<AcquireOptions, 'waitTime' | 'reentrant'>;
   /** Which of the sections around it an `again` enters. */
   readonly entered: number;
   /** Turns of the event loop before and after its children are begun. */
@@ -33,7 +33,7 @@ const section = (
   const { node } = fc.letrec<{ node: Section }>((tie) => ({
     node: fc.record({
       keys: fc.subarray([...keys], { minLength: 1 }),
-      ask: fc.constantFrom('withLock', 'withLock', 'withLock', 'acquire', 'open', 'again'),
+      ask: fc.constantFrom('withLock', 'withLock', 'withLock', 'acquire', 'run', 'again'),
       options,
       entered: fc.nat(3),
       eventLoopTurns: fc.tuple(fc.nat(2), fc.nat(2)),
@@ -56,7 +56,7 @@ interface Begun {
   readonly id: string;
   readonly node: Section;
   /** Undefined for an `again`. */
-  readonly lock: ScopedLock | undefined;
+  readonly lock: FairLock | undefined;
   readonly ancestors: readonly Begun[];
 }
 
@@ -116,16 +116,16 @@ class Run {
   private async run(node: Section, id: string, ancestors: readonly Begun[]): Promise<void> {
     if (node.detached) await settle();
     const { keys, ask, options } = node;
-    const begun = (lock?: ScopedLock): Begun => ({ id, node, lock, ancestors });
+    const begun = (lock?: FairLock): Begun => ({ id, node, lock, ancestors });
     if (ask === 'again') {
       const locks = ancestors.flatMap(({ lock }) => lock ?? []);
       const entered = locks[node.entered % locks.length];
       const again = (): Promise<void> => this.body({ ...begun(), node: { ...node, keys: [] } });
       await (entered ? entered.run(again) : again());
     } else if (ask === 'withLock') {
-      await this.engine.withLock(keys, (lock) => this.body(begun(lock as ScopedLock)), options);
-    } else if (ask === 'open') {
-      const lock = await this.engine.open(keys, options);
+      await this.engine.withLock(keys, (lock) => this.body(begun(lock)), options);
+    } else if (ask === 'run') {
+      const lock = await this.engine.acquire(keys, options);
       await lock.run(() => this.body(begun(lock))).finally(() => lock.release());
     } else {
       const lock = await this.engine.acquire(keys, options);
@@ -155,12 +155,11 @@ class Run {
 
   private enter(section: Begun): void {
     const { keys, options } = section.node;
-    // While a call waits for its next key, others of its owner may enter those that it has.
-    const alone = options.reentrant === false && keys.length === 1;
+    const alone = options.reentrant === false;
     for (const key of keys) {
       const inside = this.active.get(key) ?? [];
       for (const other of inside) {
-        if (alone || !mayOverlap(section, other, key)) {
+        if (alone || !section.ancestors.includes(other)) {
           this.overlaps.push(`${section.id} entered ${key} beside ${other.id}`);
         }
       }
@@ -173,20 +172,6 @@ class Run {
       this.active.set(key, this.active.get(key)?.filter((other) => other !== section) ?? []);
     }
   }
-}
-
-/** Whether one began the other, or both are in sections of one owner, which does not exclude itself. */
-function mayOverlap(section: Begun, other: Begun, key: string): boolean {
-  if (section.ancestors.includes(other)) return true;
-  const owners = ownersOf(other, key);
-  return ownersOf(section, key).some((owner) => owners.includes(owner));
-}
-
-/** The owners that ask for `key` on the way to a section. */
-function ownersOf(section: Begun, key: string): string[] {
-  return [section, ...section.ancestors].flatMap(({ node: { keys, options } }) =>
-    keys.includes(key) && options.owner !== undefined ? [options.owner] : [],
-  );
 }
 
 const ownError = new Error('thrown by a section');
@@ -243,19 +228,10 @@ describe('any tree of nested, parallel, forgotten and detached sections', () => 
     );
   });
 
-  it('of some owners overlaps only within one owner besides', async () => {
-    const keys = ['a', 'b', 'c'];
-    const options = { waitTime: [0, 1, 5, 20], reentrant: [false, true], owner: ['one', 'other'] };
-    await fc.assert(
-      fc.asyncProperty(trees(keys, options), (roots) => check(roots, keys)),
-      { numRuns: 200 },
-    );
-  });
-
-  it('of endless waits ends, with or without owners: a wait that could last for ever is refused', async () => {
+  it('of endless waits ends: a wait that could last for ever is refused', async () => {
     const keys = ['a', 'b', 'c'];
     const endless = { waitTime: [Infinity], reentrant: [false, true] };
-    for (const options of [{ waitTime: [Infinity] }, endless, { ...endless, owner: ['one', 'other'] }]) {
+    for (const options of [{ waitTime: [Infinity] }, endless]) {
       await fc.assert(
         fc.asyncProperty(trees(keys, options), (roots) => check(roots, keys)),
         { numRuns: 150 },

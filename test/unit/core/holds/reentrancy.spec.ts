@@ -1,7 +1,21 @@
-import { LockDeadlockError, LockLostError, LockTimeoutError } from '../../../../lib/core/errors/errors.js';
+import {
+  ClientGoneError,
+  LockDeadlockError,
+  LockLostError,
+  LockTimeoutError,
+} from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { pause } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, rejection, type Bench } from '../support.js';
+import {
+  bench,
+  forClientOf,
+  leftovers,
+  NOTHING,
+  outcome,
+  rejection,
+  settle,
+  type Bench,
+} from '../support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -28,7 +42,7 @@ describe('a nested request of the same flow', () => {
   });
 
   it('does not wait for itself where `run` enters the outer hold again inside of a nested one', async () => {
-    const lock = await b.engine.open('k');
+    const lock = await b.engine.acquire('k');
     const innermost = b.engine.withLock.bind(b.engine, 'k', () => 'served', { waitTime: Infinity });
     const again = (): Promise<unknown> => b.engine.withLock('k', () => lock.run(innermost));
     expect(await outcome(lock.run(() => b.engine.withLock('k', again)))).toBe('served');
@@ -145,7 +159,7 @@ describe('a manual acquire', () => {
     expect(details).toMatch(
       /This process has held it for \d+ ms: if the flow that waited took it by acquire\(\)/,
     );
-    expect(details).toContain('Use withLock, or the same owner for both');
+    expect(details).toContain('Use withLock, or run what follows by lock.run');
     await lock.release();
   });
 
@@ -166,6 +180,43 @@ describe('a manual acquire', () => {
     expect(await b.store.held('k')).toBe(true);
     await lock?.release();
     expect(await b.store.held('k')).toBe(false);
+  });
+});
+
+describe('work that begins in one request and ends in another', () => {
+  it('holds the lock between them, nests by `run` in each, and excludes all others until its release', async () => {
+    const first = new AbortController();
+    const lock = await forClientOf(first.signal, () => b.engine.acquire('k'));
+    first.abort(new ClientGoneError());
+    expect(lock.state).toBe('held');
+    const stranger = b.engine.acquire('k');
+    const second = forClientOf(new AbortController().signal, () =>
+      lock.run(() =>
+        b.engine.withLock('k', async (step) => {
+          expect([step.token, step.holdCount]).toEqual([lock.token, 2]);
+          expect(await outcome(stranger)).toBe('pending');
+          return 'served';
+        }),
+      ),
+    );
+    expect(await second).toBe('served');
+    expect(await outcome(stranger)).toBe('pending');
+    await lock.release();
+    await (await stranger).release();
+  });
+
+  it('serves steps that arrive together one after the other', async () => {
+    const lock = await b.engine.acquire('k');
+    let inside = 0;
+    const step = (): Promise<number> =>
+      b.engine.withLock('k', async () => {
+        inside += 1;
+        await settle();
+        return inside--;
+      });
+    expect(await Promise.all([lock.run(step), lock.run(step), lock.run(step)])).toEqual([1, 1, 1]);
+    await lock.release();
+    expect(b.store.acquires).toBe(1);
   });
 });
 
@@ -206,8 +257,8 @@ describe('the current hold', () => {
     );
   });
 
-  it('is that of `open` inside `run`, each time', async () => {
-    const lock = await b.engine.open('k');
+  it('is that of `acquire` inside its `run`, each time', async () => {
+    const lock = await b.engine.acquire('k');
     expect(b.engine.current()).toBeUndefined();
     for (let i = 0; i < 2; i += 1) {
       expect(lock.run(() => b.engine.current('k'))).toBe(lock);

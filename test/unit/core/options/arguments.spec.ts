@@ -35,7 +35,6 @@ describe('a call that cannot work', () => {
       b.engine.acquire(untyped(keys)),
       b.engine.tryAcquire(untyped(keys)),
       b.engine.withLock(untyped(keys), () => undefined),
-      b.engine.open(untyped(keys)),
     ]) {
       const error = await rejection(asked);
       expect(error).toBeInstanceOf(LockKeyError);
@@ -72,8 +71,6 @@ describe('a call that cannot work', () => {
     ['maxHold', -5],
     ['onLost', 'throw'],
     ['reentrant', 'yes'],
-    ['owner', ''],
-    ['owner', 7],
     ['label', 7],
     ['signal', {}],
     ['signal', null],
@@ -175,7 +172,6 @@ describe('options', () => {
       waitTime: undefined,
       leaseTime: undefined,
       signal: undefined,
-      owner: undefined,
       reentrant: undefined,
       maxQueue: undefined,
       maxHold: undefined,
@@ -184,6 +180,27 @@ describe('options', () => {
       label: undefined,
     };
     await (await b.engine.acquire('k', options)).release();
+  });
+
+  it('are read anew for each call where a getter tells them, also when they are frozen', async () => {
+    const lock = await b.engine.acquire('k');
+    let patience = 0;
+    const told = {
+      get waitTime(): number {
+        return patience;
+      },
+    };
+    class Told {
+      get waitTime(): number {
+        return patience;
+      }
+    }
+    for (const options of [Object.freeze(told), Object.freeze(new Told())]) {
+      for (patience of [0, 1, 2]) {
+        expect(await rejection(b.engine.acquire('k', options))).toMatchObject({ waitTime: patience });
+      }
+    }
+    await lock.release();
   });
 
   it('may be the extremes: an endless wait, no queue, the empty key', async () => {

@@ -107,24 +107,24 @@ describe('query', () => {
     });
   });
 
-  it('tells inside which holds a flow waits: of its scope, of its owner, and of its own call', async () => {
+  it('tells inside which holds a flow waits: of its scope, of a lock that it runs in, and of its own call', async () => {
     const busy = await b.engine.acquire('z');
     const waits = b.engine.withLock('a', () =>
       b.engine.acquire(['b', 'z'], { ...asked, label: 'nested' }).then((lock) => lock.release()),
     );
-    const owned = await b.engine.acquire('c', { owner: 'me' });
-    const ofOwner = b.engine.acquire('z', { ...asked, owner: 'me', label: 'owner' });
+    const entered = await b.engine.acquire('c');
+    const inRun = entered.run(() => b.engine.acquire('z', { ...asked, label: 'in run' }));
     await new Promise(setImmediate);
 
     const { processes } = await b.engine.query();
     expect(processes[0]!.waits).toMatchObject([
-      { key: 'z', label: 'owner', inside: ['c'] },
+      { key: 'z', label: 'in run', inside: ['c'] },
       { key: 'z', label: 'nested', inside: ['a', 'b'] },
     ]);
     await busy.release();
-    await (await ofOwner).release();
+    await (await inRun).release();
     await waits;
-    await owned.release();
+    await entered.release();
   });
 
   it('finds two flows of one process that wait for each other', async () => {

@@ -78,20 +78,21 @@ describe('an abort listener of lock.signal', () => {
     await end();
   });
 
-  it('of two holds of one owner runs in the flow of its own handle', async () => {
+  it('of two nested holds runs in the flow of its own handle', async () => {
     const seen: unknown[] = [];
+    let innermost = await b.engine.acquire('shared');
     const listening = (name: string, key: string): Promise<() => Promise<void>> =>
       hold(name, key, async () => {
-        const lock = await b.engine.acquire('shared', { owner: 'O' });
+        const lock = (innermost = await innermost.run(() => b.engine.acquire('shared')));
         lock.signal.addEventListener('abort', () => {
-          seen.push([requests.getStore(), b.engine.current()?.key]);
+          seen.push([requests.getStore(), ['a', 'b'].filter((other) => b.engine.current(other))]);
         });
       });
     const ends = [await listening('A', 'a'), await listening('B', 'b')];
     b.store.lose('shared');
     expect(seen).toEqual([
-      ['A', 'a'],
-      ['B', 'b'],
+      ['A', ['a']],
+      ['B', ['b']],
     ]);
     for (const end of ends) await end();
   });

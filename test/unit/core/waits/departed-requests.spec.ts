@@ -71,12 +71,12 @@ describe('a request that goes away', () => {
     await holder.release();
   });
 
-  it('waits on inside a hold: in the line of its own flow, in that of another key, and as an owner', async () => {
+  it('waits on inside a hold: in the line of its own flow, in that of another key, and in the run of a lock', async () => {
     const holder = await b.engine.acquire('other');
     const request = new AbortController();
     const done = forClientOf(request.signal, async () => {
-      const owned = await b.engine.acquire('owned', { owner: 'O' });
-      const asOwner = b.engine.acquire('other', { owner: 'O' });
+      const owned = await b.engine.acquire('owned');
+      const inRun = owned.run(() => b.engine.acquire('other'));
       await b.engine.withLock('k', async () => {
         const first = await b.engine.acquire('k');
         const waits = [b.engine.acquire('k'), b.engine.acquire('other')];
@@ -85,7 +85,7 @@ describe('a request that goes away', () => {
         await first.release();
         await (await waits[0])?.release();
         await holder.release();
-        await (await asOwner).release();
+        await (await inRun).release();
         await (await waits[1])?.release();
       });
       await owned.release();

@@ -26,7 +26,7 @@ describe('the options', () => {
       redis: 'redis://localhost:6379',
       store: 'redis',
       keyPrefix: 'fairlock',
-      waitTime: 60_000,
+      waitTime: 30_000,
       watchdogTimeout: 30_000,
       livenessWindow: 10_000,
       commandTimeout: 1_000,
@@ -234,15 +234,20 @@ describe('the options', () => {
 
 describe('a wait that a crashed holder would outlast', () => {
   test('is warned of, where holders can crash', () => {
-    expect(adviseOn(resolve({}))).toBeUndefined();
     expect(adviseOn(resolve({ waitTime: 40_001 }))).toBeUndefined();
     expect(adviseOn(resolve({ waitTime: 40_000 }))).toMatch(
       /^waitTime \(40000 ms\) is not above .*\(40000 ms\)/,
     );
     expect(adviseOn(resolve({ waitTime: 30_001, store: 'redisson' }))).toBeUndefined();
-    expect(adviseOn(resolve({ waitTime: 30_000, store: 'redisson' }))).toMatch(
-      /^waitTime \(30000 ms\) is not above watchdogTimeout \(30000 ms\)/,
+    const redisson = { waitTime: 20_000, watchdogTimeout: 20_000, store: 'redisson' } as const;
+    expect(adviseOn(resolve(redisson))).toMatch(
+      /^waitTime \(20000 ms\) is not above watchdogTimeout \(20000 ms\)/,
     );
     expect(adviseOn(resolve({ waitTime: 5, store: 'memory' }))).toBeUndefined();
+  });
+
+  test('is not warned of where nobody chose a time: the defaults stay below the patience of proxies', () => {
+    expect(adviseOn(resolve({}))).toBeUndefined();
+    expect(adviseOn(resolve({ livenessWindow: 9_999 }))).toBeDefined();
   });
 });
