@@ -37,7 +37,7 @@ test('a payment waits for another process', async () => {
 });
 
 test('a payment that gets no lock is not made', async () => {
-  const busy = new LockTimeoutError('order:42', 60_000);
+  const busy = new LockTimeoutError('order:42', 30_000);
   await expect(locks.failNext('order:42', busy, () => orders.pay('42', 100))).rejects.toThrow(
     LockTimeoutError,
   );
