@@ -1,0 +1,32 @@
+/**
+ * The steps of the gate. To add one, add a line to the lane that it belongs to: `waits` if it mostly waits for servers and
+ * processes, `computes` if it keeps a core busy. A suite gets its folder's configuration, not its npm script, which would build again.
+ */
+import { command, counted, suite } from '../tools/gate/steps.mjs';
+
+const config = (folder) => ['--config', `test/${folder}/jest.config.mjs`];
+const QUICK = { env: { FAIR_LOCK_QUICK: 'true' } };
+
+export default {
+  first: [command('npm ci'), command('npm run build')],
+  lanes: {
+    computes: [
+      command('npm run lint'),
+      command('npm run typecheck'),
+      suite('npm test', [], { workers: 2 }),
+      command('npm run check:package'),
+      command('npx nest build sample-app && node tools/demo.mjs --json'),
+      suite('recipes', config('recipes'), { workers: 2 }),
+      suite('consumer --quick', config('consumer'), QUICK),
+      suite('migration', config('migration')),
+      suite('board', config('board')),
+      suite('site', config('site')),
+      counted('npm run test:matrix -- --quick'),
+    ],
+    waits: [
+      suite('faults', config('faults')),
+      suite('interop', config('interop')),
+      suite('topologies', config('topologies')),
+    ],
+  },
+};

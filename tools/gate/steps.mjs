@@ -1,0 +1,22 @@
+/** What a step of the gate is. */
+
+/** A command line; it passes, as one test, if its exit status is 0. */
+export const command = (line) => ({ name: line, argv: () => ['bash', '-c', line] });
+
+/** A command that counts its tests, and writes the numbers where jest's `--json --outputFile` would. */
+export const counted = (line) => ({
+  name: line,
+  reports: true,
+  argv: () => ['bash', '-c', `${line} "$@"`, 'bash'],
+});
+
+/** Tests of jest, by its arguments. Files that failed can run again, one after the other. */
+export const suite = (name, args, { workers = 1, env = {} } = {}) => ({
+  name,
+  env,
+  reports: true,
+  argv: (files = []) => [
+    ...[process.execPath, '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', ...args],
+    ...(files.length > 0 ? ['--maxWorkers=1', '--runTestsByPath', ...files] : [`--maxWorkers=${workers}`]),
+  ],
+});
