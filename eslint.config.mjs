@@ -1,25 +1,8 @@
 import js from '@eslint/js';
-import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
-
-/** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
-const STORE_CHOOSERS = [
-  'lib/nest/module/fair-lock.store-factory.ts',
-  'lib/nest/module/fair-lock.options.ts',
-  'lib/index.ts',
-];
 
 /** A file has one idea. */
 const MAX_LINES = 250;
-
-const NEST = {
-  regex: '^(@nestjs/|rxjs|reflect-metadata)',
-  message: 'Only lib/nest knows Nest.',
-};
-const REDIS = { regex: '^ioredis', message: 'Only a store knows Redis.' };
-
-/** `target` may not import from `from`, except from the rooms named in `except` (relative to `from`). */
-const closed = (target, from, except, message) => ({ target, from, except, message });
 
 export default tseslint.config(
   {
@@ -106,71 +89,6 @@ export default tseslint.config(
   },
   {
     files: ['lib/**/*.ts'],
-    plugins: { 'import-x': importX },
-    settings: {
-      'import-x/extensions': ['.ts'],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
-      'import-x/resolver-next': [createNodeResolver({ extensionAlias: { '.js': ['.ts', '.js'] } })],
-    },
-    rules: {
-      'no-console': 'error',
-      'import-x/no-restricted-paths': [
-        'error',
-        {
-          zones: [
-            closed('./lib/core', './lib', ['./core'], 'core/ imports only itself and Node.'),
-            closed(
-              './lib/stores',
-              './lib',
-              ['./core', './stores'],
-              'A store imports core/, not the Nest files.',
-            ),
-            closed(
-              './lib/stores/!(memory)/**',
-              './lib/stores/memory',
-              [],
-              'A store never imports another store.',
-            ),
-            closed(
-              './lib/stores/!(redis)/**',
-              './lib/stores/redis',
-              [],
-              'A store never imports another store.',
-            ),
-            closed(
-              './lib/stores/!(redisson)/**',
-              './lib/stores/redisson',
-              [],
-              'A store never imports another store.',
-            ),
-          ],
-        },
-      ],
-    },
-  },
-  {
-    files: ['lib/**/*.ts'],
-    rules: { 'max-lines': ['error', { max: MAX_LINES }] },
-  },
-  {
-    files: ['lib/core/**', 'lib/stores/memory/**'],
-    rules: { 'no-restricted-imports': ['error', { patterns: [NEST, REDIS] }] },
-  },
-  {
-    files: ['lib/stores/**'],
-    ignores: ['lib/stores/memory/**'],
-    rules: { 'no-restricted-imports': ['error', { patterns: [NEST] }] },
-  },
-  {
-    files: ['lib/*.ts', 'lib/nest/**/*.ts'],
-    ignores: STORE_CHOOSERS,
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        {
-          patterns: [{ regex: '/stores/', message: `Stores are chosen in one place: ${STORE_CHOOSERS[0]}.` }],
-        },
-      ],
-    },
+    rules: { 'no-console': 'error', 'max-lines': ['error', { max: MAX_LINES }] },
   },
 );

@@ -1,7 +1,6 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
 import { refuseValue } from '../core/options/option-domains.js';
-import { type StoreFactory } from './module/fair-lock.store-factory.js';
 
 /** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';
@@ -17,11 +16,6 @@ export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<Fa
     refuseValue('The name of a FairLockModule registration', 'a text that is not empty', name);
   }
   return name === DEFAULT_NAME ? FairLockService : `FairLockService:${name}`;
-}
-
-/** The injection token of the factory that makes the store of one registration. Tests replace it. */
-export function getStoreFactoryToken(name: string = DEFAULT_NAME): InjectionToken<StoreFactory> {
-  return `FairLockStoreFactory:${name}`;
 }
 
 /**

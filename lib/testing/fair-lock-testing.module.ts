@@ -3,7 +3,8 @@ import { type FairLockRegistrationOptions } from '../nest/module/fair-lock.modul
 import { FairLockModule } from '../nest/module/fair-lock.module.js';
 import { type FairLockModuleOptions } from '../nest/module/fair-lock.options.js';
 import { withInherited } from '../nest/module/fair-lock.option-resolution.js';
-import { DEFAULT_NAME, getStoreFactoryToken } from '../nest/fair-lock.tokens.js';
+import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
+import { getStoreFactoryToken } from '../nest/module/fair-lock.store-factory.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
 /** The options of `FairLockModule.forRoot`, without those that choose where the locks are kept. */

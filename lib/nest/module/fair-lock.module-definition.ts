@@ -3,8 +3,8 @@ import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import { FairLockFilter } from '../request/fair-lock.filter.js';
 import { type FairLockModuleOptions } from './fair-lock.options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
-import { createStore, type StoreFactory } from './fair-lock.store-factory.js';
-import { DEFAULT_NAME, getFairLockToken, getStoreFactoryToken } from '../fair-lock.tokens.js';
+import { createStore, getStoreFactoryToken, type StoreFactory } from './fair-lock.store-factory.js';
+import { DEFAULT_NAME, getFairLockToken } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 

@@ -1,0 +1,104 @@
+/**
+ * Which files of lib may import which: no circles, and in each hall no import from a room to a later one. Imports of types count:
+ * they cost nothing at run time, but a reader has to follow them. docs/architecture.md has the rooms in a picture.
+ */
+
+/** The rooms of each hall, from the ground up: names of folders or files in it. The hall's other files stand on top. */
+const HALLS = {
+  lib: [
+    ['core'],
+    ['stores'],
+    ['nest', 'observe'],
+    ['board', 'cli', 'otel', 'prometheus', 'terminus', 'testing'],
+  ],
+  'lib/core': [
+    ['errors', 'runtime'],
+    ['options'],
+    ['diagnostics'],
+    ['port'],
+    ['holds'],
+    ['waits'],
+    ['overview'],
+    ['engine'],
+  ],
+  'lib/nest': [['fair-lock.tokens.ts'], ['decorator'], ['request'], ['module']],
+  'lib/stores/redis-client': [
+    ['server'],
+    ['connection'],
+    ['commands'],
+    ['line', 'peers', 'scripts', 'start-up'],
+  ],
+  'lib/stores/redis': [['scripts'], ['commands'], ['line', 'replication']],
+  'lib/stores/redisson': [['scripts'], ['commands'], ['line']],
+  'lib/cli': [['call'], ['commands']],
+};
+
+/** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
+const STORE_CHOOSERS = [
+  'lib/nest/module/fair-lock.store-factory.ts',
+  'lib/nest/module/fair-lock.options.ts',
+  'lib/index.ts',
+];
+
+const literally = (path) => path.replaceAll('.', '\\.');
+
+/** What stands in a room: its folder, or the file itself. */
+const within = (hall, rooms) => `^${hall}/(${rooms.map(literally).join('|')})(/|$)`;
+
+const upward = Object.entries(HALLS).flatMap(([hall, floors]) =>
+  floors.map((rooms, floor) => ({
+    name: `${hall}: ${rooms.join(', ')} imports nothing above`,
+    severity: 'error',
+    from: { path: within(hall, rooms) },
+    to: { path: `^${hall}/`, pathNot: within(hall, floors.slice(0, floor + 1).flat()) },
+  })),
+);
+
+const closed = (name, from, to) => ({ name, severity: 'error', from, to });
+
+export default {
+  forbidden: [
+    closed('no circles of files', {}, { circular: true }),
+    { ...closed('no circles of folders', {}, { circular: true }), scope: 'folder' },
+    ...upward,
+    closed(
+      'core imports only itself and Node',
+      { path: '^lib/core/' },
+      { pathNot: '^lib/core/', dependencyTypesNot: ['core'] },
+    ),
+    closed(
+      'a store imports core and redis-client, never another store',
+      { path: '^lib/stores/([^/]+)/' },
+      { path: '^lib/', pathNot: ['^lib/core/', '^lib/stores/($1|redis-client)/'] },
+    ),
+    closed(
+      'redis-client knows no store',
+      { path: '^lib/stores/redis-client/' },
+      { path: '^lib/stores/', pathNot: '^lib/stores/redis-client/' },
+    ),
+    closed(
+      'the memory store knows no Redis',
+      { path: '^lib/stores/memory/' },
+      { path: '(redis-client|ioredis)' },
+    ),
+    closed(
+      'the store is chosen in one place',
+      { path: '^lib/(nest/|[^/]+$)', pathNot: STORE_CHOOSERS.map(literally) },
+      { path: '^lib/stores/' },
+    ),
+    closed(
+      'a store knows no Nest',
+      { path: '^lib/stores/' },
+      { path: '(^|/)(@nestjs|rxjs|reflect-metadata)/' },
+    ),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
+  },
+};
