@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { ServerResponse, STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
 import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.js';
@@ -68,6 +68,9 @@ function answerHttp(reply: HttpReply & ServerResponse, body: FairLockErrorBody):
     return;
   }
   if (body.retryAfter !== undefined) reply.header('Retry-After', String(body.retryAfter));
+  // On a connection that stays open, a client or a balancer would send its next requests here too, where all are refused. A response of
+  // HTTP/2, which is of another class, has no such header.
+  if (body.code === 'SHUTTING_DOWN' && raw instanceof ServerResponse) reply.header('Connection', 'close');
   reply.status(body.statusCode).send({ ...body, error: STATUS_CODES[body.statusCode] });
 }
 
