@@ -1,4 +1,4 @@
-/** Jest is run as native ESM (`npm run jest`); swc does not type-check, `npm run typecheck` does. */
+/** Jest is run as native ESM (`npm run jest`); swc does not type-check, `tsc --noEmit` does. */
 const common = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test', '<rootDir>/sample-app'],

@@ -8,7 +8,7 @@ const entryPoints = Object.values(exports).flatMap((entry) => {
   return built ? [built.replace('./dist/esm/', 'lib/').replace(/\.d\.ts$/, '.ts')] : [];
 });
 
-/** The API pages of the docs site: `npm run docs:api`. */
+/** The API pages of the docs site: `npm run docs`. */
 export default {
   plugin: ['typedoc-plugin-markdown'],
   tsconfig: 'lib/tsconfig.build.json',

@@ -12,13 +12,14 @@ export default {
   lanes: {
     computes: [
       command('npm run lint'),
-      command('npm run typecheck'),
+      command('npx tsc --noEmit'),
       suite('npm test', [], { workers: 2 }),
       command('npm run check:package'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),
       suite('consumer --quick', config('consumer'), QUICK),
       suite('migration', config('migration')),
+      suite('upgrade', config('upgrade')),
       suite('board', config('board')),
       suite('site', config('site')),
       counted('npm run test:matrix -- --quick'),

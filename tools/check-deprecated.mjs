@@ -1,5 +1,5 @@
 /**
- * Fails if a package that this project names itself (a peer or a devDependency) is deprecated: `npm run check:deprecated`.
+ * Fails if a package that this project names itself (a peer or a devDependency) is deprecated: `node tools/check-deprecated.mjs`.
  *
  * Reads what the registry said when package-lock.json was written. Not every registry says it, and a package may be deprecated
  * later: `--fresh` resolves package.json anew and reads that; the workflow of a release does so.

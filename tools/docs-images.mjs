@@ -1,5 +1,6 @@
 /**
- * `npm run docs:images`: pictures of the board for README and docs, taken in a real Chromium from the running demo.
+ * `npm run build && npx nest build sample-app && node tools/docs-images.mjs`: pictures of the board for README and docs, taken in a real
+ * Chromium from the running demo.
  * Looks for `chromium` on the PATH.
  */
 import { execFileSync, spawn } from 'node:child_process';

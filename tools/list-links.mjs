@@ -1,4 +1,4 @@
-/** Every address outside of this repository that a page links to, for a check by hand: `npm run docs:links`. */
+/** Every address outside of this repository that a page links to, for a check by hand: `node tools/list-links.mjs`. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [, { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:board`: apart from the other tests, since it needs a Chromium. */
+/** `npm run suite -- board`: apart from the other tests, since it needs a Chromium. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [, { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:consumer`: apart from the other tests, since each installation loads Nest from the registry. */
+/** `npm run suite -- consumer`: apart from the other tests, since each installation loads Nest from the registry. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

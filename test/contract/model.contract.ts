@@ -17,7 +17,7 @@ const NAMES = 2;
  *
  * @param registrations clients of one factory share their lines; those of different factories share the server at most
  *
- * A failure is shrunk and printed with its seed; `SEED=… npm run test:contract -- model` runs that seed again.
+ * A failure is shrunk and printed with its seed; `SEED=… npm run jest -- model` runs that seed again.
  */
 export function describeModel(
   name: string,

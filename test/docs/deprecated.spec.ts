@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './pages.js';
 
-describe('npm run check:deprecated', () => {
+describe('check-deprecated', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fair-lock-deprecated-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 

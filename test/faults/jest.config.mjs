@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [{ transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:faults`: apart from the other tests, since bounds in ms want the machine for themselves, and minutes. */
+/** `npm run suite -- faults`: apart from the other tests, since bounds in ms want the machine for themselves, and minutes. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [{ transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:interop`: apart from the other tests, since it needs Java, Maven and minutes. */
+/** `npm run suite -- interop`: apart from the other tests, since it needs Java, Maven and minutes. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

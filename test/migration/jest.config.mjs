@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [, { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:migration`: apart from the other tests, since it installs the packages that people come from. */
+/** `npm run suite -- migration`: apart from the other tests, since it installs the packages that people come from. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [{ transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:recipes`: apart from the other tests, since it installs a PostgreSQL and other packages. */
+/** `npm run suite -- recipes`: apart from the other tests, since it installs a PostgreSQL and other packages. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

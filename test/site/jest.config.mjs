@@ -3,7 +3,7 @@ import main from '../../jest.config.mjs';
 
 const [{ transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment }] = main.projects;
 
-/** `npm run test:site`: apart from the other tests, since it builds the site and needs a Chromium. */
+/** `npm run suite -- site`: apart from the other tests, since it builds the site and needs a Chromium. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,

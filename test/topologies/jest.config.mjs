@@ -14,7 +14,7 @@ const common = {
   roots: ['<rootDir>/test'],
 };
 
-/** `npm run test:topologies`: apart from the other tests, since each file starts servers of its own, some of them many. */
+/** `npm run suite -- topologies`: apart from the other tests, since each file starts servers of its own, some of them many. */
 export default {
   rootDir: common.rootDir,
   // A file at a time: at most one whole Cluster runs.

@@ -1,5 +1,5 @@
 /**
- * What the compiler accepts and refuses of `@FairLocked`. Checked by `npm run typecheck`: an accepted line that stops
+ * What the compiler accepts and refuses of `@FairLocked`. Checked by `tsc --noEmit`: an accepted line that stops
  * compiling is an error, and so is an expected error that no longer occurs. What the messages say is checked in
  * `messages.spec.ts`.
  */
