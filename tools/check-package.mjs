@@ -26,7 +26,12 @@ try {
   run('npx', 'attw', tarball);
   const unpacked = join(folder, 'package');
   execFileSync('tar', ['-xzf', tarball, '-C', folder]);
-  const faults = [...changedTypes(), ...tooLarge(packed), ...mapsOf(packed, unpacked), ...deadLinksOf(packed, unpacked)];
+  const faults = [
+    ...changedTypes(),
+    ...tooLarge(packed),
+    ...mapsOf(packed, unpacked),
+    ...deadLinksOf(packed, unpacked),
+  ];
   if (faults.length > 0) throw new Error(faults.join('\n'));
   console.log(`${packed.files.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`);
 } catch (error) {
