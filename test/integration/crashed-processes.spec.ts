@@ -121,6 +121,20 @@ describe('when processes are killed', () => {
     lab.verify({ wakeUp: ({ stalled }) => GRACE + HANDOVER + stalled });
   });
 
+  test('a try takes a lock that only killed processes hold and wait for, after the reconnect grace', async () => {
+    const [survivor, ...doomed] = (await lab.workersAlike(3)) as [WorkerProcess, ...WorkerProcess[]];
+    const lease = 500;
+    await doomed[0]!.ask('k', { leaseTime: lease }).granted();
+    await inLine(doomed, 1);
+    await Promise.all(doomed.map((worker) => worker.kill()));
+    await pause(lease);
+    const attempt = survivor.ask('k', { waitTime: 0 });
+    await expectWithin(lab, await attempt.event('sent'), await attempt.granted(), GRACE);
+    await attempt.release();
+    await lab.closeWorkers();
+    lab.verify({ wakeUp: ({ stalled }) => GRACE + HANDOVER + stalled });
+  });
+
   test('the lock of a killed holder goes to the next at the end of the lease, and not before', async () => {
     const observer = await observers.start(redisUrl());
     const [holder, survivor] = (await lab.workersAlike(2)) as [WorkerProcess, WorkerProcess];

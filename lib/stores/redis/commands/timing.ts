@@ -1,6 +1,3 @@
-/** How long a subscription that broke may take to come back before its client counts as dead, ms; the same as in scripts/includes/clients.lua. */
-const RECONNECT_GRACE = 250;
-
 /** Every time of the protocol, in ms, in one place. */
 export interface Timing {
   /** L: how long Redis keeps a grant that its client does not renew. */
@@ -13,7 +10,6 @@ export interface Timing {
   readonly heartbeat: number;
   /** How long the hash of a released lock without waiters is kept, for repeated commands. */
   readonly rest: number;
-  readonly grace: number;
 }
 
 export function timing(lease: number, window: number, commandTimeout: number): Timing {
@@ -23,6 +19,5 @@ export function timing(lease: number, window: number, commandTimeout: number): T
     commandTimeout,
     heartbeat: Math.min(window, lease) / 3,
     rest: 2 * commandTimeout,
-    grace: RECONNECT_GRACE,
   };
 }

@@ -91,10 +91,10 @@ function busy(
   request: PlaceRequest,
   { mustRetry, wake, blocker }: LockReply & { readonly blocker: Blocker },
 ): void {
-  const { now, settings } = line;
   // Free, but the clients in line are unreachable: whether they are dead is known when the grace period is over (R6).
-  const soon = mustRetry && wake <= settings.timing.grace && now.monotonic - request.since < LONGEST_TRY;
-  if (soon) line.remind({ at: now.monotonic + wake + 1, what: 'request place', request });
+  const again = line.now.monotonic + wake + 1;
+  const soon = mustRetry && again - request.since < LONGEST_TRY;
+  if (soon) line.remind({ at: again, what: 'request place', request });
   else line.refuse(request, { why: 'busy', blocker });
 }
 

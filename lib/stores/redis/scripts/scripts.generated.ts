@@ -443,7 +443,10 @@ local function takeAway(keepsPlaces)
 if keepsPlaces then
 requeue(string.match(requests, ',(.*)') or '')
 end
-forget(holder)
+local text = recordOf(holder)
+if text then
+change(holder, text, 'generation', micros)
+end
 held = false
 end
 local function lapse()

@@ -38,7 +38,7 @@ local ORPHANS = 64
 local FIELDS = 9
 -- A deadline with more than this share of the window left is not set again, unless the window is longer than RETENTION.
 local FRESH = 0.9
--- How long a subscription that broke may take to come back, ms; the same as in timing.ts.
+-- How long a subscription that broke may take to come back before its client counts as dead, ms.
 local GRACE = 250
 
 local callerWasInTouch = false

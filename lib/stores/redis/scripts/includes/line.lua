@@ -113,14 +113,18 @@ local function requeue(list)
   end
 end
 
--- Ends the grant without a release: its client gets a new generation (M5). Redis does not know exactly which request of a run has
+-- Ends the grant without a release: its client gets a new generation (M5), and what is known of its subscription stays, because it
+-- may be dead and wait as well. Redis does not know exactly which request of a run has
 -- its turn. So all but the first go back to their places; a request that was already served is handed on by its client when its
 -- turn comes again.
 local function takeAway(keepsPlaces)
   if keepsPlaces then
     requeue(string.match(requests, ',(.*)') or '')
   end
-  forget(holder)
+  local text = recordOf(holder)
+  if text then
+    change(holder, text, 'generation', micros)
+  end
   held = false
 end
 
