@@ -59,7 +59,13 @@ export class Acquirer {
       const { maxQueue, label } = call.options;
       const onQueued = (ahead: number): void => call.queued?.(ahead);
       const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
-      const nested = await outer.waitToNest(request, call.deadline).finally(() => this.waits.leave(wait));
+      const nested = await outer
+        .waitToNest(request, call.deadline)
+        .catch((error: unknown) => {
+          this.waits.refused(wait, error);
+          throw error;
+        })
+        .finally(() => this.waits.leave(wait));
       // If the outer hold ended before the turn of the request came, the request asks anew.
       return nested ?? (await this.acquire(key, encoded, call));
     } catch (error) {
@@ -77,8 +83,9 @@ export class Acquirer {
     try {
       grant = await detached(() => this.store.acquire(wait));
     } catch (error) {
-      this.waits.end(wait, error);
-      throw error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
+      const refusal = error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
+      this.waits.end(wait, refusal);
+      throw refusal;
     }
     const tooLate = this.waits.drained ? new LockShuttingDownError(key) : undefined;
     this.waits.end(wait, tooLate);

@@ -3,6 +3,7 @@ import type { EngineDefaults } from '../options/acquire-options.js';
 import { happened } from '../diagnostics/diagnostics.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
+import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { Wait, Waits } from '../waits/waits.js';
 import type { Watchdog } from '../runtime/watchdog.js';
@@ -12,7 +13,7 @@ const LOOK_PERIOD = 10_000;
 /** For how many locks the last look is remembered. */
 const MOST_LOOKS = 1_000;
 
-/** Warns of the waits and holds of an engine that take longer than its options say. */
+/** Warns of the waits and holds of an engine that take longer than its options say, and of the waits that ended in vain before. */
 export function watchForSlow(
   defaults: EngineDefaults,
   watchdog: Watchdog,
@@ -24,6 +25,7 @@ export function watchForSlow(
   const warnings = new SlowWarnings(observer, defaults.onWarning);
   if (slowWait < Infinity) {
     waits.slowWatch = new SlowWatch(watchdog, slowWait, () => waits.present(), warnings.ofWait);
+    waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
     grants.slowWatch = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);

@@ -10,7 +10,7 @@ import {
   waitChannel,
   type WaitDescription,
 } from '../diagnostics/diagnostics.js';
-import { LockShuttingDownError } from '../errors/errors.js';
+import { LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
 import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
 import type { AbortListener, AbortSource, LockRequest } from '../port/lock-store.js';
@@ -135,6 +135,8 @@ export class Waits implements Watched {
   private phase: Phase = 'running';
   /** Warns of long waits; undefined: they are not watched. */
   slowWatch: SlowWatch<Wait> | undefined;
+  /** Warns of waits that time out; undefined: they are not watched. */
+  onTimeout: ((wait: Wait, error: LockTimeoutError) => void) | undefined;
   private draining: Promise<void> | undefined;
   private onDrained: (() => void) | undefined;
 
@@ -176,7 +178,13 @@ export class Waits implements Watched {
   /** @param error absent: it was granted */
   end(wait: Wait, error?: unknown): void {
     this.leave(wait);
+    this.refused(wait, error);
     this.endDescription(wait.call, error);
+  }
+
+  /** Its line has refused it with `error`. */
+  refused(wait: Wait, error: unknown): void {
+    if (error instanceof LockTimeoutError) this.onTimeout?.(wait, error);
   }
 
   /** It is over here, and the call asks anew: to diagnostics that is one wait. */

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type {
@@ -209,6 +210,32 @@ describe('what takes long', () => {
     ]);
     await Promise.all([lost.release(), held.release()]);
     await slow.engine.close();
+  });
+
+  it('is warned of also if it gives up before it counts as slow, once for each lock and at most every 10 s', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    try {
+      const slow = bench({ slowWait: 10_000 });
+      const lock = await slow.engine.acquire('order:1', { label: 'Orders.ship' });
+      const giveUp = async (): Promise<void> => {
+        const refused = rejection(slow.engine.acquire('order:1', { label: 'Orders.pay', waitTime: 3_000 }));
+        await jest.advanceTimersByTimeAsync(3_000);
+        expect(await refused).toMatchObject({ code: 'WAIT_TIMEOUT' });
+      };
+      for (let times = 0; times < 5; times += 1) await giveUp();
+      expect(slow.warnings).toEqual([
+        expect.stringMatching(
+          /^Gave up waiting for the lock "order:1" after 3 s, held by .*\/Orders\.ship for 3 s/,
+        ),
+        expect.stringMatching(/ Since the last such warning, 3 more gave up waiting for it\.$/),
+      ]);
+      await rejection(slow.engine.acquire('order:1', { waitTime: 0 }));
+      expect(slow.warnings).toHaveLength(2);
+      await lock.release();
+      await slow.engine.close();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('is not warned of where that is switched off', async () => {

@@ -1,0 +1,35 @@
+import type { LockTimeoutError } from '../errors/errors.js';
+import type { EngineDefaults } from '../options/acquire-options.js';
+import type { Wait } from '../waits/waits.js';
+
+/** One warning for each lock in this time (ms), however many requests give up. */
+const PERIOD = 10_000;
+/** For how many locks the last warning is remembered. */
+const MOST_LOCKS = 1_000;
+
+/** Warns an operator of requests that gave up before they counted as slow, so that no line loses them in silence. */
+export class TimeoutWarnings {
+  private readonly last = new Map<string, { readonly at: number; unsaid: number }>();
+
+  constructor(private readonly warn: EngineDefaults['onWarning']) {}
+
+  /** Must not throw. A try that finds the lock busy did not wait: it is part of normal operation. */
+  readonly of = ({ warned, call }: Wait, error: LockTimeoutError): void => {
+    if (warned || error.waitTime === 0) return;
+    const { key, waitTime, blockedBy } = error;
+    const at = performance.now();
+    const last = this.last.get(key);
+    if (last && at - last.at < PERIOD) {
+      last.unsaid += 1;
+      return;
+    }
+    if (this.last.size >= MOST_LOCKS) this.last.clear();
+    this.last.set(key, { at, unsaid: 0 });
+    const unsaid = last?.unsaid ?? 0;
+    this.warn(
+      error.details +
+        (unsaid === 0 ? '' : ` Since the last such warning, ${unsaid} more gave up waiting for it.`),
+      { key, label: call.options.label, waitTime, unsaid, ...blockedBy },
+    );
+  };
+}
