@@ -27,7 +27,7 @@ export default {
     waits: [
       suite('faults', config('faults')),
       suite('interop', config('interop')),
-      suite('topologies', config('topologies')),
+      suite('topologies', [...config('topologies'), '--selectProjects', 'topologies']),
     ],
   },
 };

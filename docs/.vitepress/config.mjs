@@ -17,7 +17,10 @@ export default defineConfig({
   // GitHub's own colours for code, in the variants that have enough contrast.
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
-    config: linkNamedPages,
+    config: (markdown) => {
+      linkNamedPages(markdown);
+      nameCode(markdown);
+    },
   },
   themeConfig: {
     outline: [2, 3],
@@ -121,5 +124,14 @@ function linkNamedPages({ renderer }) {
     return path && exists({ link: path })
       ? `<a href="${path.replace(/\/(index|README)$/, '/')}">${code}</a>`
       : code;
+  };
+}
+
+/** Links to files of the code lead somewhere in the repository, and nowhere on the site: there they are text. */
+function nameCode({ renderer }) {
+  const asLink = renderer.rules.link_open;
+  renderer.rules.link_open = (tokens, index, ...rest) => {
+    const leadsToCode = /^\.\.\/(lib|test)\//.test(tokens[index].attrGet('href'));
+    return leadsToCode ? '<a>' : asLink(tokens, index, ...rest);
   };
 }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 
 export {
   freePort,
-  presentBinary,
   redisServerBinary,
   startRedisServer,
   type RedisServer,

@@ -43,6 +43,7 @@ describe('the gate', () => {
        const stub = (name, failing) => ({
          name,
          reports: true,
+         again: true,
          argv: (files = []) => [process.execPath, '${folder}/stub.mjs', name, JSON.stringify(failing), '--runTestsByPath', ...(files.length > 0 ? files : Object.keys(failing))],
        });
        export default ${plan};`,
@@ -102,6 +103,14 @@ describe('the gate', () => {
     );
     expect(lines.filter((line) => line.startsWith('  unsteady: test -e'))).toHaveLength(1);
     expect(lines).toContain('  false: exit status 1');
+    expect(status).toBe(1);
+  });
+
+  test('gives no second try to a command that says so', () => {
+    const { status, lines } = run(
+      `{ first: [], lanes: { computes: [command('test -e ${folder}/seen || { touch ${folder}/seen; false; }', { again: false })], waits: [] } }`,
+    );
+    expect(lines.filter((line) => line.startsWith('--- again'))).toHaveLength(0);
     expect(status).toBe(1);
   });
 

@@ -32,6 +32,7 @@ export async function runGate({ first, lanes, stepLimit = 25, limit = 85 }) {
 
   async function runAgain(outcome) {
     const { step, failures } = outcome.result;
+    if (!step.again) return;
     outcome.again = await run('again', step, filesOf(failures));
   }
 

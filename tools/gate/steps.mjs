@@ -1,11 +1,16 @@
 /** What a step of the gate is. */
 
-/** A command line; it passes, as one test, if its exit status is 0. */
-export const command = (line) => ({ name: line, argv: () => ['bash', '-c', line] });
+/** A command line; it passes, as one test, if its exit status is 0. With `again: false` it has no second try. */
+export const command = (line, { again = true } = {}) => ({
+  name: line,
+  again,
+  argv: () => ['bash', '-c', line],
+});
 
 /** A command that counts its tests, and writes the numbers where jest's `--json --outputFile` would. */
 export const counted = (line) => ({
   name: line,
+  again: true,
   reports: true,
   argv: () => ['bash', '-c', `${line} "$@"`, 'bash'],
 });
@@ -13,6 +18,7 @@ export const counted = (line) => ({
 /** Tests of jest, by its arguments. Files that failed can run again, one after the other. */
 export const suite = (name, args, { workers = 1, env = {} } = {}) => ({
   name,
+  again: true,
   env,
   reports: true,
   argv: (files = []) => [

@@ -1,0 +1,26 @@
+/** What `.ci/nightly` runs, after the same packages and the same build as the gate. */
+import { command, counted, suite } from '../tools/gate/steps.mjs';
+
+const config = (folder) => ['--config', `test/${folder}/jest.config.mjs`];
+/** Other seeds each night; those of the simulation are replayed exactly. */
+const NIGHT = Math.floor(Date.now() / 86_400_000);
+const SEEDS = 2000;
+
+export default {
+  first: [command('npm ci'), command('npm run build')],
+  lanes: {
+    computes: [
+      counted('npm run test:matrix --'),
+      suite('consumer', config('consumer')),
+      command('npm run museum'),
+      command(`npm run sim -- --seeds ${SEEDS} --seed ${NIGHT * SEEDS}`),
+    ],
+    waits: [
+      suite('ioredis 5', [...config('topologies'), '--selectProjects', 'ioredis 5']),
+      // What it finds once has happened, whether it happens again or not.
+      command(`node test/soak/run.mjs main.ts --minutes 30 --seed ${NIGHT}`, { again: false }),
+    ],
+  },
+  stepLimit: 90,
+  limit: 170,
+};
