@@ -39,7 +39,10 @@ export default {
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [
-    project('no redis', ['unit', 'types', 'museum'].map(inTest)),
+    project('no redis', ['unit', 'museum'].map(inTest)),
+    project('types', ['types'].map(inTest), {
+      globalSetup: '<rootDir>/test/types/installed.setup.mjs',
+    }),
     project(
       'redis',
       [...['contract', 'docs', 'integration', 'nest', 'simulation'].map(inTest), 'sample-app'],

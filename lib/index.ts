@@ -37,11 +37,7 @@ export type {
 
 // What handlers and methods are decorated with.
 export { FairLocked } from './nest/decorator/fair-locked.decorator.js';
-export type {
-  FairLockedOptions,
-  LockedKey,
-  LockedMethodDecorator,
-} from './nest/decorator/fair-locked.types.js';
+export type { FairLockedOptions, LockedKey, LockedDecorator } from './nest/decorator/fair-locked.types.js';
 export {
   FairLockInterceptor,
   type FairLockInterceptorOptions,

@@ -1,33 +1,129 @@
-/** Compiles decorated classes that exist only here, with the compiler options of a user. */
+/** Compiles decorated classes against the declarations of the package, with the compilers and the settings of applications. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const COMPILERS = join(import.meta.dirname, 'node_modules');
+/** The one that builds the package. */
+const BUILDER = join(ROOT, 'node_modules', 'typescript');
 
-/** What the compiler says of each class body, in order; empty where it has nothing against it. */
-export function diagnosticsOf(bodies: readonly string[], others: ts.CompilerOptions = {}): string[] {
-  const read = ts.readConfigFile(`${ROOT}/tsconfig.json`, (path) => ts.sys.readFile(path));
-  const { options: ours } = ts.parseJsonConfigFileContent(read.config, ts.sys, ROOT);
-  const sources = new Map(
-    bodies.map((body, index) => [
-      `${ROOT}test/types/case-${index}.ts`,
-      `import { FairLocked, FairLockInterceptor } from 'nestjs-fair-lock';
-       import { applyDecorators, Get } from '@nestjs/common';
-       import { of, Subject } from 'rxjs';
-       export const used = [of, Subject, applyDecorators, Get, FairLockInterceptor];
-       export class Case { ${body} }`,
-    ]),
-  );
-  const options = { ...ours, noErrorTruncation: true, ...others };
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile } = host;
-  host.fileExists = (path) => sources.has(path) || fileExists.call(host, path);
-  host.readFile = (path) => sources.get(path) ?? readFile.call(host, path);
-  const program = ts.createProgram([...sources.keys()], options, host);
-  return [...sources.keys()].map((path) =>
-    program
-      .getSemanticDiagnostics(program.getSourceFile(path))
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-      .join('\n'),
-  );
+/** The versions that the classes are compiled with. */
+export const VERSIONS = ['5.2', '5.9', '6', '7'] as const;
+export type Version = (typeof VERSIONS)[number];
+
+/** Compiler options, as in a tsconfig.json. */
+export type Settings = Readonly<Record<string, unknown>>;
+
+/** What the oldest compiler knows, strict. */
+const SETTINGS: Settings = {
+  target: 'ES2022',
+  module: 'nodenext',
+  moduleResolution: 'nodenext',
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  isolatedModules: true,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  skipLibCheck: true,
+  noEmit: true,
+  noErrorTruncation: true,
+  types: ['node'],
+  paths: { 'nestjs-fair-lock': ['../lib/index.d.ts'] },
+};
+
+/** The declarations of the package, a file for each module, and a folder for each compilation. */
+export class Application {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-types-'));
+  private projects = 0;
+
+  /** Writes the declarations; the code itself is checked by `npm run typecheck`. */
+  async prepare(): Promise<void> {
+    symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'));
+    this.write('package.json', { type: 'module' });
+    const emit = ['--noEmit', 'false', '--noCheck', '--declaration', '--emitDeclarationOnly'];
+    const project = ['-p', join(ROOT, 'lib', 'tsconfig.build.json'), '--outDir', join(this.folder, 'lib')];
+    const output = await tsc(BUILDER, [...project, ...emit], ROOT);
+    if (output !== '') throw new Error(`The package has no declarations: ${output}`);
+  }
+
+  /** What the compiler says of each class body, in order; empty where it has nothing against it. */
+  async diagnosticsOf(
+    version: Version,
+    bodies: readonly string[],
+    settings: Settings = {},
+  ): Promise<string[]> {
+    const sources = bodies.map(
+      (body) =>
+        `import { FairLocked, FairLockInterceptor } from 'nestjs-fair-lock';
+         import { applyDecorators, Get } from '@nestjs/common';
+         import { of, Subject } from 'rxjs';
+         export const used = [of, Subject, applyDecorators, Get, FairLockInterceptor];
+         export class Case${body.startsWith('<') ? body : ` { ${body} }`}`,
+    );
+    const project = this.newProject(settings);
+    sources.forEach((source, index) => writeFileSync(join(project, `case-${index}.ts`), source));
+    return this.compile(
+      version,
+      project,
+      sources.map((_, index) => `case-${index}.ts`),
+    );
+  }
+
+  /** What the compiler says of a file beside this one. */
+  async diagnosticsOfFile(version: Version, name: string): Promise<string> {
+    const project = this.newProject({});
+    cpSync(join(import.meta.dirname, name), join(project, name));
+    const [diagnostics = ''] = await this.compile(version, project, [name]);
+    return diagnostics;
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private newProject(settings: Settings): string {
+    const name = `project-${this.projects++}`;
+    mkdirSync(join(this.folder, name));
+    const compilerOptions = { ...SETTINGS, ...settings };
+    this.write(`${name}/tsconfig.json`, { compilerOptions, include: ['.'] });
+    return join(this.folder, name);
+  }
+
+  private async compile(version: Version, project: string, files: readonly string[]): Promise<string[]> {
+    const output = await tsc(
+      join(COMPILERS, `typescript${version}`),
+      ['-p', '.', '--pretty', 'false'],
+      project,
+    );
+    const found = new Map(files.map((file) => [file, '']));
+    let file = '';
+    for (const line of output.split('\n').filter((each) => each !== '')) {
+      const [, begun, rest] = /^([\w.-]+)\(\d+,\d+\): (.*)$/.exec(line) ?? [];
+      file = begun ?? file;
+      const before = found.get(file);
+      if (before === undefined)
+        throw new Error(`TypeScript ${version} does not compile this project: ${output}`);
+      found.set(file, `${before}${rest ?? line}\n`);
+    }
+    return [...found.values()];
+  }
+
+  private write(file: string, content: object): void {
+    writeFileSync(join(this.folder, file), JSON.stringify(content));
+  }
+}
+
+/** What a compiler prints. It fails where it has something to say. */
+function tsc(compiler: string, args: readonly string[], cwd: string): Promise<string> {
+  const options = { cwd, maxBuffer: 64 * 1024 * 1024 };
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [join(compiler, 'bin', 'tsc'), ...args], options, (error, stdout, stderr) => {
+      if (error !== null && stdout === '') reject(new Error(stderr, { cause: error }));
+      else resolve(stdout);
+    });
+  });
 }

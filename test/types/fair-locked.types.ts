@@ -1,7 +1,6 @@
 /**
- * What the compiler accepts and refuses of `@FairLocked`. Checked by `tsc --noEmit`: an accepted line that stops
- * compiling is an error, and so is an expected error that no longer occurs. What the messages say is checked in
- * `messages.spec.ts`.
+ * What the compiler accepts and refuses of `@FairLocked`. Checked by `tsc --noEmit` and, on every compiler, by
+ * `messages.spec.ts`: an accepted line that stops compiling is an error, and so is an expected error that no longer occurs.
  */
 import { FairLocked, type FairLockedOptions } from 'nestjs-fair-lock';
 import { type Observable, Subject } from 'rxjs';
@@ -129,6 +128,13 @@ export abstract class AcceptedGeneric<T extends { id: string }> {
     return entity;
   }
   @FairLocked('x', { returns: 'iterable' }) async *all(): AsyncGenerator<T> {}
+  @FairLocked('x:<0.id>:<1>') async byTemplate<K extends string>(entity: T, kind: K): Promise<T> {
+    void kind;
+    return entity;
+  }
+  @FairLocked('x:<0>') async byItsProperty(id: T['id']): Promise<void> {
+    void id;
+  }
 }
 
 export class RefusedKeys {
@@ -245,8 +251,8 @@ export class RefusedKeys {
 }
 
 export abstract class RefusedGeneric<T extends { id: string }> {
-  // @ts-expect-error a template cannot see the constraint of a type parameter; a function can
-  @FairLocked('x:<0.id>') async update(entity: T): Promise<T> {
+  // @ts-expect-error the constraint has no such property, so that it may not be there
+  @FairLocked('x:<0.nope>') async update(entity: T): Promise<T> {
     return entity;
   }
   // @ts-expect-error the constraint has no such property

@@ -1,5 +1,5 @@
 /** What the compiler says to who decorates wrongly: one sentence that names the problem, within its usual message. */
-import { diagnosticsOf } from './compile.js';
+import { Application, VERSIONS } from './compile.js';
 
 const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
   [
@@ -90,15 +90,50 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
     `@FairLocked('a', { onTimeout: () => 'x' }) async m() { return 1; }`,
     'the onTimeout function returns something else than the method',
   ],
+  [
+    `<T extends { id: string }> { @FairLocked('a:<0.nope>') async m(o: T) { return o; } }`,
+    '<0.nope> in the lock key reads the property \\"nope\\", which does not exist',
+  ],
+  [
+    `<T extends { id?: string }> { @FairLocked('a:<0.id>') async m(o: T) { return o; } }`,
+    '<0.id> in the lock key may be null or undefined: use a function',
+  ],
+  [
+    `<T extends { id: { x: string } | null }> { @FairLocked('a:<0.id.x>') async m(o: T) { return o; } }`,
+    '<0.id.x> in the lock key goes through a value that may be null or undefined: use a function',
+  ],
+  [
+    `<K extends string | undefined> { @FairLocked('a:<0>') async m(k: K) { return k; } }`,
+    '<0> in the lock key may be null or undefined: use a function',
+  ],
+  [
+    `<T> { @FairLocked('a:<0>') async m(o: T) { return o; } }`,
+    '<0> in the lock key is not a string, number, bigint or boolean: use a function',
+  ],
+  [
+    `<T extends { id: string }> { @FairLocked((o: { nope: string }) => o.nope) async m(o: T) { return o; } }`,
+    'the key function does not accept the arguments of the method',
+  ],
 ];
 
-describe('the compiler', () => {
+const FITS: readonly string[] = [
+  `@FairLocked('a:<0>') async m(id: string) { return id; }`,
+  `<T extends { id: string; deep: { n: number } }> { @FairLocked('a:<0.id>:<0.deep.n>') async m(o: T) { return o; } }`,
+  `<K extends string> { @FairLocked('a:<0>') async m(k: K) { return k; } }`,
+  `<T extends { id: string }> { @FairLocked('a:<0>') async m(id: T['id']) { return id; } }`,
+  `<T extends { id: string }> { @FairLocked('a:<0.value.id>') async m(box: { value: T }) { return box; } }`,
+  `<T extends { id: string }> { @FairLocked(['a:<0.id>', 'a:<1>']) async m<K extends string>(o: T, k: K) { return [o, k]; } }`,
+  `<T extends { id: string }> { @applyDecorators(Get(), FairLocked('a:<0.id>')) async m(o: T) { return o; } }`,
+];
+
+const application = new Application();
+beforeAll(() => application.prepare());
+afterAll(() => application.remove());
+
+describe.each(VERSIONS)('TypeScript %s', (version) => {
   let messages: string[];
-  beforeAll(() => {
-    messages = diagnosticsOf([
-      ...CASES.map(([decorated]) => decorated),
-      `@FairLocked('a:<0>') async m(id: string) { return id; }`,
-    ]);
+  beforeAll(async () => {
+    messages = await application.diagnosticsOf(version, [...CASES.map(([decorated]) => decorated), ...FITS]);
   });
 
   test.each(CASES.map((each, index) => [...each, index] as const))(
@@ -108,7 +143,11 @@ describe('the compiler', () => {
     },
   );
 
-  test('has nothing against a decorator that fits', () => {
-    expect(messages.at(-1)).toBe('');
+  test.each(FITS.map((each, index) => [each, index] as const))('has nothing against %s', (_, index) => {
+    expect(messages[CASES.length + index]).toBe('');
+  });
+
+  test('accepts and refuses each line of fair-locked.types.ts as it says', async () => {
+    expect(await application.diagnosticsOfFile(version, 'fair-locked.types.ts')).toBe('');
   });
 });

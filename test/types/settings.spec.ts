@@ -1,5 +1,5 @@
 /** The decorator compiles under the settings that applications have, and checks what these let it check. */
-import { diagnosticsOf } from './compile.js';
+import { Application, VERSIONS } from './compile.js';
 
 const SETTINGS = {
   strict: {},
@@ -24,6 +24,8 @@ const FITS = [
   `@FairLocked('a:<0>') async m(id: string) { return id; }`,
   `@FairLocked('a:<0.id>:<1>') async m(o: { id: string }, n: number) { return [o, n]; }`,
   `@FairLocked('a:<0.b.c>') async m(o: { b: { c: bigint } }) { return o; }`,
+  `<T extends { id: string }> { @FairLocked('a:<0.id>') async m(o: T) { return o; } }`,
+  `<K extends string> { @FairLocked('a:<0>') async m(k: K) { return k; } }`,
   `@FairLocked(['a:<0>', 'a:<1>']) async m(a: string, b: string) { return a + b; }`,
   `@FairLocked((id: string) => \`a:\${id}\`) async m(id: string) { return id; }`,
   `@FairLocked('a', { waitTime: 0, onTimeout: 'skip' }) async m(): Promise<void> {}`,
@@ -51,6 +53,10 @@ const REFUSED: readonly (readonly [decorated: string, sentence: string])[] = [
     '<0> in the lock key is not a string, number, bigint or boolean: use a function',
   ],
   [
+    `<T extends { id: string }> { @FairLocked('a:<0.nope>') async m(o: T) { return o; } }`,
+    '<0.nope> in the lock key reads the property \\"nope\\", which does not exist',
+  ],
+  [
     `@FairLocked('a') m() { return 'sync'; }`,
     'a locked method returns a promise, as it may have to wait; this one is synchronous',
   ],
@@ -68,10 +74,19 @@ const REFUSED: readonly (readonly [decorated: string, sentence: string])[] = [
   ],
 ];
 
-describe.each(Object.entries(SETTINGS))('with %s', (_, settings) => {
+const application = new Application();
+beforeAll(() => application.prepare());
+afterAll(() => application.remove());
+
+describe.each(
+  VERSIONS.flatMap((version) =>
+    Object.entries(SETTINGS).map(([name, settings]) => ({ version, name, settings })),
+  ),
+)('TypeScript $version with $name', ({ version, settings }) => {
   let messages: string[];
-  beforeAll(() => {
-    messages = diagnosticsOf([...FITS, ...REFUSED.map(([decorated]) => decorated)], settings);
+  beforeAll(async () => {
+    const bodies = [...FITS, ...REFUSED.map(([decorated]) => decorated)];
+    messages = await application.diagnosticsOf(version, bodies, settings);
   });
 
   test.each(FITS.map((decorated, index) => [decorated, index] as const))(

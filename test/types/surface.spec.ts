@@ -7,7 +7,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 test('the service and the module have no constructor that takes classes of the inside', () => {
   const read = ts.readConfigFile(`${ROOT}/lib/tsconfig.build.json`, (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, `${ROOT}/lib`);
-  const files = ['service', 'module'].map((part) => `${ROOT}lib/nest/fair-lock.${part}.ts`);
+  const files = ['core/engine/fair-lock-service', 'nest/module/fair-lock.module'].map(
+    (file) => `${ROOT}lib/${file}.ts`,
+  );
   const program = ts.createProgram(files, {
     ...options,
     noEmit: false,

@@ -3,12 +3,7 @@ import { COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-option
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
-import {
-  type CheckedKey,
-  type FairLockedOptions,
-  type LockedKey,
-  type LockedMethodDecorator,
-} from './fair-locked.types.js';
+import { type FairLockedOptions, type LockedDecorator, type LockedKey } from './fair-locked.types.js';
 import { type Callable, LockedMethod } from './locked-method.js';
 
 /**
@@ -44,10 +39,14 @@ import { type Callable, LockedMethod } from './locked-method.js';
 export function FairLocked<
   const Key extends LockedKey = LockedKey,
   const Options extends FairLockedOptions = FairLockedOptions,
->(key?: Key & CheckedKey<Key>, options?: Options): LockedMethodDecorator<Key, Options> {
+>(key?: Key, options?: Options): LockedDecorator<Key, Options> {
   refuseOptions(options);
   const token = getFairLockToken(options?.name);
-  return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
+  const decorate = (
+    target: object,
+    property: string | symbol,
+    descriptor: PropertyDescriptor | undefined,
+  ): void => {
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
     const wrapped = locked.wrapper();
@@ -56,6 +55,7 @@ export function FairLocked<
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);
   };
+  return decorate as LockedDecorator<Key, Options>; // which of the two it is, is known where it is written
 }
 
 /** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */

@@ -5,7 +5,7 @@
 
 import { type Observable } from 'rxjs';
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
-import { type TemplateProblem, type TextProblem } from './key-template.types.js';
+import { type Mistake, type TemplateProblem, type TextProblem } from './key-template.types.js';
 
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
@@ -34,48 +34,51 @@ export interface FairLockedOptions extends Pick<
 }
 
 /**
- * A decorator for the methods that `Key` and `Options` fit.
+ * A decorator for the methods that `Key` and `Options` fit. It "returns" the sentences that say what is wrong, which the compiler
+ * refuses for a decorator and prints; `void` if nothing is. A sentence that depends on a type parameter of the class is judged by
+ * the constraint of that parameter, because the compiler judges what a function returns so, but not what it takes.
  *
  * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else
- * as the parameters that they accept. Inference is used instead of a conditional type because it knows the constraints of the type
- * parameters of a generic class.
+ * as the parameters that they accept. The `M` beside them lets the method pass in both cases, so that the sentence is printed.
  */
-export interface LockedMethodDecorator<Key, Options> {
+interface LockedMethodDecorator<Key, Options> {
+  /** For `applyDecorators`, which hides the method: the text of the key is checked there, the rest at run time. */
+  (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
+
   <M extends Method, KeyArgs extends AcceptedBy<Key>, FallbackArgs extends AcceptedBy<FallbackOf<Options>>>(
     target: object,
     property: string | symbol,
     method: TypedPropertyDescriptor<M> & {
-      value?: ((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown);
-    } & Refused<
-        | KeyProblem<Key, ArgumentsOf<M>>
-        | KindProblem<ReturnsOf<Options>, ResultOf<M>>
-        | OnTimeoutProblem<Options, ResultOf<M>>
-        | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
-        | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>
-      >,
-  ): void;
-
-  /** For `applyDecorators`, which hides the method: the text of the key is checked there, the rest at run time. */
-  (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
+      value?: M | (((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown));
+    },
+  ):
+    | KeyProblem<Key, ArgumentsOf<M>>
+    | KindProblem<ReturnsOf<Options>, ResultOf<M>>
+    | OnTimeoutProblem<Options, ResultOf<M>>
+    | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
+    | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>;
 }
 
-/** A `this` type that a decorator on a method never has, so that the signature above matches only inside `applyDecorators`. */
+/** A `this` type that a decorator on a method never has, so that its signature matches only inside `applyDecorators`. */
 interface Composed {
   readonly composed: never;
 }
 
-/** A key whose text is checked where the decorator is written, even if the method is not known there. */
-export type CheckedKey<Key> = Refused<
-  Key extends Absent ? never : Key extends string ? TextProblem<Key> : KeysTextProblem<Key>
->;
+/** The decorator, or the mistake in the text of its key: known where the decorator is written, even if the method is not. */
+export type LockedDecorator<Key, Options> = [KeyTextProblem<Key>] extends [never]
+  ? LockedMethodDecorator<Key, Options>
+  : KeyTextProblem<Key>;
 
-type KeysTextProblem<Key> = Key extends readonly string[] ? TextProblem<Key[number]> : never;
+type KeyTextProblem<Key> = Key extends Absent
+  ? never
+  : Key extends string
+    ? TextProblem<Key>
+    : Key extends readonly string[]
+      ? TextProblem<Key[number]>
+      : never;
 
 /** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
 type Absent = undefined;
-
-/** Demands a property that no method has, named like the problem, so that the compiler's message contains the sentence. */
-type Refused<Problem extends string> = [Problem] extends [never] ? unknown : { [Sentence in Problem]: never };
 
 type ArgumentsOf<M extends Method> = M extends (...args: infer Args) => unknown ? Args : never;
 type ResultOf<M extends Method> = M extends (...args: never[]) => infer Result ? Result : never;
@@ -90,18 +93,18 @@ type AcceptedBy<F> = F extends (...args: infer Args) => unknown
   : unknown[];
 
 type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
-  ? never
+  ? void
   : Key extends string
     ? TemplateProblem<Key, Args>
     : Key extends readonly string[]
       ? TemplateProblem<Key[number], Args>
-      : never;
+      : void;
 
 type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted
-  ? never
+  ? void
   : HasNever<Accepted> extends true
-    ? `the parameters of the ${Name} need types, as in (id: string) => ...`
-    : `the ${Name} does not accept the arguments of the method`;
+    ? Mistake<`the parameters of the ${Name} need types, as in (id: string) => ...`>
+    : Mistake<`the ${Name} does not accept the arguments of the method`>;
 
 /** Whether a parameter was written without a type, so that the compiler took it for `never`. */
 type HasNever<Accepted> = Accepted extends readonly [infer First, ...infer Others]
@@ -117,35 +120,35 @@ type KindProblem<Returns, Result> = Returns extends 'observable'
     : PromiseProblem<Result>;
 
 type PromiseProblem<Result> = [Result] extends [Promise<unknown>]
-  ? never
+  ? void
   : [Result] extends [Observable<unknown>]
-    ? `a method that returns an Observable needs { returns: 'observable' }`
+    ? Mistake<`a method that returns an Observable needs { returns: 'observable' }`>
     : [Result] extends [AsyncIterable<unknown>]
-      ? `a method that returns an async generator needs { returns: 'iterable' }`
-      : `a locked method returns a promise, as it may have to wait; this one is synchronous`;
+      ? Mistake<`a method that returns an async generator needs { returns: 'iterable' }`>
+      : Mistake<`a locked method returns a promise, as it may have to wait; this one is synchronous`>;
 
 type ObservableProblem<Result> = [Result] extends [Observable<infer Value>]
   ? Observable<Value> extends Result
-    ? never
-    : `a locked method returns a plain Observable; this one promises more, such as a Subject`
-  : `returns: 'observable' is for a method that returns an Observable`;
+    ? void
+    : Mistake<`a locked method returns a plain Observable; this one promises more, such as a Subject`>
+  : Mistake<`returns: 'observable' is for a method that returns an Observable`>;
 
 type IterableProblem<Result> = [Result] extends [AsyncIterable<infer Value>]
   ? AsyncGenerator<Value, never, unknown> extends Result
-    ? never
-    : `a locked method returns an AsyncGenerator or AsyncIterable; this one promises more, such as a stream`
-  : `returns: 'iterable' is for a method that returns an AsyncGenerator or AsyncIterable`;
+    ? void
+    : Mistake<`a locked method returns an AsyncGenerator or AsyncIterable; this one promises more, such as a stream`>
+  : Mistake<`returns: 'iterable' is for a method that returns an AsyncGenerator or AsyncIterable`>;
 
 type OnTimeoutProblem<Options, Result> = Options extends { onTimeout: infer OnTimeout }
   ? OnTimeout extends 'skip'
     ? ReturnsOf<Options> extends 'promise'
       ? Promise<undefined> extends Result
-        ? never
-        : `onTimeout: 'skip' is for a method that may return undefined`
-      : never
+        ? void
+        : Mistake<`onTimeout: 'skip' is for a method that may return undefined`>
+      : void
     : OnTimeout extends (...args: never[]) => infer Replacement
       ? (ReturnsOf<Options> extends 'promise' ? Promise<Awaited<Replacement>> : Replacement) extends Result
-        ? never
-        : `the onTimeout function returns something else than the method`
-      : never
-  : never;
+        ? void
+        : Mistake<`the onTimeout function returns something else than the method`>
+      : void
+  : void;

@@ -1,27 +1,30 @@
 /**
- * The type-level twin of `key-template.ts`: checks the placeholders of a literal template against the parameters of
- * the method. Each check results in a sentence that says what is wrong, or in `never`.
+ * The type-level twin of `key-template.ts`: checks the placeholders of a literal template against the parameters of the method.
+ * Each check results in a `Mistake`, or in `void`.
+ *
+ * A parameter's type may be a type parameter of the class, which the compiler replaces by its constraint only in a conditional
+ * type that begins with that type: `Value extends …`. So these checks are written that way, one member of a union at a time.
  */
 
 import { type KeyValue } from './key-template.js';
 
-/** What is wrong with `Template` on a method with the parameters `Args`; `never` if nothing is, or if it is not literal. */
+/** What is wrong with `Template` on a method with the parameters `Args`; `void` if nothing is, or if it is not literal. */
 export type TemplateProblem<
   Template extends string,
   Args extends readonly unknown[],
 > = string extends Template
-  ? never
+  ? void
   : Template extends `${infer Before}<${infer Rest}`
     ? Before extends `${string}>${string}`
-      ? Unpaired<Template>
+      ? Mistake<Unpaired<Template>>
       : Rest extends `${infer Path}>${infer After}`
         ? Path extends `${string}<${string}`
-          ? Unpaired<Template>
+          ? Mistake<Unpaired<Template>>
           : PlaceholderProblem<Path, Args> | TemplateProblem<After, Args>
-        : Unpaired<Template>
+        : Mistake<Unpaired<Template>>
     : Template extends `${string}>${string}`
-      ? Unpaired<Template>
-      : never;
+      ? Mistake<Unpaired<Template>>
+      : void;
 
 /**
  * What is wrong with the text of `Template`, regardless of the method: a placeholder in the syntax of another language, which would
@@ -30,13 +33,13 @@ export type TemplateProblem<
 export type TextProblem<Template extends string> = string extends Template
   ? never
   : Template extends `${string}${'#{' | '${' | '{{'}${string}}${string}` | `${string}{${bigint}}${string}`
-    ? ForeignPlaceholder<Template>
+    ? Mistake<ForeignPlaceholder<Template>>
     : Template extends `${string}{${infer Inner}}${string}`
       ? Inner extends '' | `${string}${':' | '<' | ' '}${string}`
         ? never
         : Template extends `${string}<${string}`
           ? never
-          : ForeignPlaceholder<Template>
+          : Mistake<ForeignPlaceholder<Template>>
       : never;
 
 type ForeignPlaceholder<Template extends string> =
@@ -49,24 +52,22 @@ type PlaceholderProblem<
   Args extends readonly unknown[],
 > = Path extends `${infer Index}.${infer Rest}`
   ? ArgumentProblem<Path, Index, Args, Rest>
-  : ArgumentProblem<Path, Path, Args, false>;
+  : ArgumentProblem<Path, Path, Args, Arrived>;
 
 type ArgumentProblem<
   Path extends string,
   Index extends string,
   Args extends readonly unknown[],
-  Rest extends string | false,
+  Rest extends string | Arrived,
 > = Index extends `${bigint}`
   ? ArgumentAt<Args, Index> extends infer Found
     ? Found extends { argument: infer Argument }
-      ? Rest extends string
-        ? StepProblem<Path, Argument, Rest>
-        : LeafProblem<Path, Argument>
+      ? ValueProblem<Path, Argument, Rest>
       : Found extends 'optional'
-        ? `<${Path}> in the lock key names an optional parameter, which may be undefined: use a function`
-        : `<${Path}> in the lock key names a parameter that the method does not have`
+        ? Mistake<`<${Path}> in the lock key names an optional parameter, which may be undefined: use a function`>
+        : Mistake<`<${Path}> in the lock key names a parameter that the method does not have`>
     : never
-  : `<${Path}> in the lock key is not <index> or <index.property>`;
+  : Mistake<`<${Path}> in the lock key is not <index> or <index.property>`>;
 
 /** `{ argument }` of a required parameter, `'optional'` for an optional or rest one, else `'missing'`. */
 type ArgumentAt<
@@ -87,43 +88,35 @@ type ArgumentAt<
           : ArgumentAt<Others, Index, [...Before, unknown]>
         : 'missing';
 
+/** The rest of a path whose last step was taken. */
+type Arrived = false;
+
 /** Follows `Rest` from `Value`. */
+type ValueProblem<Path extends string, Value, Rest extends string | Arrived> = Rest extends string
+  ? Rest extends `${infer Step}.${infer Further}`
+    ? StepProblem<Path, Value, Step, Further>
+    : StepProblem<Path, Value, Rest, Arrived>
+  : LeafProblem<Path, Value>;
+
+/** Takes one step from `Value`. A conditional type takes both branches for `any`, so the first one has no sentence for it. */
 type StepProblem<
   Path extends string,
   Value,
-  Rest extends string,
-> = Rest extends `${infer Step}.${infer Further}`
-  ? Descend<Value, Step> extends infer Found
-    ? Found extends { value: infer Next }
-      ? StepProblem<Path, Next, Further>
-      : DescentProblem<Path, Step, Found>
-    : never
-  : Descend<Value, Rest> extends infer Found
-    ? Found extends { value: infer Leaf }
-      ? LeafProblem<Path, Leaf>
-      : DescentProblem<Path, Rest, Found>
-    : never;
-
-/** `{ value }` of a declared, required property; else why there is none. */
-type Descend<Value, Step extends string> =
-  IsAny<Value> extends true
-    ? 'any'
-    : MayBeNullish<Value> extends true
-      ? 'nullable'
+  Step extends string,
+  Further extends string | Arrived,
+> = Value extends { [Name in Step]: infer Next }
+  ? IsAny<Value> extends true
+    ? void
+    : ValueProblem<Path, Next, Further>
+  : IsAny<Value> extends true
+    ? Mistake<`<${Path}> in the lock key goes through a value of type any: use a function`>
+    : Value extends null | undefined
+      ? Mistake<`<${Path}> in the lock key goes through a value that may be null or undefined: use a function`>
       : Step extends keyof Declared<Value>
-        ? { value: Declared<Value>[Step] }
+        ? ValueProblem<Path, Declared<Value>[Step], Further> // an optional property
         : Step extends keyof Value
-          ? 'index signature'
-          : 'missing';
-
-/** Without `strictNullChecks` every type includes `null` and `undefined`, so the check is skipped. */
-type MayBeNullish<Value> = null extends string
-  ? false
-  : null extends Value
-    ? true
-    : undefined extends Value
-      ? true
-      : false;
+          ? Mistake<`<${Path}> in the lock key reads "${Step}" from an index signature, which may not be there: use a function`>
+          : Mistake<`<${Path}> in the lock key reads the property "${Step}", which does not exist`>;
 
 /** Removes index signatures, which promise a value even for names that do not exist. */
 type Declared<Value> = {
@@ -138,22 +131,18 @@ type Declared<Value> = {
   ]: Value[Key];
 };
 
-type DescentProblem<Path extends string, Step extends string, Why> = Why extends 'any'
-  ? `<${Path}> in the lock key goes through a value of type any: use a function`
-  : Why extends 'nullable'
-    ? `<${Path}> in the lock key goes through a value that may be null or undefined: use a function`
-    : Why extends 'index signature'
-      ? `<${Path}> in the lock key reads "${Step}" from an index signature, which may not be there: use a function`
-      : `<${Path}> in the lock key reads the property "${Step}", which does not exist`;
-
-type LeafProblem<Path extends string, Leaf> =
-  IsAny<Leaf> extends true
-    ? `<${Path}> in the lock key is of type any: use a function`
-    : [Leaf] extends [KeyValue]
-      ? never
-      : [Leaf] extends [KeyValue | null | undefined]
-        ? `<${Path}> in the lock key may be null or undefined: use a function`
-        : `<${Path}> in the lock key is not a string, number, bigint or boolean: use a function`;
+type LeafProblem<Path extends string, Leaf> = Leaf extends KeyValue
+  ? void
+  : IsAny<Leaf> extends true
+    ? Mistake<`<${Path}> in the lock key is of type any: use a function`>
+    : Leaf extends null | undefined
+      ? Mistake<`<${Path}> in the lock key may be null or undefined: use a function`>
+      : Mistake<`<${Path}> in the lock key is not a string, number, bigint or boolean: use a function`>;
 
 /** Whether `T` is `any`, which is assignable to everything and so passes every other check. */
-export type IsAny<T> = 0 extends 1 & T ? true : false;
+type IsAny<T> = 0 extends 1 & T ? true : false;
+
+/** What a decorator that does not fit "returns": the compiler refuses it, and prints the sentence. */
+export interface Mistake<Sentence extends string> {
+  readonly mistake: Sentence;
+}
