@@ -2,12 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runCampaign, Subject } from './campaign.js';
 import { runJobs } from './jobs.js';
-import { FAULT_KINDS, REPLICA_FAULT_KINDS, type FaultKind } from './scenario/faults.js';
+import { ALL_FAULT_KINDS, type FaultKind } from './scenario/faults.js';
 import { drawPlan, type Plan, type PlanLimits } from './scenario/plan.js';
 import { shrink } from './shrink.js';
 import { summaryOf, type Summary } from './summary.js';
 
-const ALL_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...REPLICA_FAULT_KINDS];
 const HELP = `npm run sim -- [options]
   --seeds N       how many (default 1000); a failing one is printed
   --seed S        the first; default: a random one, which is printed
@@ -17,7 +16,7 @@ const HELP = `npm run sim -- [options]
   --trace         play only seed S and print everything that happened
   --shrink        play only seed S, cut its plan down while it still fails, and print what is left with its trace
   --only a,b      only these kinds of faults    --without a,b   none of these
-kinds of faults: ${ALL_KINDS.join(' ')}`;
+kinds of faults: ${ALL_FAULT_KINDS.join(' ')}`;
 
 const { values } = parseArgs({
   options: {
@@ -112,8 +111,8 @@ function number(option: string, text: string): number {
 
 function kinds(text: string): FaultKind[] {
   return text.split(',').map((name) => {
-    const kind = ALL_KINDS.find((known) => known === name);
-    if (!kind) throw new Error(`no such fault: ${name}; there are ${ALL_KINDS.join(' ')}`);
+    const kind = ALL_FAULT_KINDS.find((known) => known === name);
+    if (!kind) throw new Error(`no such fault: ${name}; there are ${ALL_FAULT_KINDS.join(' ')}`);
     return kind;
   });
 }

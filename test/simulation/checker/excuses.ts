@@ -9,6 +9,9 @@ import { Protections } from './protections.js';
 /** For how long a record is kept of a client that gave no sign of life (RETENTION of commands/client-scripts.ts), ms. */
 const RETENTION = 60_000;
 
+/** The margin of a fixed lease below a second is no longer than this (`safetyMargin`), ms. */
+const LONGEST_SHORT_MARGIN = 100;
+
 /** Longer than this (ms) no plan waits for a new primary to grant. */
 const PATIENT = 1_000_000;
 
@@ -123,7 +126,9 @@ export class Excuses {
     // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease; and that WAIT begins
     // when the one before has ended.
     const unconfirmed = this.protections.mayStayUnconfirmed(client) ? 2 * this.commandTimeout : 0;
-    return (planned.leaseTime ?? Infinity) <= Math.max(longest, unconfirmed, ...SHORT_LEASES);
+    // Slow replicas use up what the margin leaves.
+    const confirmed = client.options.replicas ? this.protections.confirmation + LONGEST_SHORT_MARGIN : 0;
+    return (planned.leaseTime ?? Infinity) <= Math.max(longest, unconfirmed, confirmed, ...SHORT_LEASES);
   }
 
   /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */

@@ -30,6 +30,9 @@ export const FAULT_KINDS = [
 /** Of a primary with replicas: it dies, or is cut off and goes on serving, and a replica takes its place; a replica gets no writes. */
 export const REPLICA_FAULT_KINDS = ['failover', 'split', 'replica-stall'] as const;
 
+/** Of the clocks of a process: its host is suspended, which only its wall clock shows. */
+export const CLOCK_FAULT_KINDS = ['suspend'] as const;
+
 /** What a server answers instead of running a script. */
 export const ERRORS = [
   'LOADING Redis is loading the dataset in memory',
@@ -40,7 +43,9 @@ export const ERRORS = [
   'ERR something that the client does not know',
 ] as const;
 
-export type FaultKind = (typeof FAULT_KINDS | typeof REPLICA_FAULT_KINDS)[number];
+export const ALL_FAULT_KINDS = [...FAULT_KINDS, ...REPLICA_FAULT_KINDS, ...CLOCK_FAULT_KINDS] as const;
+
+export type FaultKind = (typeof ALL_FAULT_KINDS)[number];
 
 /** Something bad at a time. Which fields count depends on the kind. */
 export interface Fault {
@@ -58,7 +63,7 @@ export interface Fault {
    * subscription is not answered.
    */
   readonly flag: boolean;
-  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; failover, split, replica-stall: which replica. */
+  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; failover, split, replica-stall: which replica; suspend: how long the process has stood still before (ms). */
   readonly amount: number;
 }
 
@@ -118,6 +123,8 @@ function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): numb
       return random.int(0, 1);
     case 'errors':
       return random.int(0, ERRORS.length - 1);
+    case 'suspend':
+      return random.pick([0, 20, 300, 1_000]) * random.between(0.1, 1);
     case 'rollback':
       return random.between(1, 1_500);
     case 'server-step':

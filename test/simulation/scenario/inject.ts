@@ -79,6 +79,18 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       if (!client || client.process.paused || !client.process.alive) return undefined;
       client.process.pause();
       return () => client.process.resume(random);
+    case 'suspend': {
+      if (!client || client.process.paused || !client.process.alive) return undefined;
+      const { process } = client;
+      let isOver = false;
+      process.pause();
+      // What arrives before the clock stands still lies unread, too.
+      world.schedule(Math.min(fault.amount, fault.duration / 2), () => isOver || process.suspend());
+      return () => {
+        isOver = true;
+        process.resume(random);
+      };
+    }
     case 'kill':
       if (client?.process.alive) targets.kill(client, !fault.flag);
       return undefined;

@@ -1,4 +1,5 @@
 import { Random } from '../world/random.js';
+import { drawClocks } from './clocks.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
 import { drawFlows, type FlowRoom } from './plan-flows.js';
 import { withLostGrant } from './lost-grant.js';
@@ -39,6 +40,8 @@ export interface PlannedClient extends Protection {
   readonly monotonicStart: number;
   readonly wallError: number;
   readonly rate: number;
+  /** Where its wall clock drifts from the monotonic one. */
+  readonly wallRate?: number;
   /** The user's own ioredis client with its default options, which queue and repeat commands. */
   readonly defaultOptions: boolean;
   /** Which of the plan's prefixes it locks under. */
@@ -122,7 +125,9 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     faults: drawFaults(random, kinds, { clients, locks: names.length, safety, ...times }),
     lags: [],
   };
-  return withReplicas(plan, scale, kinds.length === 0 && !limits.only ? [] : limits.only, limits.without);
+  const isQuiet = kinds.length === 0 && !limits.only;
+  const only = isQuiet ? [] : limits.only;
+  return drawClocks(withReplicas(plan, scale, only, limits.without), only, limits.without);
 }
 
 /** By chance of its own, so that a seed without replicas means the same as before there were any. */

@@ -23,7 +23,8 @@ export interface ProcessGlobals {
 }
 
 export class SimTimer {
-  constructor(readonly happening: Happening) {}
+  /** The next time at which the world looks at it. */
+  happening: Happening | undefined;
 
   ref(): this {
     return this;
@@ -46,6 +47,9 @@ export class SimProcess {
   private readonly backlog: Happening[] = [];
   private wallStep = 0;
   private lastLook = 0;
+  /** For how long its monotonic clock stood still before, and since when it does now. */
+  private stoodStill = 0;
+  private standsStillSince: number | undefined;
 
   constructor(
     readonly world: World,
@@ -55,15 +59,17 @@ export class SimProcess {
       readonly monotonicStart: number;
       /** The wall clock's error at world time 0, ms. */
       readonly wallError: number;
-      /** Local milliseconds that pass in a millisecond of world time. */
+      /** Milliseconds of its monotonic clock, and of its wall clock if that drifts from it, in a millisecond of world time. */
       readonly rate: number;
+      readonly wallRate?: number;
     },
   ) {}
 
   /** Goes on a little with each look, so that code that waits for time to pass within one turn does not wait for ever. */
   readonly performance = {
     now: (): number => {
-      const time = Math.max(this.clocks.monotonicStart + this.world.now * this.clocks.rate, this.lastLook);
+      const counted = this.world.now - this.notCounted;
+      const time = Math.max(this.clocks.monotonicStart + counted * this.clocks.rate, this.lastLook);
       this.lastLook = time + LOOK;
       return time;
     },
@@ -72,13 +78,15 @@ export class SimProcess {
   readonly globals: ProcessGlobals = {
     setTimeout: (task, delay = 1, ...args) => this.setTimer(() => task(...args), delay, 'client'),
     clearTimeout: (timer) => {
-      if (timer) timer.happening.run = undefined;
+      if (timer?.happening) timer.happening.run = undefined;
     },
     setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, 'client'),
     performance: this.performance,
     Date: {
-      now: () =>
-        Math.floor(EPOCH + this.clocks.wallError + this.wallStep + this.world.now * this.clocks.rate),
+      now: () => {
+        const { wallError, rate, wallRate = rate } = this.clocks;
+        return Math.floor(EPOCH + wallError + this.wallStep + this.world.now * wallRate);
+      },
     },
     process: { pid: 1, nextTick: (task, ...args) => queueMicrotask(() => task(...args)) },
   };
@@ -98,10 +106,17 @@ export class SimProcess {
     this.paused = true;
   }
 
+  /** The host of the paused process is suspended until `resume`: its monotonic clock stands still, and its wall clock goes on. */
+  suspend(): void {
+    if (this.paused) this.standsStillSince ??= this.world.now;
+  }
+
   /** What was due meanwhile happens now, in its order; timers or input first, as it may be on a real machine. */
   resume(random: Random): void {
     if (!this.paused || !this.alive) return;
     this.paused = false;
+    this.stoodStill = this.notCounted;
+    this.standsStillSince = undefined;
     const timersFirst = random.chance(0.5);
     const waiting = this.backlog.splice(0);
     const first = waiting.filter(({ timer }) => (timer !== undefined) === timersFirst);
@@ -126,14 +141,31 @@ export class SimProcess {
     return !this.paused;
   }
 
+  /** The world time that its monotonic clock has not counted, ms. */
+  private get notCounted(): number {
+    const { standsStillSince, world } = this;
+    return this.stoodStill + (standsStillSince === undefined ? 0 : world.now - standsStillSince);
+  }
+
   /**
    * As Node does: whole milliseconds, counted from the time at which the loop's turn began (whole milliseconds too), so
-   * that a timer may fire up to 1 ms early against `performance.now()`.
+   * that a timer may fire up to 1 ms early against `performance.now()`. Timers wait by the monotonic clock.
    */
   private setTimer(task: () => void, delay: number, of: TimerOf): SimTimer {
     const whole = delay >= 1 && delay <= LONGEST_TIMER ? Math.trunc(delay) : 1;
     const local = this.performance.now();
-    const wait = (Math.floor(local) + whole - local) / this.clocks.rate;
-    return new SimTimer(this.world.schedule(wait, task, this, of));
+    const timer = new SimTimer();
+    const arm = (wait: number): void => {
+      const { notCounted: before, world } = this;
+      const due = world.now + wait;
+      const look = (): void => {
+        const missing = this.notCounted - before;
+        if (missing > 0 && due + missing > world.now) arm(due + missing - world.now);
+        else task();
+      };
+      timer.happening = world.schedule(wait, look, this, of);
+    };
+    arm((Math.floor(local) + whole - local) / this.clocks.rate);
+    return timer;
   }
 }
