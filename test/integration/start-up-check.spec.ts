@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { SOON, within } from '../support/waiting.js';
 
 describe('at start an operator is told', () => {
   let server: RedisServer;
@@ -29,6 +31,22 @@ describe('at start an operator is told', () => {
     await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', 'resetchannels', ...rules);
     return server.url.replace('redis://', 'redis://lock:secret@');
   };
+
+  test('nothing, and at once, where it is closed while it starts', async () => {
+    const said: string[] = [];
+    const store = new RedisLockStore({
+      redis: server.url,
+      keyPrefix: 'start-up',
+      lease: 30_000,
+      livenessWindow: 10_000,
+      commandTimeout: 600_000,
+      onWarning: (warning) => said.push(warning),
+    });
+    const starting = store.start();
+    await store.close();
+    await within(starting, SOON, 'the end of the start');
+    expect(said).toEqual([]);
+  });
 
   test('nothing where all is well, and nothing is left in Redis', async () => {
     expect(await warnings()).toBe('');

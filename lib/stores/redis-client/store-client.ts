@@ -42,6 +42,8 @@ export class StoreClient {
   further: FurtherConnection | undefined;
   private connecting = false;
   private closed: Promise<void> | undefined;
+  private closeBegins!: () => void;
+  private readonly closeBegun = new Promise<void>((resolve) => (this.closeBegins = resolve));
 
   constructor(private readonly options: StoreClientOptions) {
     const { commands, subscriptions, clientId, channels, commandTimeout } = options;
@@ -80,7 +82,7 @@ export class StoreClient {
       // `atMost` keeps a starting application alive meanwhile.
       atMost(connection.whenReady(commandTimeout), commandTimeout),
       subscriber.settled(commandTimeout),
-      settled && atMost(settled(), commandTimeout),
+      settled && atMost(Promise.race([settled(), this.closeBegun]), commandTimeout),
     ]);
     if (!this.closing) await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
   }
@@ -126,6 +128,7 @@ export class StoreClient {
 
   private async closeAll(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
     const { commandTimeout } = this.options;
+    this.closeBegins();
     await atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
     this.retry.close();
     this.watchdog.stop();

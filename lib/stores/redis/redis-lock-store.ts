@@ -105,7 +105,7 @@ export class RedisLockStore implements LockStore {
   start(): Promise<void> {
     const required = requiredCommands(this.options.keyPrefix, this.keyPrefix);
     return this.client.start(required, () =>
-      Promise.all([this.marker.settled(), this.replication?.start(this.options.commandTimeout)]),
+      Promise.all([this.marker.settled(), this.replication?.settled()]),
     );
   }
 

@@ -87,8 +87,8 @@ function makeClient(
 const made = new WeakSet<object>();
 
 /** @throws LockConfigurationError if the user's function returned something other than a new client */
-function newClient(client: Redis | Cluster | undefined, role: RedisRole): Redis | Cluster {
-  const isClient = typeof client === 'object' && typeof client.on === 'function' && 'status' in client;
+function newClient(client: Redis | Cluster | null | undefined, role: RedisRole): Redis | Cluster {
+  const isClient = typeof client?.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
     // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process.

@@ -82,9 +82,9 @@ export class Replication {
     this.connection.connect();
   }
 
-  /** Checks whether this server can confirm writes as demanded, and warns if not. Resolves after `limit` ms at the latest. */
-  async start(limit: number): Promise<void> {
-    await atMost(this.firstProbe, limit);
+  /** Resolves when it is known whether this server can confirm writes as demanded; there was a warning if not. */
+  settled(): Promise<void> {
+    return this.firstProbe;
   }
 
   /**

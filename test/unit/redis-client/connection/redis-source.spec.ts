@@ -16,6 +16,7 @@ describe('a function as the option redis', () => {
 
   test.each([
     ['nothing', () => undefined],
+    ['null', () => null],
     ['a Promise', () => Promise.resolve(lazy())],
     ['the options of a client', () => ({ host: 'h' })],
   ])('is refused with a sentence if it returns %s', (_, source) => {
