@@ -54,6 +54,7 @@ describe('the gate', () => {
       {
         cwd: folder,
         encoding: 'utf8',
+        env: { ...process.env, GATE_END_WITHIN: '500' },
       },
     );
     const lines = stdout.trimEnd().split('\n');
@@ -140,6 +141,22 @@ describe('the gate', () => {
     expect(lines).toContain('  sleep 60 & wait: it was stopped after 1 s');
     expect(last).toBe('1 passed, 1 failed');
     expect(status).toBe(1);
+  });
+
+  test('stops a suite that does not end after its tests, and names it', () => {
+    const { lines, last } = run(
+      `{ first: [], lanes: { computes: [{ ...stub('open', {}), argv: () => ['bash', '-c', '"$@"; sleep 60', 'bash', ...stub('open', { x: 0 }).argv()] }], waits: [] } }`,
+    );
+    expect(lines).toContain('  open: it did not end after its tests');
+    expect(last).toBe('2 passed, 1 failed');
+  });
+
+  test('fails for a report that was cut short', () => {
+    const { lines, last } = run(
+      `{ first: [], lanes: { computes: [{ ...stub('cut', {}), argv: () => ['bash', '-c', 'for last; do :; done; echo { >"\${last#*=}"; exit 3', 'bash'] }], waits: [] } }`,
+    );
+    expect(lines).toContain('  cut: exit status 3');
+    expect(last).toBe('0 passed, 1 failed');
   });
 
   test('prints each step with its log, as one piece, and how long it took', () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 /**
@@ -6,8 +6,9 @@ import { relative } from 'node:path';
  * their files where the report knows them. What fails before or after the tests (a teardown, a reporter) counts as one.
  */
 export function countReport(path, trouble) {
-  if (!existsSync(path)) return { passed: 0, failures: [{ what: trouble ?? 'it wrote no report' }] };
-  const { numPassedTests: passed, numFailedTests, testResults = [] } = JSON.parse(readFileSync(path, 'utf8'));
+  const report = read(path);
+  if (!report) return { passed: 0, failures: [{ what: trouble ?? 'it wrote no report' }] };
+  const { numPassedTests: passed, numFailedTests, testResults = [] } = report;
   const failures = testResults.flatMap(failuresOf);
   if (failures.length > 0) return { passed, passedInSound: passedInSound(testResults), failures };
   if (trouble !== undefined) {
@@ -17,6 +18,15 @@ export function countReport(path, trouble) {
     };
   }
   return { passed, failures: passed === 0 ? [{ what: 'no test ran' }] : [] };
+}
+
+/** Undefined if there is none, or only a part of it. */
+function read(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 function failuresOf({ name, status, assertionResults }) {

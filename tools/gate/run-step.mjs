@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { countReport } from './report.mjs';
 
@@ -8,6 +8,8 @@ import { countReport } from './report.mjs';
 const MEASURED = '"$@"; status=$?; times >"$0"; exit $status';
 /** Between the request to end and the kill, in ms. */
 const GRACE = 5000;
+/** A suite that has written its report must end within this time, in ms; one that left a socket open would hang. */
+const END_WITHIN = Number(process.env.GATE_END_WITHIN ?? 60_000);
 
 /**
  * Runs a step, or those files of it, for at most `limit` ms, and says how it ended: what it printed, how long it took and
@@ -18,7 +20,13 @@ export async function runStep(step, { folder, limit, files }) {
   const [log, times, report] = ['log', 'times', 'report.json'].map((name) => join(own, name));
   const reporting = step.reports ? ['--json', `--outputFile=${report}`] : [];
   const began = performance.now();
-  const trouble = await run([...step.argv(files), ...reporting], { env: step.env, log, times, limit });
+  const trouble = await run([...step.argv(files), ...reporting], {
+    env: step.env,
+    log,
+    times,
+    report,
+    limit,
+  });
   return {
     step,
     log: readFileSync(log, 'utf8'),
@@ -29,7 +37,7 @@ export async function runStep(step, { folder, limit, files }) {
 }
 
 /** What went wrong with the command, undefined if nothing did. */
-async function run(argv, { env, log, times, limit }) {
+async function run(argv, { env, log, times, report, limit }) {
   const output = openSync(log, 'w');
   const child = spawn('bash', ['-c', MEASURED, times, ...argv], {
     detached: true, // a process group: what the step started is ended with it
@@ -37,16 +45,22 @@ async function run(argv, { env, log, times, limit }) {
     env: { ...process.env, ...env },
   });
   closeSync(output);
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
+  let stopped;
+  const stop = (why) => {
+    stopped ??= why;
     signal(child, 'SIGTERM');
     setTimeout(() => signal(child, 'SIGKILL'), GRACE).unref();
-  }, limit);
+  };
+  const timer = setTimeout(() => stop(`it was stopped after ${Math.round(limit / 1000)} s`), limit);
+  const watch = setInterval(() => {
+    if (existsSync(report) && Date.now() - statSync(report).mtimeMs > END_WITHIN) {
+      stop('it did not end after its tests');
+    }
+  }, 1000);
   const [code, killedBy] = await once(child, 'exit');
   clearTimeout(timer);
-  if (late) return `it was stopped after ${Math.round(limit / 1000)} s`;
-  return code === 0 ? undefined : `exit status ${code ?? killedBy}`;
+  clearInterval(watch);
+  return stopped ?? (code === 0 ? undefined : `exit status ${code ?? killedBy}`);
 }
 
 function signal({ pid }, name) {
