@@ -121,16 +121,16 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
-    what: 'a watchdog that was stopped takes new tasks',
-    mutations: [{ file: 'core/runtime/watchdog.ts', from: 'if (this.stopped) return;', to: '' }],
-    proof: test('unit/core/runtime/watchdog.spec.ts', 'takes nothing any more once it has stopped'),
+    what: 'timers that were stopped take new tasks',
+    mutations: [{ file: 'core/runtime/timers.ts', from: 'if (this.stopped) return;', to: '' }],
+    proof: test('unit/core/runtime/timers.spec.ts', 'takes nothing any more once it has stopped'),
   },
   {
     of: 'watchdog that outlives its store (leaked timers; Redisson 7251, node-redlock 369)',
-    what: 'the timer of a watchdog that was stopped stays',
+    what: 'the timer stays when the timers were stopped',
     mutations: [
       {
-        file: 'core/runtime/watchdog.ts',
+        file: 'core/runtime/timers.ts',
         from: 'this.stopped = true;\n    clearTimeout(this.timer);',
         to: 'this.stopped = true;',
       },
@@ -304,10 +304,10 @@ export const HISTORIC: readonly Exhibit[] = [
   },
   {
     of: 'user code inside the hold of another flow (a timer carries the context that armed it)',
-    what: 'the timer of the watchdog is armed in the context of whatever schedules',
+    what: 'the one timer is armed in the context of whatever schedules',
     mutations: [
       {
-        file: 'core/runtime/watchdog.ts',
+        file: 'core/runtime/timers.ts',
         from: 'detached(() => setTimeout(this.work, delay).unref())',
         to: 'setTimeout(this.work, delay).unref()',
       },

@@ -10,7 +10,7 @@ const PAUSE = 60_000;
 const MAX_LEASE = 2_000_000;
 
 const LEFT_BEHIND: Mutation = {
-  file: 'core/runtime/watchdog.ts',
+  file: 'core/runtime/timers.ts',
   from: 'this.stopped = true;\n    clearTimeout(this.timer);',
   to: 'this.stopped = true;',
 };

@@ -11,7 +11,7 @@ import { Observer } from '../overview/observer.js';
 import { Reporter } from '../overview/reporter.js';
 import { watchForSlow } from '../overview/slow-warnings.js';
 import { Waits } from '../waits/waits.js';
-import { Watchdog } from '../runtime/watchdog.js';
+import { Timers } from '../runtime/timers.js';
 
 /**
  * The service with its life cycle: what callers may do, and how it starts and ends. It adds nesting, several keys and shutdown to a
@@ -23,7 +23,7 @@ import { Watchdog } from '../runtime/watchdog.js';
 export class LockEngine extends FairLockService implements ObservableEngine {
   /** The part for callers, who must not end the engine. */
   readonly service: FairLockService;
-  private readonly watchdog: Watchdog;
+  private readonly timers: Timers;
   private readonly grants: ActiveGrants;
   private readonly waits: Waits;
   private readonly reporter: Reporter;
@@ -35,18 +35,18 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     given: EngineDefaults,
   ) {
     const defaults = withSafeWarnings(given);
-    const watchdog = new Watchdog();
-    const grants = new ActiveGrants(watchdog, defaults.onWarning);
-    const waits = new Waits(watchdog, grants, defaults.drainTimeout);
+    const timers = new Timers();
+    const grants = new ActiveGrants(timers, defaults.onWarning);
+    const waits = new Waits(timers, grants, defaults.drainTimeout);
     const acquirer = new Acquirer(store, grants, waits);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
-    watchForSlow(defaults, watchdog, waits, grants, observer);
+    watchForSlow(defaults, timers, waits, grants, observer);
     const parts = { store, defaults, grants, acquirer, observer };
     super(parts);
     this.service = new FairLockService(parts);
-    this.watchdog = watchdog;
+    this.timers = timers;
     this.grants = grants;
     this.waits = waits;
     this.reporter = reporter;
@@ -86,7 +86,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
 
   private async giveUpAll(): Promise<void> {
     this.waits.close();
-    this.watchdog.stop();
+    this.timers.stop();
     this.reporter.stop();
     withdraw(this);
     await this.grants.releaseAll();

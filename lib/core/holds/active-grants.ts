@@ -15,15 +15,15 @@ import type { Grant, LockRequest } from '../port/lock-store.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import { quote } from '../errors/text.js';
 import { WaitingLine } from './waiting-line.js';
-import type { Watchdog, WatchEntry, Watched } from '../runtime/watchdog.js';
+import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 
 const DONE = Promise.resolve();
 
 /** A store's grant while it is in use. It is given back when the last of its holds has ended. */
-export class ActiveGrant implements Linked<ActiveGrant>, Watched {
+export class ActiveGrant implements Linked<ActiveGrant>, TimedTask {
   previous: ActiveGrant | undefined;
   next: ActiveGrant | undefined;
-  watchEntry: WatchEntry | undefined;
+  timerEntry: TimerEntry | undefined;
 
   /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
@@ -159,7 +159,7 @@ export class Hold {
   }
 
   private newLine(): WaitingLine<Hold | undefined> {
-    const line = new WaitingLine<Hold | undefined>(this.held.keeper.watchdog, () => ({
+    const line = new WaitingLine<Hold | undefined>(this.held.keeper.timers, () => ({
       holder: this.child?.label || 'another branch of the same flow',
       heldFor: performance.now() - (this.child?.since ?? this.since),
     }));
@@ -181,7 +181,7 @@ export class ActiveGrants {
   private onEmpty: (() => void) | undefined;
 
   constructor(
-    readonly watchdog: Watchdog,
+    readonly timers: Timers,
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
@@ -189,11 +189,11 @@ export class ActiveGrants {
   add(grant: Grant, encoded: string, call: ActiveGrant['call']): ActiveGrant {
     const held = new ActiveGrant(grant, encoded, this, call);
     const { maxHold } = call.options;
-    if (maxHold < Infinity) this.watchdog.schedule(held, held.since + maxHold);
+    if (maxHold < Infinity) this.timers.schedule(held, held.since + maxHold);
     this.all.add(held);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
-      this.watchdog.cancel(held);
+      this.timers.cancel(held);
       happened({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of held.lines ?? []) line.fail(error);
       this.warnOf(held, error.details);
@@ -203,7 +203,7 @@ export class ActiveGrants {
 
   done(held: ActiveGrant): void {
     this.all.delete(held);
-    this.watchdog.cancel(held);
+    this.timers.cancel(held);
     if (held.description) endHold(held.description, held.outcome);
     if (this.all.size === 0) this.onEmpty?.();
   }

@@ -6,7 +6,7 @@ import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { Wait, Waits } from '../waits/waits.js';
-import type { Watchdog } from '../runtime/watchdog.js';
+import type { Timers } from '../runtime/timers.js';
 
 /** A lock is looked up at most once in this time (ms), however many requests wait for it. */
 const LOOK_PERIOD = 10_000;
@@ -16,7 +16,7 @@ const MOST_LOOKS = 1_000;
 /** Warns of the waits and holds of an engine that take longer than its options say, and of the waits that ended in vain before. */
 export function watchForSlow(
   defaults: EngineDefaults,
-  watchdog: Watchdog,
+  timers: Timers,
   waits: Waits,
   grants: ActiveGrants,
   observer: Observer,
@@ -24,11 +24,11 @@ export function watchForSlow(
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, defaults.onWarning);
   if (slowWait < Infinity) {
-    waits.slowWatch = new SlowWatch(watchdog, slowWait, () => waits.present(), warnings.ofWait);
+    waits.slowWatch = new SlowWatch(timers, slowWait, () => waits.present(), warnings.ofWait);
     waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
-    grants.slowWatch = new SlowWatch(watchdog, slowHold, () => grants.present(), warnings.ofHold);
+    grants.slowWatch = new SlowWatch(timers, slowHold, () => grants.present(), warnings.ofHold);
   }
 }
 

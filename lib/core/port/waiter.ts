@@ -1,9 +1,9 @@
 import type { Linked } from '../runtime/linked-list.js';
 import type { AbortListener, LockRequest } from './lock-store.js';
-import type { Watchdog, Watched, WatchEntry } from '../runtime/watchdog.js';
+import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
 
 /** Calls waiters when their wait times are over. */
-export type WaitTimers = Pick<Watchdog, 'schedule' | 'cancel'>;
+export type WaitTimers = Pick<Timers, 'schedule' | 'cancel'>;
 
 /** The methods of a line that its waiters call. */
 interface Line<T, Name> {
@@ -14,10 +14,10 @@ interface Line<T, Name> {
 }
 
 /** A request in line, until it is served or refused. */
-export class Waiter<T, Name = undefined> implements Watched, AbortListener, Linked<Waiter<T, Name>> {
+export class Waiter<T, Name = undefined> implements TimedTask, AbortListener, Linked<Waiter<T, Name>> {
   previous: Waiter<T, Name> | undefined;
   next: Waiter<T, Name> | undefined;
-  watchEntry: WatchEntry | undefined;
+  timerEntry: TimerEntry | undefined;
   readonly promise: Promise<T>;
   /** When it joined the line, on the monotonic clock. */
   readonly since = performance.now();

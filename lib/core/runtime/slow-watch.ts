@@ -1,4 +1,4 @@
-import type { Watchdog, Watched } from './watchdog.js';
+import type { Timers, TimedTask } from './timers.js';
 
 /** A wait or a hold that may take too long. */
 export interface Slowable {
@@ -13,7 +13,7 @@ export interface Slowable {
  *
  * All have the same limit, so they fall due in the order in which they began. Therefore one timer, for the first of them, is enough.
  */
-export class SlowWatch<T extends Slowable> implements Watched {
+export class SlowWatch<T extends Slowable> implements TimedTask {
   /** Whether a look is scheduled; if not, `begin` must be called when something begins. */
   armed = false;
 
@@ -23,7 +23,7 @@ export class SlowWatch<T extends Slowable> implements Watched {
    * @param onSlow must not throw
    */
   constructor(
-    private readonly watchdog: Watchdog,
+    private readonly timers: Timers,
     private readonly limit: number,
     private readonly inOrder: () => Iterable<T>,
     private readonly onSlow: (slow: T) => void,
@@ -32,7 +32,7 @@ export class SlowWatch<T extends Slowable> implements Watched {
   /** Something begins. */
   begin(): void {
     this.armed = true;
-    this.watchdog.schedule(this, performance.now() + this.limit);
+    this.timers.schedule(this, performance.now() + this.limit);
   }
 
   onDue(): void {
@@ -43,7 +43,7 @@ export class SlowWatch<T extends Slowable> implements Watched {
       const due = item.since + this.limit;
       if (due > time) {
         this.armed = true;
-        this.watchdog.schedule(this, due);
+        this.timers.schedule(this, due);
         return;
       }
       item.warned = true;

@@ -15,7 +15,7 @@ import { LinkedList, type Linked } from '../runtime/linked-list.js';
 import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
 import type { AbortListener, AbortSource, LockRequest } from '../port/lock-store.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
-import type { Watchdog, Watched } from '../runtime/watchdog.js';
+import type { Timers, TimedTask } from '../runtime/timers.js';
 
 /** One call of an engine: its options and its scope. */
 export class AcquireCall {
@@ -130,7 +130,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
 /** All waiting requests of an engine. A shutdown ends their waits step by step. */
-export class Waits implements Watched {
+export class Waits implements TimedTask {
   private readonly all = new LinkedList<Wait>();
   private phase: Phase = 'running';
   /** Warns of long waits; undefined: they are not watched. */
@@ -141,7 +141,7 @@ export class Waits implements Watched {
   private onDrained: (() => void) | undefined;
 
   constructor(
-    private readonly watchdog: Watchdog,
+    private readonly timers: Timers,
     private readonly grants: ActiveGrants,
     /** Milliseconds from `beginShutdown` until the holders are asked to stop. */
     private readonly drainTimeout: number,
@@ -204,7 +204,7 @@ export class Waits implements Watched {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
     for (const wait of this.present()) if (!isInsideHold(wait.call)) this.abandon(wait);
-    if (this.drainTimeout < Infinity) this.watchdog.schedule(this, performance.now() + this.drainTimeout);
+    if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
   }
 
   /** Resolves when nothing is held any more, or the drain time is over. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { Lease, now } from '../../core/port/lease.js';
 import { LONGEST_LABEL, type Grant, type LockHolder, type LockRequest } from '../../core/port/lock-store.js';
-import { type Watched } from '../../core/runtime/watchdog.js';
+import { type TimedTask } from '../../core/runtime/timers.js';
 
 const PROCESS = `${hostname()}/${process.pid}`;
 
@@ -22,7 +22,7 @@ function nextToken(): number {
 }
 
 /** The hold of one lock. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
-export class MemoryGrant implements Grant, Watched {
+export class MemoryGrant implements Grant, TimedTask {
   readonly key: string;
   readonly token = nextToken();
   readonly lease: Lease;

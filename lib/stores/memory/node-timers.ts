@@ -1,16 +1,16 @@
 import { detached } from '../../core/runtime/async-context.js';
 import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
 import { type WaitTimers } from '../../core/port/waiter.js';
-import { type Watched } from '../../core/runtime/watchdog.js';
+import { type TimedTask } from '../../core/runtime/timers.js';
 
 /** Sets a timer for each task, so that a store without tasks has no timer. */
 export class NodeTimers implements WaitTimers {
-  private readonly timers = new Map<Watched, NodeJS.Timeout>();
+  private readonly timers = new Map<TimedTask, NodeJS.Timeout>();
 
   /** @param keepAlive whether a timer keeps the process alive */
   constructor(private readonly keepAlive: boolean) {}
 
-  schedule(task: Watched, due: number): void {
+  schedule(task: TimedTask, due: number): void {
     if (due === Infinity) return;
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
@@ -22,7 +22,7 @@ export class NodeTimers implements WaitTimers {
     this.timers.set(task, timer);
   }
 
-  cancel(task: Watched): void {
+  cancel(task: TimedTask): void {
     clearTimeout(this.timers.get(task));
     this.timers.delete(task);
   }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/port/lock-store.js';
-import { Watchdog } from '../../core/runtime/watchdog.js';
+import { Timers } from '../../core/runtime/timers.js';
 import { CommandConnection } from './commands/command-connection.js';
 import { LoopbackCheck } from './peers/loopback-check.js';
 import { RedisPeers } from './peers/redis-peers.js';
@@ -33,7 +33,7 @@ export class StoreClient {
   readonly connection: CommandConnection;
   readonly subscriber: Subscriber;
   readonly retry: Retry;
-  readonly watchdog = new Watchdog();
+  readonly timers = new Timers();
   readonly peers: RedisPeers;
   private readonly loopback: LoopbackCheck;
   /** host/pid */
@@ -131,7 +131,7 @@ export class StoreClient {
     this.closeBegins();
     await atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
     this.retry.close();
-    this.watchdog.stop();
+    this.timers.stop();
     lines.clear();
     await Promise.all([
       this.connection.close(commandTimeout),

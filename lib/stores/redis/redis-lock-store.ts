@@ -64,7 +64,7 @@ export class RedisLockStore implements LockStore {
       commandTimeout,
       onWarning,
     });
-    const { connection, subscriber, watchdog, where } = client;
+    const { connection, subscriber, timers, where } = client;
     this.client = client;
     this.peers = client.peers;
     this.replication = options.replicas && openReplication(options, options.replicas);
@@ -72,7 +72,7 @@ export class RedisLockStore implements LockStore {
     const markerKey = `${options.keyPrefix}:primary`;
     this.marker = new PrimaryMarker(
       connection,
-      watchdog,
+      timers,
       markerKey,
       this.keyPrefix + markerKey,
       maxLease,
@@ -88,7 +88,7 @@ export class RedisLockStore implements LockStore {
       replication: this.replication,
       subscriber,
       subscriptionCheck: check,
-      watchdog,
+      timers,
       timing: times,
       where,
     };

@@ -78,7 +78,7 @@ export class RedissonLockStore implements LockStore {
       commandTimeout,
       onWarning,
     });
-    const { connection, subscriber, watchdog, where } = client;
+    const { connection, subscriber, timers, where } = client;
     this.client = client;
     this.peers = client.peers;
     connection.onConnected = subscriber.onUp = () => this.lookAtAll();
@@ -89,7 +89,7 @@ export class RedissonLockStore implements LockStore {
       wakeUps: new WakeUps(subscriber, subscriptions.client, (channel, text) =>
         this.onMessage(channel, text),
       ),
-      watchdog,
+      timers,
       timing: times,
       where,
       onWarning,

@@ -82,12 +82,12 @@ export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
     grants: { all: Set<unknown> };
     waits: { all: Set<unknown> };
-    watchdog: { size: number };
+    timers: { size: number };
   };
   return {
     grants: inside.grants.all.size,
     waits: inside.waits.all.size,
-    timed: inside.watchdog.size,
+    timed: inside.timers.size,
   };
 }
 

@@ -2,7 +2,7 @@ import { abortError } from '../../../core/errors/errors.js';
 import { Lease, now } from '../../../core/port/lease.js';
 import { LONGEST_LABEL, type Grant, type LockRequest } from '../../../core/port/lock-store.js';
 import { Waiter } from '../../../core/port/waiter.js';
-import type { Watchdog, WatchEntry, Watched } from '../../../core/runtime/watchdog.js';
+import type { Timers, TimerEntry, TimedTask } from '../../../core/runtime/timers.js';
 import type { CommonEffect, CommonRefusal, EffectOf, EventOf, LineTypes, Moment } from './line-machine.js';
 import type { LineState } from './line-state.js';
 import { refusalError } from './refusal-error.js';
@@ -12,7 +12,7 @@ import { toCommandFailure } from '../server/server-failure.js';
 export interface LineContext {
   /** Counts the commands that the client has sent. */
   readonly commands: { readonly lastOrder: number };
-  readonly watchdog: Watchdog;
+  readonly timers: Timers;
   /** host/pid */
   readonly where: string;
 }
@@ -26,8 +26,8 @@ type Call<T extends LineTypes> = Waiter<Grant, T['request']>;
  *
  * Each protocol has its own driver, which extends this one.
  */
-export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements Watched {
-  watchEntry: WatchEntry | undefined;
+export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>> implements TimedTask {
+  timerEntry: TimerEntry | undefined;
   private readonly calls = new Map<T['request'], Call<T>>();
   private readonly held = new Map<T['grant'], LineGrant>();
   /** Events that happened while another was handled. */
@@ -53,7 +53,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   acquire(request: LockRequest, name: T['request']): Promise<Grant> {
     const { key, signal, waitTime } = request;
     if (signal?.aborted) return Promise.reject(abortError(key, signal.reason));
-    const call: Call<T> = new Waiter(request, name, this, this.shared.watchdog);
+    const call: Call<T> = new Waiter(request, name, this, this.shared.timers);
     this.calls.set(name, call);
     // A try is over when its reply says so.
     call.watch(waitTime === 0 ? Infinity : call.since + waitTime);
@@ -111,7 +111,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   }
 
   private execute(next: EffectOf<T>): void {
-    const { watchdog } = this.shared;
+    const { timers } = this.shared;
     // Effects without a common type belong to the protocol (default branch).
     const effect = next as CommonEffect<T>;
     switch (effect.type) {
@@ -136,13 +136,13 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
         this.held.delete(effect.grant);
         return;
       case 'wake up':
-        if (effect.at === Infinity) watchdog.cancel(this);
-        else watchdog.schedule(this, effect.at);
+        if (effect.at === Infinity) timers.cancel(this);
+        else timers.schedule(this, effect.at);
         return;
       case 'forget':
         return this.forget();
       case 'closed':
-        watchdog.cancel(this);
+        timers.cancel(this);
         this.closed?.();
         return;
       default:

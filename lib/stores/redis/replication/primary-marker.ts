@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../../core/errors/errors.js';
-import type { Watched, Watchdog } from '../../../core/runtime/watchdog.js';
+import type { TimedTask, Timers } from '../../../core/runtime/timers.js';
 import type { CommandConnection } from '../../redis-client/commands/command-connection.js';
 import { toCommandFailure } from '../../redis-client/server/server-failure.js';
 import { script } from '../../redis-client/commands/script.js';
@@ -18,7 +18,7 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
  * read it themselves, on any server. This class reads it at each connect, so that the wait on a new primary begins at once,
  * operators are warned, and strict and other clients do not share a prefix.
  */
-export class PrimaryMarker implements Watched {
+export class PrimaryMarker implements TimedTask {
   /** Why no request may be sent to this server; undefined: requests are allowed. */
   refused: LockConfigurationError | undefined;
   private looked!: () => void;
@@ -29,7 +29,7 @@ export class PrimaryMarker implements Watched {
 
   constructor(
     private readonly connection: CommandConnection,
-    private readonly watchdog: Watchdog,
+    private readonly timers: Timers,
     /** Without ioredis' key prefix. */
     private readonly key: string,
     /** With it. */
@@ -75,7 +75,7 @@ export class PrimaryMarker implements Watched {
   }
 
   private lookAgainIn(ms: number): void {
-    this.watchdog.schedule(this, performance.now() + ms);
+    this.timers.schedule(this, performance.now() + ms);
   }
 
   private applyStatus(status: Status): void {

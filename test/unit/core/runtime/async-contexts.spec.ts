@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Watchdog } from '../../../../lib/core/runtime/watchdog.js';
+import { Timers } from '../../../../lib/core/runtime/timers.js';
 import { deferred } from '../../../support/waiting.js';
 import { bench, settle, type Bench } from '../support.js';
 
@@ -39,7 +39,7 @@ describe('an abort listener of lock.signal', () => {
         }),
       );
     });
-    // The timer of the watchdog is armed anew from inside this flow's hold.
+    // The one timer is armed anew from inside this flow's hold.
     const end = await hold('A', 'k', async () => {
       const sooner = await b.engine.acquire('sooner', { maxHold: 100, leaseTime: 10_000 });
       await new Promise((resolve) => sooner.signal.addEventListener('abort', resolve));
@@ -188,9 +188,9 @@ describe('what the module does by itself', () => {
 
   it('runs what is due in no request, whatever request armed the timer', async () => {
     const seen = deferred<unknown>();
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     requests.run('A', () =>
-      watchdog.schedule({ onDue: () => seen.resolve(requests.getStore()) }, performance.now() + 1),
+      timers.schedule({ onDue: () => seen.resolve(requests.getStore()) }, performance.now() + 1),
     );
     expect(await seen.promise).toBeUndefined();
   });

@@ -1,9 +1,9 @@
 import { detached } from './async-context.js';
 
-/** A task that one watchdog calls at a scheduled time. Its heap entry is kept with it, so scheduling again allocates nothing. */
-export interface Watched {
-  /** Its place in the heap; only the watchdog uses it. */
-  watchEntry?: WatchEntry | undefined;
+/** A task that the timers call at a scheduled time. Its heap entry is kept with it, so scheduling again allocates nothing. */
+export interface TimedTask {
+  /** Its place in the heap; only the timers use it. */
+  timerEntry?: TimerEntry | undefined;
 
   /** Called at or after the scheduled time. Must not throw; schedules itself anew if it wants another call. */
   onDue(): void;
@@ -22,8 +22,8 @@ const REST = 5;
  * cancelling are O(log n), and a burst of due tasks is worked off in slices of at most 5 ms. The timer never keeps the
  * process alive.
  */
-export class Watchdog {
-  private readonly heap: WatchEntry[] = [];
+export class Timers {
+  private readonly heap: TimerEntry[] = [];
   private timer: NodeJS.Timeout | undefined;
   private timerDue = Infinity;
   private restUntil = -Infinity;
@@ -36,17 +36,17 @@ export class Watchdog {
   }
 
   /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), in place of an earlier time of its own. */
-  schedule(task: Watched, due: number): void {
+  schedule(task: TimedTask, due: number): void {
     if (this.stopped) return;
-    const entry = (task.watchEntry ??= new WatchEntry(task));
+    const entry = (task.timerEntry ??= new TimerEntry(task));
     entry.due = due;
     if (entry.index === NOWHERE) this.siftUp(this.heap.push(entry) - 1);
     else this.siftUp(this.siftDown(entry.index));
     this.arm();
   }
 
-  cancel(task: Watched): void {
-    const entry = task.watchEntry;
+  cancel(task: TimedTask): void {
+    const entry = task.timerEntry;
     if (entry && entry.index !== NOWHERE) this.remove(entry);
     // The timer stays, for MAX_DELAY at most: when it fires it finds what is due then. Re-arming on each release would
     // cost more.
@@ -96,7 +96,7 @@ export class Watchdog {
     }
   }
 
-  private remove(entry: WatchEntry): void {
+  private remove(entry: TimerEntry): void {
     const { index } = entry;
     entry.index = NOWHERE;
     const last = this.heap.pop();
@@ -138,7 +138,7 @@ export class Watchdog {
     return index;
   }
 
-  private place(entry: WatchEntry, index: number): void {
+  private place(entry: TimerEntry, index: number): void {
     this.heap[index] = entry;
     entry.index = index;
   }
@@ -151,9 +151,9 @@ const MAX_DELAY = 60_000;
 const NOWHERE = -1;
 
 /** A place in the heap. */
-export class WatchEntry {
+export class TimerEntry {
   due = Infinity;
   index = NOWHERE;
 
-  constructor(readonly task: Watched) {}
+  constructor(readonly task: TimedTask) {}
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { jest } from '@jest/globals';
 import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
-import { Watchdog, type Watched } from '../../../../lib/core/runtime/watchdog.js';
+import { Timers, type TimedTask } from '../../../../lib/core/runtime/timers.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -10,102 +10,102 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-const task = (onDue: () => void): Watched => ({ onDue });
+const task = (onDue: () => void): TimedTask => ({ onDue });
 
-describe('the watchdog', () => {
+describe('the heap of timers', () => {
   it('calls each task once, at its time, in the order of times', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const started = performance.now();
     const called: number[] = [];
     for (const due of [30, 10, 20]) {
-      watchdog.schedule(
+      timers.schedule(
         task(() => called.push(due, performance.now() - started)),
         started + due,
       );
     }
     jest.advanceTimersByTime(100);
     expect(called).toEqual([10, 10, 20, 20, 30, 30]);
-    expect(watchdog.size).toBe(0);
+    expect(timers.size).toBe(0);
   });
 
   it('has one timer, however many tasks', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     for (let n = 1; n <= 100; n += 1)
-      watchdog.schedule(
+      timers.schedule(
         task(() => undefined),
         performance.now() + n,
       );
     expect(jest.getTimerCount()).toBe(1);
-    watchdog.stop();
+    timers.stop();
     expect(jest.getTimerCount()).toBe(0);
   });
 
   it('moves a task that is scheduled again, both ways', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const started = performance.now();
     const called: string[] = [];
     const [a, b] = [task(() => called.push('a')), task(() => called.push('b'))];
-    watchdog.schedule(a, started + 10);
-    watchdog.schedule(b, started + 20);
-    watchdog.schedule(a, started + 30);
+    timers.schedule(a, started + 10);
+    timers.schedule(b, started + 20);
+    timers.schedule(a, started + 30);
     jest.advanceTimersByTime(25);
     expect(called).toEqual(['b']);
-    watchdog.schedule(b, started + 100);
-    watchdog.schedule(b, started + 26);
+    timers.schedule(b, started + 100);
+    timers.schedule(b, started + 26);
     jest.advanceTimersByTime(100);
     expect(called).toEqual(['b', 'b', 'a']);
   });
 
   it('forgets a task that is cancelled, and all when it stops', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const never = task(() => {
       throw new Error('called');
     });
     const other = task(() => undefined);
-    watchdog.schedule(never, performance.now() + 10);
-    watchdog.schedule(other, performance.now() + 20);
-    watchdog.cancel(never);
-    watchdog.cancel(never);
-    expect(watchdog.size).toBe(1);
+    timers.schedule(never, performance.now() + 10);
+    timers.schedule(other, performance.now() + 20);
+    timers.cancel(never);
+    timers.cancel(never);
+    expect(timers.size).toBe(1);
     jest.advanceTimersByTime(15);
-    watchdog.schedule(never, performance.now() + 1);
-    watchdog.stop();
+    timers.schedule(never, performance.now() + 1);
+    timers.stop();
     jest.advanceTimersByTime(100);
-    expect(watchdog.size).toBe(0);
+    expect(timers.size).toBe(0);
   });
 
   it('takes nothing any more once it has stopped', () => {
-    const watchdog = new Watchdog();
-    watchdog.stop();
-    watchdog.schedule(
+    const timers = new Timers();
+    timers.stop();
+    timers.schedule(
       task(() => undefined),
       performance.now() + 10,
     );
-    expect(watchdog.size).toBe(0);
+    expect(timers.size).toBe(0);
     expect(jest.getTimerCount()).toBe(0);
   });
 
   it('serves a task that schedules itself anew each time, with one timer', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     let beats = 0;
     const heartbeat = task(() => {
       beats += 1;
-      watchdog.schedule(heartbeat, performance.now() + 10);
+      timers.schedule(heartbeat, performance.now() + 10);
       expect(jest.getTimerCount()).toBe(0);
     });
-    watchdog.schedule(heartbeat, performance.now() + 10);
+    timers.schedule(heartbeat, performance.now() + 10);
     jest.advanceTimersByTime(1_000);
     expect(beats).toBe(100);
     expect(jest.getTimerCount()).toBe(1);
-    watchdog.stop();
+    timers.stop();
   });
 
   it('rests for 5 ms after its work, and then does what fell due meanwhile, all in one go', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const started = performance.now();
     const called: number[] = [];
     for (const due of [10, 11, 12.5, 14, 15, 16, 30]) {
-      watchdog.schedule(
+      timers.schedule(
         task(() => called.push(performance.now() - started)),
         started + due,
       );
@@ -116,7 +116,7 @@ describe('the watchdog', () => {
 
   it('works off what is due in slices, so that a burst does not block the event loop', async () => {
     jest.useRealTimers();
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const due = performance.now() + 5;
     const last = deferred();
     let called = 0;
@@ -126,7 +126,7 @@ describe('the watchdog', () => {
         called += 1;
         if (called === 20) last.resolve();
       });
-      watchdog.schedule(slow, due);
+      timers.schedule(slow, due);
     }
     await eventually(() => called > 0, SOON, 'the first slice');
     // 20 tasks of 2 ms are at least 7 slices of 5 ms; others had a turn after the first of them.
@@ -135,15 +135,15 @@ describe('the watchdog', () => {
   });
 
   it('goes on for all others after a task that threw', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const called: string[] = [];
-    watchdog.schedule(
+    timers.schedule(
       task(() => {
         throw new Error('a mistake');
       }),
       performance.now() + 10,
     );
-    watchdog.schedule(
+    timers.schedule(
       task(() => called.push('other')),
       performance.now() + 20,
     );
@@ -153,11 +153,11 @@ describe('the watchdog', () => {
   });
 
   it("reaches a time beyond Node's largest timer delay", () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const far = 2 ** 31 + 1_000;
     let called = false;
     const setTimer = jest.spyOn(globalThis, 'setTimeout');
-    watchdog.schedule(
+    timers.schedule(
       task(() => (called = true)),
       performance.now() + far,
     );
@@ -170,25 +170,26 @@ describe('the watchdog', () => {
   });
 
   it('leaves no timer a minute after its only task is cancelled, however far ahead that was', () => {
-    const watchdog = new Watchdog();
+    const timers = new Timers();
     const wait = task(() => undefined);
-    watchdog.schedule(wait, performance.now() + 2 ** 31 - 1);
-    watchdog.cancel(wait);
+    timers.schedule(wait, performance.now() + 2 ** 31 - 1);
+    timers.cancel(wait);
     jest.advanceTimersByTime(60_000);
     expect(jest.getTimerCount()).toBe(0);
   });
 
   it('never keeps the process alive', () => {
     jest.useRealTimers();
-    const watchdog = new Watchdog();
-    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const before = timers();
-    watchdog.schedule(
+    const timers = new Timers();
+    const running = (): number =>
+      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = running();
+    timers.schedule(
       task(() => undefined),
       performance.now() + 60_000,
     );
-    expect(timers()).toBe(before);
-    watchdog.stop();
+    expect(running()).toBe(before);
+    timers.stop();
   });
 
   it('keeps its order under any sequence of scheduling, moving and cancelling', () => {
@@ -199,7 +200,7 @@ describe('the watchdog', () => {
     });
     fc.assert(
       fc.property(fc.array(command, { maxLength: 200 }), (commands) => {
-        const watchdog = new Watchdog();
+        const timers = new Timers();
         const expected = new Map<number, number>();
         const tasks = Array.from({ length: 16 }, (_, n) =>
           task(() => {
@@ -213,17 +214,17 @@ describe('the watchdog', () => {
           const watched = tasks[n];
           if (!watched) continue;
           if (kind === 'schedule') {
-            watchdog.schedule(watched, performance.now() + time);
+            timers.schedule(watched, performance.now() + time);
             expected.set(n, performance.now() + time);
           } else if (kind === 'cancel') {
-            watchdog.cancel(watched);
+            timers.cancel(watched);
             expected.delete(n);
           } else {
             jest.advanceTimersByTime(time);
             // It may rest, for so long at most.
             for (const due of expected.values()) expect(due).toBeGreaterThan(performance.now() - 5);
           }
-          expect(watchdog.size).toBe(expected.size);
+          expect(timers.size).toBe(expected.size);
         }
         jest.advanceTimersByTime(100);
         expect([...expected]).toEqual([]);
