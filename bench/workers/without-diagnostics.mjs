@@ -1,7 +1,7 @@
 /** A loader hook that puts empty functions in the place of the library's diagnostics, to measure what they cost. */
 const EMPTY = `
   const nothing = () => undefined;
-  export const [happened, beginWait, endWait, newHold, beginHold, endHold] = Array(6).fill(nothing);
+  export const [emit, beginWait, endWait, newHold, beginHold, endHold] = Array(6).fill(nothing);
   export const hasListeners = () => false;
   export const lockNameOf = ({ group }) => group ?? 'other';
   export const runInHold = (hold, code) => code();

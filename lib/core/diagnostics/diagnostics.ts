@@ -81,7 +81,7 @@ export type LockEvent =
   | { readonly type: 'store-failure'; readonly failure: string }
   | { readonly type: 'store-recovery' };
 
-export function happened(event: LockEvent): void {
+export function emit(event: LockEvent): void {
   if (eventChannel.hasSubscribers) eventChannel.publish(event);
 }
 

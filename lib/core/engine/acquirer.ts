@@ -1,6 +1,6 @@
 import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from '../holds/active-grants.js';
 import { detached } from '../runtime/async-context.js';
-import { eventChannel, happened } from '../diagnostics/diagnostics.js';
+import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder } from '../options/lock-keys.js';
@@ -94,7 +94,7 @@ export class Acquirer {
       throw tooLate;
     }
     if (eventChannel.hasSubscribers) {
-      happened({ type: 'granted', key, lock: call.options.lock, token: grant.token });
+      emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
     return new Hold(this.grants.add(grant, encoded, call), call.options.label);
   }

@@ -2,7 +2,7 @@ import { CheckedOptions, type AcquireOptions, type EngineDefaults } from '../opt
 import type { Acquirer } from './acquirer.js';
 import type { ActiveGrants } from '../holds/active-grants.js';
 import { detached } from '../runtime/async-context.js';
-import { happened } from '../diagnostics/diagnostics.js';
+import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';
@@ -186,7 +186,7 @@ export class FairLockService {
       if (token !== undefined) await observer.refuseHandedOn(key, token);
       return await store.forceRelease(key, token);
     });
-    if (forced) happened({ type: 'forced', key });
+    if (forced) emit({ type: 'forced', key });
     return forced;
   }
 

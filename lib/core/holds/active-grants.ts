@@ -2,7 +2,7 @@ import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.
 import { detached } from '../runtime/async-context.js';
 import {
   endHold,
-  happened,
+  emit,
   holdChannel,
   newHold,
   type HoldDescription,
@@ -194,7 +194,7 @@ export class ActiveGrants {
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {
       this.timers.cancel(held);
-      happened({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
+      emit({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of held.lines ?? []) line.fail(error);
       this.warnOf(held, error.details);
     });

@@ -1,6 +1,6 @@
 import type { ActiveGrant, ActiveGrants } from '../holds/active-grants.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
-import { happened } from '../diagnostics/diagnostics.js';
+import { emit } from '../diagnostics/diagnostics.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
@@ -52,7 +52,7 @@ class SlowWarnings {
   readonly ofHold = (held: ActiveGrant): void => {
     const { key, call, heldFor, lease } = held;
     if (lease.state === 'lost') return;
-    happened({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
+    emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
         ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
@@ -63,7 +63,7 @@ class SlowWarnings {
   private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
     const waitingFor = performance.now() - wait.since;
-    happened({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
+    emit({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
       wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };

@@ -1,6 +1,6 @@
 import { controllerForMany } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
-import { happened } from '../diagnostics/diagnostics.js';
+import { emit } from '../diagnostics/diagnostics.js';
 import { LockLostError, type FairLockError } from '../errors/errors.js';
 
 /**
@@ -97,7 +97,7 @@ export class Lease {
   suspect(): void {
     if (this.state !== 'held') return;
     this.current = 'uncertain';
-    happened({ type: 'uncertain', key: this.key });
+    emit({ type: 'uncertain', key: this.key });
   }
 
   /** Asks the section that runs under the lease to stop, by aborting the signal. The lock stays held. */

@@ -6,7 +6,7 @@ import { currentClient, detached, type RequestClient } from '../runtime/async-co
 import {
   beginWait,
   endWait,
-  happened,
+  emit,
   waitChannel,
   type WaitDescription,
 } from '../diagnostics/diagnostics.js';
@@ -90,7 +90,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   onQueued(ahead: number, id?: string): void {
     this.place = { ahead, id };
     if (this.description) this.description.ahead = ahead;
-    happened({ type: 'queued', key: this.key, lock: this.call.options.lock, ahead });
+    emit({ type: 'queued', key: this.key, lock: this.call.options.lock, ahead });
     this.leaving = isInsideHold(this.call) ? undefined : this.call.client?.leaving();
     if (this.leaving) follow(this.leaving, this);
     this.call.queued?.(ahead);

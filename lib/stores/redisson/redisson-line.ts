@@ -1,4 +1,4 @@
-import { happened } from '../../core/diagnostics/diagnostics.js';
+import { emit } from '../../core/diagnostics/diagnostics.js';
 import type { LockRequest } from '../../core/port/lock-store.js';
 import { quote } from '../../core/errors/text.js';
 import { LineDriver, type LineContext } from '../redis-client/line/line-driver.js';
@@ -83,7 +83,7 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
   }
 
   private warnOfLostPlace(id: string): void {
-    happened({ type: 'passed-over', key: this.key });
+    emit({ type: 'passed-over', key: this.key });
     const call = this.callOf(id);
     if (!call) return;
     const advice =

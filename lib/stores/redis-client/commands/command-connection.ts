@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { happened } from '../../../core/diagnostics/diagnostics.js';
+import { emit } from '../../../core/diagnostics/diagnostics.js';
 import { closeClient } from '../server/close-client.js';
 import { ClusterNodes } from '../connection/cluster-nodes.js';
 import type { RedisConnection } from '../connection/redis-source.js';
@@ -128,7 +128,7 @@ export class CommandConnection {
   /** Closes for good: with QUIT where the server answers within `limit` ms. */
   async close(limit: number): Promise<void> {
     this.closed = true;
-    this.readyOrClosed.happened();
+    this.readyOrClosed.fire();
     await closeClient(this.client, limit);
   }
 
@@ -153,7 +153,7 @@ export class CommandConnection {
   private noted(failure: CommandFailure): CommandFailure {
     if (failure.failure === undefined) return failure;
     this.failing = true;
-    happened({ type: 'store-failure', failure: failure.failure });
+    emit({ type: 'store-failure', failure: failure.failure });
     return failure;
   }
 
@@ -162,7 +162,7 @@ export class CommandConnection {
     this.backOff.since = undefined;
     if (!this.failing) return;
     this.failing = false;
-    happened({ type: 'store-recovery' });
+    emit({ type: 'store-recovery' });
   }
 
   private overdue(since: number): CommandFailure {
@@ -203,7 +203,7 @@ export class CommandConnection {
     this.readySince = performance.now();
     const connection = (this.connections += 1);
     void introduce(this.client, this.clocks.of(THE_SERVER)).then((id) => {
-      this.readyOrClosed.happened();
+      this.readyOrClosed.fire();
       if (connection !== this.connections || !this.ready) return;
       this.serverRunId = id?.runId;
       this.server = id?.primary ?? `connection ${connection}`;

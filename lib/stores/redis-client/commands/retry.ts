@@ -57,6 +57,6 @@ export class Retry {
 
   close(): void {
     this.closed = true;
-    this.closing.happened();
+    this.closing.fire();
   }
 }

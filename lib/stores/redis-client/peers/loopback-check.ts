@@ -20,7 +20,7 @@ export class LoopbackCheck {
 
   /** A message came; any proves that the link works. */
   received(): void {
-    this.message.happened();
+    this.message.fire();
   }
 
   /**

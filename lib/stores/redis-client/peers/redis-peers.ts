@@ -181,7 +181,7 @@ class Survey {
   }
 
   end(): void {
-    this.ended.happened();
+    this.ended.fire();
   }
 
   /** All parts of each client's answer; undefined for a client that did not answer in full. */

@@ -43,7 +43,7 @@ export class Signal {
     });
   }
 
-  happened(): void {
+  fire(): void {
     for (const end of this.waits) end(true);
   }
 }
