@@ -134,7 +134,7 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
     let ended = false;
     const written = (reply: HeartbeatReply): void => {
       // An answer may come after the time is up; the line may be forgotten then.
-      if (!ended) this.happens({ type: 'written', command, reply });
+      if (!ended) this.dispatch({ type: 'written', command, reply });
     };
     try {
       const { answer, ...replicated } = await this.replication.confirm(send, deadline, written);
@@ -146,5 +146,5 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
 }
 
 function endTurn(driver: NativeLine): void {
-  driver.happens({ type: 'turn ended' });
+  driver.dispatch({ type: 'turn ended' });
 }

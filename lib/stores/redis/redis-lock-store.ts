@@ -79,7 +79,7 @@ export class RedisLockStore implements LockStore {
       onWarning,
     );
     this.marker.onRefused = (error) => {
-      for (const line of this.lines.all()) line.happens({ type: 'refused', error });
+      for (const line of this.lines.all()) line.dispatch({ type: 'refused', error });
     };
     this.commands = new LockCommands(client, clientId, times, maxLease);
     const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster);
@@ -135,7 +135,7 @@ export class RedisLockStore implements LockStore {
     if (this.marker.refused) throw this.marker.refused;
     const ended = await this.endByForce(key, token);
     // The caller may be the holder itself: its line is notified here rather than by a message.
-    this.lines.find(encodeName(key))?.happens({ type: 'look' });
+    this.lines.find(encodeName(key))?.dispatch({ type: 'look' });
     return ended;
   }
 
@@ -186,7 +186,7 @@ export class RedisLockStore implements LockStore {
     if (!message?.hash.startsWith(before)) return;
     const name = message.hash.slice(before.length, -1);
     if (message.kind === 'revoked') {
-      this.lines.find(name)?.happens({ type: 'revoked', first: message.first });
+      this.lines.find(name)?.dispatch({ type: 'revoked', first: message.first });
       return;
     }
     // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a
@@ -198,7 +198,7 @@ export class RedisLockStore implements LockStore {
     // R10: if no request waits any more, `lines.get` makes a line, which hands the grant on and is forgotten again.
     const grant = { run: message.run, first: message.first, left, since };
     this.commands.saw(grant);
-    line.happens({ type: 'granted', grant });
+    line.dispatch({ type: 'granted', grant });
   }
 
   /** The error with which this client refuses the request without asking Redis. */
@@ -213,8 +213,8 @@ export class RedisLockStore implements LockStore {
     const { connection, subscriber } = this.client;
     this.marker.connected();
     for (const line of this.lines.all()) {
-      line.happens({ type: 'server', id: connection.serverOf(line.keys[0]) });
-      line.happens({ type: 'look' });
+      line.dispatch({ type: 'server', id: connection.serverOf(line.keys[0]) });
+      line.dispatch({ type: 'look' });
     }
     // A subscription that stayed with a former primary receives all messages, but the new primary does not see it (R6).
     const [runId, subscribedRunId] = [connection.serverRunId, subscriber.serverRunId];
@@ -224,6 +224,6 @@ export class RedisLockStore implements LockStore {
 
   private subscriptionChanged(): void {
     const { upSince } = this.client.subscriber;
-    for (const line of this.lines.all()) line.happens({ type: 'subscription', upSince });
+    for (const line of this.lines.all()) line.dispatch({ type: 'subscription', upSince });
   }
 }

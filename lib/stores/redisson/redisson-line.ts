@@ -43,7 +43,7 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
     switch (effect.type) {
       case 'subscribe': {
         const { id } = effect;
-        void wakeUps.add(this.channelOf(id)).then(() => this.happens({ type: 'subscribed', id }));
+        void wakeUps.add(this.channelOf(id)).then(() => this.dispatch({ type: 'subscribed', id }));
         return;
       }
       case 'unsubscribe':

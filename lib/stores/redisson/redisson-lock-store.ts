@@ -134,8 +134,8 @@ export class RedissonLockStore implements LockStore {
     const { woken } = await this.client.answer(() => this.context.commands.forceRelease(keys, holder));
     const line = this.lines.find(key);
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
-    if (holder !== undefined) line?.happens({ type: 'forced', id: holder });
-    if (woken !== undefined) line?.happens({ type: 'woken', id: woken });
+    if (holder !== undefined) line?.dispatch({ type: 'forced', id: holder });
+    if (woken !== undefined) line?.dispatch({ type: 'woken', id: woken });
     return holder !== undefined;
   }
 
@@ -158,10 +158,10 @@ export class RedissonLockStore implements LockStore {
       return;
     }
     const id = channel.slice(channel.lastIndexOf(this.uuid));
-    this.lineOf.get(id)?.happens({ type: 'woken', id });
+    this.lineOf.get(id)?.dispatch({ type: 'woken', id });
   }
 
   private lookAtAll(): void {
-    for (const line of this.lines.all()) line.happens({ type: 'look' });
+    for (const line of this.lines.all()) line.dispatch({ type: 'look' });
   }
 }

@@ -23,7 +23,7 @@ export class LineUnderTest {
   /** Of the last event. */
   effects: readonly Effect[] = [];
 
-  happens(event: LineEvent): readonly Effect[] {
+  dispatch(event: LineEvent): readonly Effect[] {
     const now = { monotonic: this.time, wall: this.time, order: this.order };
     this.effects = handle(this.line, event, now);
     for (const effect of this.effects) {
@@ -45,7 +45,7 @@ export class LineUnderTest {
       who: `host/1/${id}`,
       ...more,
     };
-    return this.happens({ type: 'requested', request });
+    return this.dispatch({ type: 'requested', request });
   }
 
   /** Answers the oldest command. `repeated`: a copy of it may still run. */
@@ -62,7 +62,7 @@ export class LineUnderTest {
   fail(effect: 'none' | 'unknown', retriable = true): readonly Effect[] {
     const error = new LockStoreUnavailableError('unreachable', 'gone');
     const { command } = this.next();
-    return this.happens({
+    return this.dispatch({
       type: 'failed',
       command,
       failure: { effect, retriable, retryAfter: 100, tooLate: false, error },
@@ -81,7 +81,7 @@ export class LineUnderTest {
   /** Time passes until the line wants to be woken, or for at most `ms`. */
   pass(ms: number): readonly Effect[] {
     this.time += ms;
-    return this.happens({ type: 'due' });
+    return this.dispatch({ type: 'due' });
   }
 
   /** What is under way, in short. */
@@ -101,7 +101,7 @@ export class LineUnderTest {
     repeated: boolean,
   ): readonly Effect[] {
     const sentAt = { monotonic: at, wall: at };
-    return this.happens({
+    return this.dispatch({
       type: 'reply',
       command,
       reply: { ...body, order, sentAt, repeated } as Reply,

@@ -38,16 +38,16 @@ describe('a line of the redisson store', () => {
       const joined = line.queued({ ahead: 3 });
       expect(only(joined, 'report place')).toMatchObject([{ ahead: 3 }]);
       expect(only(joined, 'subscribe')).toHaveLength(1);
-      line.happens({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
       const kept = line.queued({ entered: false });
       expect([...only(kept, 'report place'), ...only(kept, 'subscribe')]).toEqual([]);
     });
 
     test('what happens while a request asks makes it ask once more (R9)', () => {
       waiter();
-      line.happens({ type: 'woken', id: 'a' });
-      line.happens({ type: 'woken', id: 'a' });
-      line.happens({ type: 'look' });
+      line.dispatch({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'look' });
       expect(line.commands).toEqual(['acquire a']);
       line.queued({ entered: false });
       expect(line.commands).toEqual(['acquire a']);
@@ -58,9 +58,9 @@ describe('a line of the redisson store', () => {
     test('when messages are received, only the first of the line asks whether one was missed', () => {
       waiter('a');
       waiter('b');
-      line.happens({ type: 'subscribed', id: 'b' });
+      line.dispatch({ type: 'subscribed', id: 'b' });
       expect(line.commands).toEqual([]);
-      line.happens({ type: 'subscribed', id: 'a' });
+      line.dispatch({ type: 'subscribed', id: 'a' });
       expect(line.commands).toEqual(['acquire a']);
     });
 
@@ -76,7 +76,7 @@ describe('a line of the redisson store', () => {
 
     test('a lock that is free for a head of another client is looked after in pauses that double', () => {
       waiter();
-      line.happens({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
       for (const pause of [50, 100, 200]) {
         line.queued({ entered: false, holder: undefined, left: 60_000 });
         expect(line.wakeUpAt).toBe(line.time + pause);
@@ -101,7 +101,7 @@ describe('a line of the redisson store', () => {
 
     test('a request in line survives a failure and asks again; one that is not in line is refused', () => {
       waiter('a');
-      line.happens({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
       line.fail('none');
       expect(line.commands).toEqual([]);
       line.pass(100);
@@ -117,22 +117,22 @@ describe('a line of the redisson store', () => {
   describe('places', () => {
     test('a request that lost its place stands behind the others, an operator is told, and each asks once for its place', () => {
       for (const id of ['a', 'b', 'c']) waiter(id);
-      line.happens({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
       expect(only(line.queued({ entered: true }), 'warn of lost place')).toMatchObject([{ id: 'a' }]);
       expect(line.commands).toEqual(['acquire b', 'acquire c']);
       line.queued({ entered: false });
       line.queued({ entered: false });
       expect(line.commands).toEqual([]);
-      line.happens({ type: 'look' });
+      line.dispatch({ type: 'look' });
       expect(line.commands).toEqual(['acquire b']);
     });
 
     test('a grant that counts fewer waiters than stand here makes them ask for their places', () => {
       for (const id of ['a', 'b', 'c']) waiter(id);
-      line.happens({ type: 'woken', id: 'a' });
+      line.dispatch({ type: 'woken', id: 'a' });
       line.granted(LEASE, 2);
       expect(line.commands).toEqual([]);
-      line.happens({ type: 'section ended', grant: 'a', kept: true });
+      line.dispatch({ type: 'section ended', grant: 'a', kept: true });
       line.reply({ status: 'released', woken: 'b' });
       line.granted(LEASE, 0);
       expect(line.commands).toEqual(['acquire c']);
@@ -142,7 +142,7 @@ describe('a line of the redisson store', () => {
   describe('leaving', () => {
     test('an abort refuses at once and leaves the line (M4)', () => {
       waiter();
-      const effects = line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
+      const effects = line.dispatch({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(effects, 'refuse')).toMatchObject([{ refusal: { why: 'abort' } }]);
       expect(only(effects, 'unsubscribe')).toHaveLength(1);
       expect(line.commands).toEqual(['leave a']);
@@ -153,13 +153,15 @@ describe('a line of the redisson store', () => {
 
     test('a wait that is over is refused when the server says who was in the way, or after 100 ms', () => {
       waiter();
-      expect(only(line.happens({ type: 'cancelled', request: 'a', why: 'wait time' }), 'refuse')).toEqual([]);
+      expect(only(line.dispatch({ type: 'cancelled', request: 'a', why: 'wait time' }), 'refuse')).toEqual(
+        [],
+      );
       expect(
         only(line.reply({ status: 'left', woken: undefined, holder: 'java:1', ahead: 2 }), 'refuse'),
       ).toMatchObject([{ refusal: { why: 'wait time', blocker: { holder: 'java:1', ahead: 2 } } }]);
 
       waiter('b');
-      line.happens({ type: 'cancelled', request: 'b', why: 'wait time' });
+      line.dispatch({ type: 'cancelled', request: 'b', why: 'wait time' });
       expect(only(line.pass(100), 'refuse')).toEqual([
         { type: 'refuse', request: 'b', refusal: { why: 'wait time', blocker: {} } },
       ]);
@@ -167,14 +169,14 @@ describe('a line of the redisson store', () => {
 
     test('a grant is not entered after the request was cancelled; the leave that follows gives it back (R10)', () => {
       line.request('a');
-      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
+      line.dispatch({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(line.granted(), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['leave a']);
     });
 
     test('a grant by a command that was repeated after the leave is given back by another leave (R10)', () => {
       line.request('a');
-      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
+      line.dispatch({ type: 'cancelled', request: 'a', why: 'abort' });
       expect(only(line.replyLate({ status: 'granted', left: LEASE, waiting: 0 }), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['leave a', 'leave a']);
     });
@@ -199,7 +201,7 @@ describe('a line of the redisson store', () => {
     test('who leaves tells the head that was woken, if it is of this client', () => {
       waiter('a');
       waiter('b');
-      line.happens({ type: 'cancelled', request: 'a', why: 'abort' });
+      line.dispatch({ type: 'cancelled', request: 'a', why: 'abort' });
       line.reply({ status: 'left', woken: 'b', holder: undefined, ahead: 0 });
       expect(line.commands).toEqual(['acquire b']);
     });
@@ -231,7 +233,7 @@ describe('a line of the redisson store', () => {
     test('a lease that is not to be renewed any more runs out, also after a renewal under way that failed', () => {
       holder();
       line.pass(LEASE / 3);
-      line.happens({ type: 'renewing stopped', grant: 'a' });
+      line.dispatch({ type: 'renewing stopped', grant: 'a' });
       line.fail('unknown');
       line.pass(100);
       expect(line.commands).toEqual([]);
@@ -255,16 +257,16 @@ describe('a line of the redisson store', () => {
       holder('a', 10_000);
       expect(line.wakeUpAt).toBe(line.time + 9_000);
       expect(only(line.pass(9_000), 'lose lease')).toHaveLength(1);
-      line.happens({ type: 'section ended', grant: 'a', kept: true });
+      line.dispatch({ type: 'section ended', grant: 'a', kept: true });
       expect(line.commands).toEqual(['release a']);
     });
 
     test('a release is acknowledged by its reply, or need not be waited for any longer after a while', () => {
       holder('a');
-      line.happens({ type: 'section ended', grant: 'a', kept: true });
+      line.dispatch({ type: 'section ended', grant: 'a', kept: true });
       expect(only(line.reply({ status: 'released', woken: undefined }), 'released')).toHaveLength(1);
       holder('b');
-      line.happens({ type: 'section ended', grant: 'b', kept: true });
+      line.dispatch({ type: 'section ended', grant: 'b', kept: true });
       expect(only(line.pass(COMMAND_TIMEOUT), 'released')).toHaveLength(1);
     });
 
@@ -295,7 +297,7 @@ describe('a line of the redisson store', () => {
 
     test('a grant that was taken by force before its reply was applied is not entered; the request asks Redis', () => {
       line.request('a', { leaseTime: 60_000 });
-      line.happens({ type: 'forced', id: 'a' });
+      line.dispatch({ type: 'forced', id: 'a' });
       expect(only(line.granted(60_000), 'grant')).toEqual([]);
       expect(line.commands).toEqual(['acquire a']);
       expect(only(line.granted(60_000), 'grant')).toHaveLength(1);
@@ -303,14 +305,14 @@ describe('a line of the redisson store', () => {
 
     test('a grant that was taken by force is lost', () => {
       holder('a', 60_000);
-      expect(only(line.happens({ type: 'forced', id: 'a' }), 'lose lease')).toHaveLength(1);
+      expect(only(line.dispatch({ type: 'forced', id: 'a' }), 'lose lease')).toHaveLength(1);
     });
   });
 
   test('closing refuses and leaves for all, gives back what is held, and ends when all is answered', () => {
     holder('a');
     waiter('b');
-    const effects = line.happens({ type: 'closing' });
+    const effects = line.dispatch({ type: 'closing' });
     expect(only(effects, 'refuse')).toMatchObject([{ request: 'b', refusal: { why: 'closing' } }]);
     expect(line.commands).toEqual(['leave b', 'release a']);
     line.reply({ status: 'left', woken: undefined, holder: 'a', ahead: 0 });

@@ -57,16 +57,16 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     this.calls.set(name, call);
     // A try is over when its reply says so.
     call.watch(waitTime === 0 ? Infinity : call.since + waitTime);
-    this.happens({ type: 'requested', request: this.newRequest(request, name) });
+    this.dispatch({ type: 'requested', request: this.newRequest(request, name) });
     return call.promise;
   }
 
   overdue({ name }: Call<T>): void {
-    this.happens({ type: 'cancelled', request: name, why: 'wait time' });
+    this.dispatch({ type: 'cancelled', request: name, why: 'wait time' });
   }
 
   aborted({ name }: Call<T>): void {
-    this.happens({ type: 'cancelled', request: name, why: 'abort' });
+    this.dispatch({ type: 'cancelled', request: name, why: 'abort' });
   }
 
   /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
@@ -77,7 +77,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     if (!held) return Promise.resolve();
     return new Promise((resolve) => {
       held.onReleased = resolve;
-      this.happens({ type: 'section ended', grant, kept });
+      this.dispatch({ type: 'section ended', grant, kept });
     });
   }
 
@@ -85,15 +85,15 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.closed = resolve;
-      this.happens({ type: 'closing' });
+      this.dispatch({ type: 'closing' });
     });
   }
 
   onDue(): void {
-    this.happens({ type: 'due' });
+    this.dispatch({ type: 'due' });
   }
 
-  happens(event: EventOf<T>): void {
+  dispatch(event: EventOf<T>): void {
     if (this.handling) {
       this.later.push(event);
       return;
@@ -172,8 +172,8 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
 
   private send(command: T['command']): void {
     this.reply(command).then(
-      (reply) => this.happens({ type: 'reply', command, reply }),
-      (error: unknown) => this.happens({ type: 'failed', command, failure: toCommandFailure(error) }),
+      (reply) => this.dispatch({ type: 'reply', command, reply }),
+      (error: unknown) => this.dispatch({ type: 'failed', command, failure: toCommandFailure(error) }),
     );
   }
 
@@ -183,8 +183,8 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     this.calls.delete(request);
     const { key } = call.request;
     const lease = new Lease(key, since, left);
-    lease.onLost(() => this.happens({ type: 'lease lost', grant }));
-    lease.onRenewingStopped(() => this.happens({ type: 'renewing stopped', grant }));
+    lease.onLost(() => this.dispatch({ type: 'lease lost', grant }));
+    lease.onRenewingStopped(() => this.dispatch({ type: 'renewing stopped', grant }));
     const token = typeof grant === 'number' ? grant : undefined;
     const held = new LineGrant(key, token, lease, call.waited, () => this.release(grant));
     this.held.set(grant, held);
@@ -206,7 +206,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
       // A callback must not throw into the line: its request is refused and leaves.
       call?.refuse(error);
       this.calls.delete(request);
-      this.happens({ type: 'cancelled', request, why: 'abort' });
+      this.dispatch({ type: 'cancelled', request, why: 'abort' });
     }
   }
 }

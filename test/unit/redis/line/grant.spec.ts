@@ -39,7 +39,7 @@ describe('learning of a grant', () => {
 
   test('M1: what leaves nothing beyond the margin is not entered but asked for', () => {
     line.queue(10);
-    line.happens({
+    line.dispatch({
       type: 'granted',
       grant: { first: 500, run: [1], left: LEAST_MARGIN, since: { monotonic: line.now, wall: line.now } },
     });
@@ -53,7 +53,7 @@ describe('learning of a grant', () => {
 
   test('M1: if it is over by then, the request asks anew', () => {
     line.queue(10);
-    line.happens({
+    line.dispatch({
       type: 'granted',
       grant: { first: 500, run: [1], left: 0, since: { monotonic: line.now, wall: line.now } },
     });
@@ -65,9 +65,9 @@ describe('learning of a grant', () => {
 
   test('M1: until a heartbeat has told what is left, the request does not ask in vain', () => {
     line.queue(10, { leaseTime: 300 });
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     const again = line.last('acquire');
-    line.happens({ type: 'server', id: 'server-3' });
+    line.dispatch({ type: 'server', id: 'server-3' });
     line.reply(again, { status: 'granted', grant: [500, 1], left: 1 });
     const asked = line.of('acquire').length;
     line.reply(line.last('acquire'), { status: 'granted', grant: [500, 1], left: 1 });
@@ -82,7 +82,7 @@ describe('learning of a grant', () => {
     for (const first of [500, 600, 700]) {
       expect(line.refused).toEqual({});
       const since = { monotonic: line.now - 10, wall: line.now - 10 };
-      line.happens({ type: 'granted', grant: { first, run: [1], left: 5, since } });
+      line.dispatch({ type: 'granted', grant: { first, run: [1], left: 5, since } });
       line.passes(0);
       line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
       if (first < 700) line.reply(line.last('acquire'), { status: 'queued', ticket: 10, ahead: 0 });
@@ -104,7 +104,7 @@ describe('learning of a grant', () => {
 
   test('a grant that was taken by force before its reply came is never entered', () => {
     const sent = line.request();
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     line.reply(sent, { status: 'granted', grant: [500, 1] });
     expect(line.granted).toEqual([]);
   });
@@ -128,7 +128,7 @@ describe('a token that is not higher than one that the client saw before', () =>
   test('nor is one below a grant that came too late to be entered', () => {
     line.queue(10);
     const since = { monotonic: line.now, wall: line.now };
-    line.happens({ type: 'granted', grant: { first: 800, run: [1], left: 0, since } });
+    line.dispatch({ type: 'granted', grant: { first: 800, run: [1], left: 0, since } });
     line.passes(0);
     line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
     line.message(700, 1);
@@ -178,20 +178,20 @@ describe('a run', () => {
   });
 
   test('M7: when it is lost, the members without a turn ask at once with their own tickets', () => {
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
     expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
     expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([11, 12]);
   });
 
   test('M7: only the member that had begun is told of the loss', () => {
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     expect(line.granted).toEqual([500]);
     expect(line.refused).toEqual({});
   });
 
   test('M7: members that asked again and were granted together do not ask a second time', () => {
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     const again = line.of('acquire');
     line.reply(line.last('release'), { status: 'released', grant: [600, 2, 3] });
     for (const sent of again) line.reply(sent, { status: 'granted', grant: [600, 2, 3] });
@@ -200,7 +200,7 @@ describe('a run', () => {
   });
 
   test('M7: while its release is repeated, members without a turn do not ask each round trip', () => {
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     for (const sent of line.of('acquire')) line.reply(sent, { status: 'granted', grant: [500, 1, 2, 3] });
     expect(line.of('acquire')).toHaveLength(2);
     line.passes(100);
@@ -213,7 +213,7 @@ describe('a run', () => {
   });
 
   test('a lease that is not renewed any more is not handed on', () => {
-    line.happens({ type: 'renewing stopped', grant: 500 });
+    line.dispatch({ type: 'renewing stopped', grant: 500 });
     line.release(500);
     expect(line.granted).toEqual([500]);
     expect(line.last('release').command.grant.unserved).toEqual([2, 3]);
@@ -262,23 +262,23 @@ describe('the lease', () => {
   test('R12: the clock that says more counts', () => {
     line.hold(500);
     line.wallAhead = LEASE - MARGIN;
-    line.happens({ type: 'look' });
+    line.dispatch({ type: 'look' });
     expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
   });
 
   test('a lost grant is not given back before its section ends', () => {
     line.hold(500);
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     expect(line.of('release')).toEqual([]);
-    line.happens({ type: 'section ended', grant: 500, kept: false });
+    line.dispatch({ type: 'section ended', grant: 500, kept: false });
     expect(line.last('release').command.grant.first).toBe(500);
   });
 
   test('nor after the server, too, must have ended it', () => {
     line.hold(500);
-    line.happens({ type: 'revoked', first: 500 });
+    line.dispatch({ type: 'revoked', first: 500 });
     line.passes(LEASE);
-    line.happens({ type: 'section ended', grant: 500, kept: false });
+    line.dispatch({ type: 'section ended', grant: 500, kept: false });
     expect(line.of('release')).toEqual([]);
     expect(line.effectsOf('released')).toMatchObject([{ grant: 500 }]);
   });

@@ -50,7 +50,7 @@ test('R2: one that came too late by the clock of the server is sent again at onc
 
 test('R8: a client that was told to go on asks again, though it does not wait itself', () => {
   line.queue(10);
-  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+  line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
   line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0, wake: 0, mustRetry: true });
   expect(line.effectsOf('forget')).toEqual([]);
   line.passes(10);
@@ -59,7 +59,7 @@ test('R8: a client that was told to go on asks again, though it does not wait it
 
 test('R8: a client that was told to go on later, and does not wait itself, sends nothing until then', () => {
   line.queue(10);
-  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+  line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
   const wake = 5 * HEARTBEAT;
   line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0, wake, mustRetry: true });
   line.passes(wake);
@@ -96,7 +96,7 @@ describe('R9: when the lease of the present holder must have ended', () => {
 
 test('a short first lease is renewed before half of it is over', () => {
   line.queue(10);
-  line.happens({
+  line.dispatch({
     type: 'granted',
     grant: { first: 500, run: [1], left: 700, since: { monotonic: line.now, wall: line.now } },
   });
@@ -116,7 +116,7 @@ test('a section that lasts longer than 100 ms after a handoff tells the server w
 
 test('the margin of a short first lease is a tenth of that lease, not of the whole one', () => {
   line.queue(10);
-  line.happens({
+  line.dispatch({
     type: 'granted',
     grant: { first: 500, run: [1], left: 2_000, since: { monotonic: line.now, wall: line.now } },
   });
@@ -125,7 +125,7 @@ test('the margin of a short first lease is a tenth of that lease, not of the who
 
 test('a lease that must not be renewed any more is not', () => {
   line.hold(500);
-  line.happens({ type: 'renewing stopped', grant: 500 });
+  line.dispatch({ type: 'renewing stopped', grant: 500 });
   line.passes(HEARTBEAT);
   expect(line.last('heartbeat').command.args.renewal.first).toBe(0);
 });

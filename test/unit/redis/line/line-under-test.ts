@@ -61,7 +61,7 @@ export class LineUnderTest {
   }
 
   /** Something happens; returns what the line does about it. */
-  happens(event: LineEvent): Effect[] {
+  dispatch(event: LineEvent): Effect[] {
     const moment = { monotonic: this.now, wall: this.now + this.wallAhead, order: this.order };
     const effects = [...handle(this.line, event, moment)];
     for (const effect of effects) {
@@ -81,7 +81,7 @@ export class LineUnderTest {
     while (this.wakeUpAt <= end) {
       this.now = Math.max(this.now, this.wakeUpAt);
       this.wakeUpAt = Infinity;
-      this.happens({ type: 'due' });
+      this.dispatch({ type: 'due' });
     }
     this.now = end;
   }
@@ -91,19 +91,19 @@ export class LineUnderTest {
     for (const options of all.length > 0 ? all : [{}]) {
       this.sequence += 1;
       const usual = { leaseTime: undefined, tries: false, maxQueue: Infinity, label: `r${this.sequence}` };
-      this.happens({ type: 'requested', request: { sequence: this.sequence, ...usual, ...options } });
+      this.dispatch({ type: 'requested', request: { sequence: this.sequence, ...usual, ...options } });
     }
-    this.happens({ type: 'turn ended' });
+    this.dispatch({ type: 'turn ended' });
     return this.last('acquire', 'join');
   }
 
   reply(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({ type: 'reply', command: sent.command, reply: this.complete(sent, reply) });
+    return this.dispatch({ type: 'reply', command: sent.command, reply: this.complete(sent, reply) });
   }
 
   /** A renewal that replicas need not have yet was answered. */
   written(sent: AnySent, reply: PartialReply): Effect[] {
-    return this.happens({
+    return this.dispatch({
       type: 'written',
       command: sent.command,
       reply: this.complete(sent, reply) as never,
@@ -116,18 +116,18 @@ export class LineUnderTest {
       retriable ? 'time' : 'operator',
       new LockStoreUnavailableError('timeout', 'no answer'),
     );
-    return this.happens({ type: 'failed', command: sent.command, failure });
+    return this.dispatch({ type: 'failed', command: sent.command, failure });
   }
 
   /** The server found the deadline of the command over when it came. */
   cameTooLate(sent: AnySent): Effect[] {
     const failure = cameTooLate(COMMAND_TIMEOUT, false);
-    return this.happens({ type: 'failed', command: sent.command, failure });
+    return this.dispatch({ type: 'failed', command: sent.command, failure });
   }
 
   /** A message tells of a grant. */
   message(first: number, ...run: number[]): Effect[] {
-    return this.happens({ type: 'granted', grant: this.grantOf(first, run, LEASE, this.now) });
+    return this.dispatch({ type: 'granted', grant: this.grantOf(first, run, LEASE, this.now) });
   }
 
   /** A new request is granted at once; its sequence is the next one. */
@@ -144,7 +144,7 @@ export class LineUnderTest {
   }
 
   release(token: number): Effect[] {
-    return this.happens({ type: 'section ended', grant: token, kept: true });
+    return this.dispatch({ type: 'section ended', grant: token, kept: true });
   }
 
   /** The last command of these kinds. */

@@ -35,29 +35,29 @@ describe('keeping the place', () => {
 
   test('M6: when another server answers, all requests in line ask again', () => {
     line.queue(10, {}, {});
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([10, 11]);
   });
 
   test('M6: the same server, or one that is not known, is no reason to ask', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-1' });
-    line.happens({ type: 'server', id: undefined });
+    line.dispatch({ type: 'server', id: 'server-1' });
+    line.dispatch({ type: 'server', id: undefined });
     expect(line.of('acquire')).toHaveLength(1);
   });
 
   test('M6: a reply to a command from before the need arose does not satisfy it', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     const before = line.last('acquire');
-    line.happens({ type: 'server', id: 'server-3' });
+    line.dispatch({ type: 'server', id: 'server-3' });
     line.reply(before, { status: 'queued', ticket: 10, ahead: 0 });
     expect(line.last('acquire').order).toBeGreaterThan(before.order);
   });
 
   test('M6: after the subscription changed a heartbeat asks at once for what was missed', () => {
     line.queue(10);
-    line.happens({ type: 'subscription', upSince: undefined });
+    line.dispatch({ type: 'subscription', upSince: undefined });
     line.passes(0);
     expect(line.of('heartbeat')).toHaveLength(1);
   });

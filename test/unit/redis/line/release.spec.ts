@@ -40,7 +40,7 @@ describe('releasing', () => {
     expect(line.last('release').command.markAlive).toBe(false);
     line.reply(line.last('release'), { status: 'released', grant: [501, 2] });
     line.queue(11);
-    line.happens({ type: 'subscription', upSince: line.now + 1 });
+    line.dispatch({ type: 'subscription', upSince: line.now + 1 });
     line.release(501);
     expect(line.last('release').command.markAlive).toBe(true);
   });
@@ -50,7 +50,7 @@ describe('releasing', () => {
     line.release(500);
     line.reply(line.last('release'), { status: 'released' });
     const sent = line.queue(10);
-    line.happens({ type: 'look' });
+    line.dispatch({ type: 'look' });
     line.passes(0);
     line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
     expect(sent.order).toBeLessThan(line.last('release').order);

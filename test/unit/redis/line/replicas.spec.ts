@@ -85,7 +85,7 @@ test('a fixed lease that is over three times before replicas have it is refused,
   for (const first of [500, 600, 700]) {
     expect(line.refused).toEqual({});
     const since = { monotonic: line.now, wall: line.now };
-    line.happens({ type: 'granted', grant: { first, run: [1], left: 400, since } });
+    line.dispatch({ type: 'granted', grant: { first, run: [1], left: 400, since } });
     const confirm = line.last('confirm');
     line.passes(500);
     line.reply(confirm, {
@@ -106,7 +106,7 @@ test('a fixed lease that is over three times before replicas have it is refused,
 test('R10: a grant whose requests have all left is released before it is confirmed', () => {
   line.queue(10);
   line.message(500, 1);
-  line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+  line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
   line.message(500, 1);
   expect(line.last('release').command.grant.first).toBe(500);
   line.reply(line.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });

@@ -53,7 +53,7 @@ describe('asking for the lock', () => {
   test('each caller is told once how many will be served before it', () => {
     const sent = line.request({}, {});
     line.reply(sent, { status: 'queued', ticket: 10, ahead: 4 });
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     line.reply(line.last('acquire'), { status: 'queued', ticket: 11, ahead: 3 });
     expect(line.effectsOf('report place')).toEqual([
       { type: 'report place', request: 1, ahead: 4 },
@@ -68,7 +68,7 @@ describe('asking for the lock', () => {
 
   test('a new request that gets no answer fails, and one in line survives until its wait time ends', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     const again = line.last('acquire');
     const fresh = line.request();
     line.fail(again);
@@ -80,7 +80,7 @@ describe('asking for the lock', () => {
 
   test('one in line that must ask again pauses after a failure, too', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     line.fail(line.last('acquire'));
     expect(line.of('acquire')).toHaveLength(2);
     line.passes(100);
@@ -121,7 +121,7 @@ describe('unknown outcomes', () => {
 
   test('a request in line that is refused for sure leaves the place that it has', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     line.fail(line.last('acquire'), 'none', false);
     expect(line.refused).toEqual({ 1: 'error' });
     expect(line.last('leave').command.request).toMatchObject({ sequence: 1 });
@@ -142,7 +142,7 @@ describe('unknown outcomes', () => {
 
   test('R13: an answer does not tell about copies of an earlier command', () => {
     line.queue(10);
-    line.happens({ type: 'server', id: 'server-2' });
+    line.dispatch({ type: 'server', id: 'server-2' });
     line.fail(line.last('acquire'));
     line.passes(100);
     line.reply(line.last('acquire'), { status: 'granted', grant: [500, 1] });
@@ -154,7 +154,7 @@ describe('unknown outcomes', () => {
 describe('giving up', () => {
   test('M3: giving up is to leave the line; it never ends a grant', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
     expect(line.refused).toEqual({ 1: 'abort' });
     expect(line.last('leave').command.request).toMatchObject({ sequence: 1, leaseTime: undefined });
     expect(line.of('release')).toEqual([]);
@@ -162,7 +162,7 @@ describe('giving up', () => {
 
   test('M3: a grant in which no member waits any more is released by its token', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: -1, grant: [500, 1] });
     expect(line.granted).toEqual([]);
     expect(line.last('release').command.grant.first).toBe(500);
@@ -170,14 +170,14 @@ describe('giving up', () => {
 
   test('M4: from the sending of leave on the request takes no grant, and the others of its run go on', () => {
     line.queue(10, {}, {});
-    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
     line.message(500, 1, 2);
     expect(line.effectsOf('grant')).toMatchObject([{ request: 2, grant: 501 }]);
   });
 
   test('a request that was queued after it left leaves again', () => {
     const sent = line.request();
-    line.happens({ type: 'cancelled', request: 1, why: 'abort' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'abort' });
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: -1 });
     line.reply({ ...sent, order: 9 }, { status: 'queued', ticket: 10, ahead: 0, repeated: true });
     expect(line.of('leave')).toHaveLength(2);
@@ -185,7 +185,7 @@ describe('giving up', () => {
 
   test('a caller whose wait time ended is told who was in the way', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'wait time' });
     expect(line.refused).toEqual({});
     line.reply(line.last('leave'), { status: 'left', blocker: { holder: 'web-1', heldFor: 20 }, ahead: 2 });
     const refusal = { why: 'wait time', blocker: { holder: 'web-1', heldFor: 20, ahead: 2 } };
@@ -194,7 +194,7 @@ describe('giving up', () => {
 
   test('and does not wait for longer than 100 ms for that', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'wait time' });
     line.passes(99);
     expect(line.refused).toEqual({});
     line.passes(1);
@@ -215,7 +215,7 @@ describe('the end of a line', () => {
   test('closing refuses all requests, gives back what is held, and is over when the server knows', () => {
     line.hold(500);
     line.queue(10);
-    line.happens({ type: 'closing' });
+    line.dispatch({ type: 'closing' });
     expect(line.refused).toEqual({ 2: 'closing' });
     expect(line.effectsOf('end lease')).toMatchObject([{ grant: 500 }]);
     line.reply(line.last('leave'), { status: 'left', blocker: {}, ahead: 0 });
@@ -226,14 +226,14 @@ describe('the end of a line', () => {
 
   test('closing does not keep a caller waiting for who was in the way', () => {
     line.queue(10);
-    line.happens({ type: 'cancelled', request: 1, why: 'wait time' });
-    line.happens({ type: 'closing' });
+    line.dispatch({ type: 'cancelled', request: 1, why: 'wait time' });
+    line.dispatch({ type: 'closing' });
     expect(line.refused).toEqual({ 1: 'wait time' });
   });
 
   test('where no lock may be asked for any more all requests are refused with the reason, and leave', () => {
     line.queue(10);
-    line.happens({ type: 'refused', error: new LockConfigurationError('not strict') });
+    line.dispatch({ type: 'refused', error: new LockConfigurationError('not strict') });
     expect(line.refused).toEqual({ 1: 'error' });
     expect(line.of('leave')).toHaveLength(1);
   });
