@@ -31,7 +31,7 @@ export interface CommonRequest {
   /** Until then (monotonic ms) a copy of its command may still run (R13); 0: surely none. */
   outcomeUnknownUntil: number;
   /** The refusal of an ended wait is delayed until the server reports its blocker. */
-  lastWords: boolean;
+  awaitingBlocker: boolean;
 }
 
 /** When an event happens. */

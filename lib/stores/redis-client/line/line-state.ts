@@ -9,13 +9,13 @@ import {
 } from './line-machine.js';
 
 /** The error of a timed-out request names its blocker if the server reports it within this many ms. */
-const LAST_WORDS = 100;
+const BLOCKER_TIME = 100;
 /** Pause before a request asks again for a place that it may still have, ms. */
 const RETRY_PAUSE = 100;
 
 /** An action that is due at a time. */
 type Reminder<T extends LineTypes> = { readonly at: number } & (
-  | { readonly what: 'request place' | 'leave' | 'last words'; readonly request: T['place'] }
+  | { readonly what: 'request place' | 'leave' | 'no blocker'; readonly request: T['place'] }
   | { readonly what: 'acknowledge'; readonly grant: T['grant'] }
 );
 
@@ -66,7 +66,7 @@ export abstract class LineState<T extends LineTypes> {
     const later = this.reminders.findIndex(({ at }) => at > this.now.monotonic);
     for (const reminder of this.reminders.splice(0, later < 0 ? this.reminders.length : later)) {
       if (reminder.what === 'acknowledge') this.effects.push({ type: 'released', grant: reminder.grant });
-      else if (reminder.what === 'last words') this.refuseLate(reminder.request);
+      else if (reminder.what === 'no blocker') this.refuseLate(reminder.request);
       else if (reminder.what === 'leave') this.leaveAgain(reminder.request);
       else requestPlace(reminder.request);
     }
@@ -135,9 +135,9 @@ export abstract class LineState<T extends LineTypes> {
       this.refuse(request, { why });
     } else {
       request.state = 'refused';
-      request.lastWords = true;
+      request.awaitingBlocker = true;
       this.remove(request);
-      this.remind({ at: this.now.monotonic + LAST_WORDS, what: 'last words', request });
+      this.remind({ at: this.now.monotonic + BLOCKER_TIME, what: 'no blocker', request });
     }
     this.leave(request);
   }
@@ -155,8 +155,8 @@ export abstract class LineState<T extends LineTypes> {
 
   /** Refuses a request whose wait time is over, with its blocker if the server reported one. */
   refuseLate(request: T['place'], blocker: Blocker = {}): void {
-    if (!request.lastWords) return;
-    request.lastWords = false;
+    if (!request.awaitingBlocker) return;
+    request.awaitingBlocker = false;
     const refusal = { why: 'wait time', blocker } as const;
     this.effects.push({ type: 'refuse', request: this.nameOf(request), refusal });
   }
@@ -192,7 +192,7 @@ export abstract class LineState<T extends LineTypes> {
   close(): void {
     this.closing = true;
     for (const reminder of this.reminders) {
-      if (reminder.what === 'last words') this.refuseLate(reminder.request);
+      if (reminder.what === 'no blocker') this.refuseLate(reminder.request);
     }
     this.refuseAll({ why: 'closing' });
   }

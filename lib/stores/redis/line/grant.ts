@@ -127,14 +127,14 @@ export function leaseLost(line: Line, token: number): void {
 
 /** The section of a holder has ended. */
 export function endSection(line: Line, token: number, kept: boolean): void {
-  const { run, lapsing } = line;
+  const { run, lostButRunning } = line;
   if (run?.holder?.token === token && kept) {
     // If the lease is no longer renewed, the rest of it may be too short for the next member, who gets a new grant instead.
     if (run.holder.renewable) handOn(line, run, token);
     else finish(line, run, token);
-  } else if (lapsing && covers(lapsing.run, token)) {
-    line.lapsing = undefined;
-    release(line, finishedGrant(lapsing.run, []), token);
+  } else if (lostButRunning && covers(lostButRunning.run, token)) {
+    line.lostButRunning = undefined;
+    release(line, finishedGrant(lostButRunning.run, []), token);
   } else {
     line.effects.push({ type: 'released', grant: token });
   }
@@ -196,7 +196,7 @@ function lost(line: Line, run: Run): void {
   if (unserved(run).length > 0) return finish(line, run);
   line.run = undefined;
   line.finished = Math.max(line.finished, run.first);
-  line.lapsing = { run, until: line.now.monotonic + serverLeft(line, run) };
+  line.lostButRunning = { run, until: line.now.monotonic + serverLeft(line, run) };
 }
 
 /** @param ended token of the section that waits for the acknowledgement, at most for the command deadline */

@@ -132,7 +132,7 @@ function failed(line: Line, command: Command, failure: Failure): void {
 /** Loses the lease if it has run out by the local clocks (R12). */
 function lookAtLease(line: Line): void {
   if (line.run && remaining(line, line.run) <= 0) lose(line, line.run, RAN_OUT);
-  if (line.lapsing && line.lapsing.until <= line.now.monotonic) line.lapsing = undefined;
+  if (line.lostButRunning && line.lostButRunning.until <= line.now.monotonic) line.lostButRunning = undefined;
 }
 
 function stopRenewing(line: Line, token: number): void {
@@ -167,12 +167,12 @@ function arrange(line: Line): void {
 
 /** When the line next has something to do; Infinity: only when something happens to it. */
 function nextWakeUp(line: Line): number {
-  const { run, lapsing, reminders, beating } = line;
+  const { run, lostButRunning, reminders, beating } = line;
   const time = line.now.monotonic;
   // The line must wake up when the lease ends, since only `lookAtLease` makes it lost (R12).
   const left = run ? Math.max(0, remaining(line, run)) : Infinity;
   // Keep the line while a section may still give back a lost grant: otherwise a new line of the same lock would get that release.
-  let due = Math.min(time + left, lapsing?.until ?? Infinity, reminders[0]?.at ?? Infinity);
+  let due = Math.min(time + left, lostButRunning?.until ?? Infinity, reminders[0]?.at ?? Infinity);
   if (beating) return due;
   due = Math.min(due, lookDue(line));
   if (isPeriodic(line)) {

@@ -110,7 +110,7 @@ function applyGrant(line: Line, grant: PresentGrant, order: number): void {
   if (grant.first > line.finished) return present(line, grant);
   // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = line.releasing > 0 || order <= line.releasedAfter;
-  if (old || grant.first === line.lapsing?.run.first) return;
+  if (old || grant.first === line.lostButRunning?.run.first) return;
   // M8: the grant is over for this client, so it is released again; requests in it that still wait ask anew after that.
   release(line, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
   for (const sequence of grant.run) requestAgain(line, line.waiting.get(sequence));

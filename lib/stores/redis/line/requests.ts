@@ -29,7 +29,7 @@ export function request(line: Line, entry: NewRequest): void {
     placeReported: false,
     outcomeUnknownUntil: 0,
     confirmedBefore: true,
-    lastWords: false,
+    awaitingBlocker: false,
   };
   line.waiting.set(added.sequence, added);
   const plain = !added.tries && added.leaseTime === undefined && added.maxQueue === Infinity;

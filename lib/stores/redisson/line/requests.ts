@@ -27,7 +27,7 @@ export function request(line: Line, entry: NewRequest): void {
     answered: 0,
     leftAfter: 0,
     outcomeUnknownUntil: 0,
-    lastWords: false,
+    awaitingBlocker: false,
   };
   line.waiting.set(added.id, added);
   requestPlace(line, added);
