@@ -1,4 +1,4 @@
-import { endInReverse, Hold, type ActiveGrant, type ActiveGrants } from '../holds/active-grants.js';
+import { endInReverse, Hold, type SharedGrant, type SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
@@ -14,7 +14,7 @@ import type { AcquireCall, Waits } from '../waits/waits.js';
 export class Acquirer {
   constructor(
     private readonly store: LockStore,
-    private readonly grants: ActiveGrants,
+    private readonly grants: SharedGrants,
     private readonly waits: Waits,
   ) {}
 
@@ -126,7 +126,7 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
 }
 
 /** Refuses a request for a key that its flow already holds (`held`), if that hold is lost or must not be re-entered. */
-function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
+function refuseNested(held: SharedGrant, key: string, call: AcquireCall): void {
   refuseIfLost(held);
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
@@ -135,7 +135,7 @@ function refuseNested(held: ActiveGrant, key: string, call: AcquireCall): void {
   );
 }
 
-function refuseIfLost(held: ActiveGrant): void {
+function refuseIfLost(held: SharedGrant): void {
   const lost = held.lease.lostError;
   if (lost) throw lost;
 }

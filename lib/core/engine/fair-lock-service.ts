@@ -1,6 +1,6 @@
 import { CheckedOptions, type AcquireOptions, type EngineDefaults } from '../options/acquire-options.js';
 import type { Acquirer } from './acquirer.js';
-import type { ActiveGrants } from '../holds/active-grants.js';
+import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
@@ -17,7 +17,7 @@ import { AcquireCall } from '../waits/waits.js';
 export interface ServiceParts {
   readonly store: LockStore;
   readonly defaults: EngineDefaults;
-  readonly grants: ActiveGrants;
+  readonly grants: SharedGrants;
   readonly acquirer: Acquirer;
   readonly observer: Observer;
 }

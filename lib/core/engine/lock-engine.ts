@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
 import { Acquirer } from './acquirer.js';
-import { ActiveGrants } from '../holds/active-grants.js';
+import { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from '../overview/engines.js';
 import { FairLockService } from './fair-lock-service.js';
@@ -24,7 +24,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
   /** The part for callers, who must not end the engine. */
   readonly service: FairLockService;
   private readonly timers: Timers;
-  private readonly grants: ActiveGrants;
+  private readonly grants: SharedGrants;
   private readonly waits: Waits;
   private readonly reporter: Reporter;
   private readonly warn: EngineDefaults['onWarning'];
@@ -36,7 +36,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
   ) {
     const defaults = withSafeWarnings(given);
     const timers = new Timers();
-    const grants = new ActiveGrants(timers, defaults.onWarning);
+    const grants = new SharedGrants(timers, defaults.onWarning);
     const waits = new Waits(timers, grants, defaults.drainTimeout);
     const acquirer = new Acquirer(store, grants, waits);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };

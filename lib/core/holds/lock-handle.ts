@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
-import { endInReverse, Hold } from './active-grants.js';
+import { endInReverse, Hold } from './shared-grants.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';

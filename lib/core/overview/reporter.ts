@@ -1,5 +1,5 @@
 import type { LockLoad } from './engines.js';
-import type { ActiveGrant, ActiveGrants } from '../holds/active-grants.js';
+import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
@@ -19,7 +19,7 @@ export class Reporter {
   constructor(
     private readonly self: ClientIdentity,
     private readonly waits: Waits,
-    private readonly grants: ActiveGrants,
+    private readonly grants: SharedGrants,
   ) {}
 
   report({ key }: ReportRequest): ProcessReport {
@@ -40,7 +40,7 @@ export class Reporter {
 
   /** By the name under which metrics count the lock. */
   addLoad(total: Map<string, LockLoad>): void {
-    const loadOf = ({ options }: ActiveGrant['call']): LockLoad => {
+    const loadOf = ({ options }: SharedGrant['call']): LockLoad => {
       const { lock } = options;
       let load = total.get(lock);
       if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
@@ -83,7 +83,7 @@ export class Reporter {
   }
 }
 
-function describeHold({ key, call, heldFor, grant, lease, description }: ActiveGrant): HoldReport {
+function describeHold({ key, call, heldFor, grant, lease, description }: SharedGrant): HoldReport {
   const { state } = lease;
   const report: HoldReport = {
     key: reportedKey(key),

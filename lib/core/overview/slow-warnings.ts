@@ -1,4 +1,4 @@
-import type { ActiveGrant, ActiveGrants } from '../holds/active-grants.js';
+import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import type { Observer } from './observer.js';
@@ -18,7 +18,7 @@ export function watchForSlow(
   defaults: EngineDefaults,
   timers: Timers,
   waits: Waits,
-  grants: ActiveGrants,
+  grants: SharedGrants,
   observer: Observer,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
@@ -49,7 +49,7 @@ class SlowWarnings {
     void this.warnOfWait(wait);
   };
 
-  readonly ofHold = (held: ActiveGrant): void => {
+  readonly ofHold = (held: SharedGrant): void => {
     const { key, call, heldFor, lease } = held;
     if (lease.state === 'lost') return;
     emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });

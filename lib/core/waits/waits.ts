@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { follow, unfollow } from '../runtime/abort-relay.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
-import type { ActiveGrants, Hold } from '../holds/active-grants.js';
+import type { SharedGrants, Hold } from '../holds/shared-grants.js';
 import { currentClient, detached, type RequestClient } from '../runtime/async-context.js';
 import {
   beginWait,
@@ -142,7 +142,7 @@ export class Waits implements TimedTask {
 
   constructor(
     private readonly timers: Timers,
-    private readonly grants: ActiveGrants,
+    private readonly grants: SharedGrants,
     /** Milliseconds from `beginShutdown` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}

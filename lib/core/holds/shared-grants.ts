@@ -20,9 +20,9 @@ import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 const DONE = Promise.resolve();
 
 /** A store's grant while it is in use. It is given back when the last of its holds has ended. */
-export class ActiveGrant implements Linked<ActiveGrant>, TimedTask {
-  previous: ActiveGrant | undefined;
-  next: ActiveGrant | undefined;
+export class SharedGrant implements Linked<SharedGrant>, TimedTask {
+  previous: SharedGrant | undefined;
+  next: SharedGrant | undefined;
   timerEntry: TimerEntry | undefined;
 
   /** Its description for diagnostics, if there were subscribers. */
@@ -42,7 +42,7 @@ export class ActiveGrant implements Linked<ActiveGrant>, TimedTask {
     /** The store's name for the key. */
     readonly encoded: string,
     /** The engine's grants, to which it belongs: the same key of another engine is another lock. */
-    readonly keeper: ActiveGrants,
+    readonly keeper: SharedGrants,
     /** The call that it was granted to. */
     readonly call: { readonly options: CheckedOptions },
   ) {
@@ -105,7 +105,7 @@ export class Hold {
   readonly description: HoldDescription | undefined;
 
   constructor(
-    readonly held: ActiveGrant,
+    readonly held: SharedGrant,
     readonly label: string,
     private parent?: Hold,
   ) {
@@ -174,10 +174,10 @@ export async function endInReverse(holds: readonly Hold[]): Promise<void> {
 }
 
 /** All grants that an engine holds. Handles their loss, holds that are too long, and the end of holds by a shutdown. */
-export class ActiveGrants {
-  private readonly all = new LinkedList<ActiveGrant>();
+export class SharedGrants {
+  private readonly all = new LinkedList<SharedGrant>();
   /** Warns of holds that take long; undefined: they are not watched. */
-  slowWatch: SlowWatch<ActiveGrant> | undefined;
+  slowWatch: SlowWatch<SharedGrant> | undefined;
   private onEmpty: (() => void) | undefined;
 
   constructor(
@@ -186,8 +186,8 @@ export class ActiveGrants {
   ) {}
 
   /** Adds a grant that the store made for `call`. */
-  add(grant: Grant, encoded: string, call: ActiveGrant['call']): ActiveGrant {
-    const held = new ActiveGrant(grant, encoded, this, call);
+  add(grant: Grant, encoded: string, call: SharedGrant['call']): SharedGrant {
+    const held = new SharedGrant(grant, encoded, this, call);
     const { maxHold } = call.options;
     if (maxHold < Infinity) this.timers.schedule(held, held.since + maxHold);
     this.all.add(held);
@@ -201,7 +201,7 @@ export class ActiveGrants {
     return held;
   }
 
-  done(held: ActiveGrant): void {
+  done(held: SharedGrant): void {
     this.all.delete(held);
     this.timers.cancel(held);
     if (held.description) endHold(held.description, held.outcome);
@@ -209,7 +209,7 @@ export class ActiveGrants {
   }
 
   /** In the order of the grants. */
-  present(): ActiveGrant[] {
+  present(): SharedGrant[] {
     return this.all.all();
   }
 
@@ -233,7 +233,7 @@ export class ActiveGrants {
   }
 
   /** Tells the operator what happened to a grant. */
-  warnOf({ key, grant, call }: ActiveGrant, message: string): void {
+  warnOf({ key, grant, call }: SharedGrant, message: string): void {
     this.warn(message, { key, token: grant.token, label: call.options.label });
   }
 }
