@@ -3,13 +3,7 @@ import { follow, unfollow } from '../runtime/abort-relay.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
 import type { SharedGrants, Hold } from '../holds/shared-grants.js';
 import { currentClient, detached, type RequestClient } from '../runtime/async-context.js';
-import {
-  beginWait,
-  endWait,
-  emit,
-  waitChannel,
-  type WaitDescription,
-} from '../diagnostics/diagnostics.js';
+import { beginWait, endWait, emit, waitChannel, type WaitDescription } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
 import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
