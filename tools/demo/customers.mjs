@@ -1,5 +1,6 @@
 /** Customers who keep coming, so that the board of a shop that stays open has something to show. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { commandLine } from './command-line.mjs';
 import { ShopInstance } from './shop-instance.mjs';
 
 const CUSTOMERS = 44;
@@ -32,14 +33,6 @@ export async function stayOpen({ instances, store, env, log, screen, signal }) {
   screen.print('  Ctrl+C closes the shop.');
   for (const name of NAMES) await open[0].post(`/accounts/${name}/deposits`, { cents: 1_000_000 }, signal);
   await Promise.all(Array.from({ length: CUSTOMERS }, (_, number) => customer(`#${number}`, open, signal)));
-}
-
-/** What lists the locks of the shop in another terminal, in this folder. */
-function commandLine({ REDIS_URL, NAMESPACE }) {
-  const { username, password } = new URL(REDIS_URL);
-  // A password is not printed: the command reads it from REDIS_URL, too.
-  const redis = username === '' && password === '' ? ` --redis ${REDIS_URL}` : '';
-  return `npx nestjs-fair-lock ls${redis} --prefix ${NAMESPACE}:lock`;
 }
 
 async function customer(name, instances, signal) {
