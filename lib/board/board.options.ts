@@ -1,5 +1,6 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
+import { see } from '../core/errors/mistakes.js';
 
 /** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {
@@ -26,33 +27,33 @@ const KNOWN: readonly string[] = ['path', 'guards', 'unguarded', 'readOnly', 'na
 export function checkBoardOptions(options: FairLockBoardOptions): void {
   for (const option of Object.keys(options)) {
     if (!KNOWN.includes(option)) {
-      throw new LockConfigurationError(
-        `FairLockBoardModule has no option ${JSON.stringify(option)}. It has ${KNOWN.join(', ')}.`,
-      );
+      refuse(`FairLockBoardModule has no option ${JSON.stringify(option)}. It has ${KNOWN.join(', ')}.`);
     }
   }
   const { path, guards = [], unguarded, readOnly } = options;
   if (path !== undefined && typeof path !== 'string') {
-    throw new LockConfigurationError(
-      "The option path of FairLockBoardModule must be a text, as 'admin/locks'.",
-    );
+    refuse("The option path of FairLockBoardModule must be a text, as 'admin/locks'.");
   }
   for (const [name, value] of Object.entries({ unguarded, readOnly })) {
     if (value !== undefined && typeof value !== 'boolean') {
-      throw new LockConfigurationError(`The option ${name} of FairLockBoardModule must be true or false.`);
+      refuse(`The option ${name} of FairLockBoardModule must be true or false.`);
     }
   }
   if (!Array.isArray(guards) || guards.some((guard) => !guard)) {
-    throw new LockConfigurationError(
+    refuse(
       'The option guards of FairLockBoardModule must be a list of guards, as [AdminGuard]. One of them is undefined, ' +
         'or it is no list.',
     );
   }
   if (guards.length === 0 && unguarded !== true) {
-    throw new LockConfigurationError(
+    refuse(
       'FairLockBoardModule has no guards, so every client of the application could read the keys of all locks. Give it ' +
         'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true where a global guard ' +
         'or the network keeps strangers out.',
     );
   }
+}
+
+function refuse(sentence: string): never {
+  throw new LockConfigurationError(sentence + see('The board'));
 }

@@ -1,5 +1,5 @@
 import { FairLockError } from './fair-lock-error.js';
-import { see } from './mistakes.js';
+import { see, withPlace } from './mistakes.js';
 import { quote } from './text.js';
 
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
@@ -186,8 +186,9 @@ export class LockConfigurationError extends FairLockError {
   static readonly code = 'CONFIGURATION';
   readonly code = LockConfigurationError.code;
   /** @param message a sentence without a key, if `details` names one and a client could read it */
-  constructor(details: string, message: string = details) {
-    super({ message, details, status: 500 });
+  constructor(details: string, message?: string) {
+    const sentence = withPlace(details);
+    super({ message: message ?? sentence, details: sentence, status: 500 });
   }
 }
 

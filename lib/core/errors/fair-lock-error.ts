@@ -16,7 +16,10 @@ export type FairLockErrorCode =
 
 /** The part of an error that clients may see: the body of an HTTP answer, `extensions` of a GraphQL error. */
 export interface FairLockErrorBody {
-  /** As in HTTP: 423 not granted in time, 503 line full, shutting down or no store, 500 a bug or a lost lock. */
+  /**
+   * As in HTTP: 400 a request without a usable key, 409 `forceRelease` found another holder, 423 not granted in time, 499 aborted or client
+   * gone, 500 a bug or a lost lock, 503 line full, shutting down, no store or too few replicas.
+   */
   readonly statusCode: number;
   readonly code: FairLockErrorCode;
   /** A sentence without any key, host or process. */
@@ -88,6 +91,11 @@ export abstract class FairLockError extends Error {
   /** @internal Marks the errors of every copy of this package. */
   get [BRAND](): true {
     return true;
+  }
+
+  /** For logs: with all names, as `details`. */
+  override toString(): string {
+    return `${this.name}: ${this.details}`;
   }
 
   /** What GraphQL servers send beside the message. */

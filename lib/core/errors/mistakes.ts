@@ -1,16 +1,27 @@
-/** Mistakes that have a section of the page "Mistakes and their errors" (docs/errors.md), by its heading. */
-export type Mistake =
-  | 'The module without forRoot'
-  | 'Two registrations without a name'
-  | 'A synchronous method'
-  | 'A stream that is not declared'
-  | 'A value that makes no key'
-  | 'A static method, an accessor or a class'
-  | 'Decorators of the ECMAScript standard'
-  | 'A method called on an object that Nest did not make'
-  | 'A hold used after its end';
+/** Sections of the packed pages that errors lead to, by heading, with their pages. */
+export const SECTIONS = {
+  'The module without forRoot': 'errors',
+  'Two registrations without a name': 'errors',
+  'A synchronous method': 'errors',
+  'A stream that is not declared': 'errors',
+  'A value that makes no key': 'errors',
+  'A static method, an accessor or a class': 'errors',
+  'Decorators of the ECMAScript standard': 'errors',
+  'A method called on an object that Nest did not make': 'errors',
+  'A hold used after its end': 'errors',
+  'Options of the module': 'reference',
+  'Options of a call': 'reference',
+  Errors: 'reference',
+  'The board': 'observability',
+} as const;
 
-/** The end of a message that tells where to read on. */
-export function see(mistake: Mistake): string {
-  return ` See "${mistake}" in "Mistakes and their errors".`;
+/** The end of a message that tells where to read on: a path below `node_modules`. */
+export function see(heading: keyof typeof SECTIONS): string {
+  const anchor = heading.toLowerCase().replaceAll(',', '').replaceAll(' ', '-');
+  return ` See nestjs-fair-lock/docs/${SECTIONS[heading]}.md#${anchor}.`;
+}
+
+/** `sentence` with a place to read on, if it names none yet. */
+export function withPlace(sentence: string): string {
+  return /\.md#[a-z-]+\.$/.test(sentence) ? sentence : sentence + see('Errors');
 }

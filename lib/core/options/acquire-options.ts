@@ -1,5 +1,6 @@
 import { detached } from '../runtime/async-context.js';
 import { LockConfigurationError } from '../errors/errors.js';
+import { see } from '../errors/mistakes.js';
 import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
 import { printable, shown } from '../errors/text.js';
 
@@ -110,7 +111,7 @@ export function refuseUnknown(options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown === undefined) return;
   throw new LockConfigurationError(
-    `There is no lock option ${shown(unknown)}. The options are: ${known.join(', ')}.`,
+    `There is no lock option ${shown(unknown)}. The options are: ${known.join(', ')}.${see('Options of a call')}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../errors/errors.js';
+import { see } from '../errors/mistakes.js';
 import { shown } from '../errors/text.js';
 
 /** The numbers that an option takes. */
@@ -74,5 +75,7 @@ export function describeDomain(option: NumberOption): string {
 
 /** @throws LockConfigurationError: `what` must be something else than what was given */
 export function refuseValue(what: string, expected: string, given: unknown): never {
-  throw new LockConfigurationError(`${what} must be ${expected}; it is ${shown(given)}.`);
+  throw new LockConfigurationError(
+    `${what} must be ${expected}; it is ${shown(given)}.${see('Options of a call')}`,
+  );
 }

@@ -175,7 +175,8 @@ function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
 
 /** Refuses a template when its class is defined, so no client can read the message. */
 function refuseTemplate(sentence: string): never {
-  throw new LockKeyError(sentence, { message: sentence });
+  const details = sentence + see('A value that makes no key');
+  throw new LockKeyError(details, { message: details });
 }
 
 function isKeyValue(value: unknown): value is KeyValue {

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
 import { wholeNumber, type NumberOption } from '../../core/options/option-domains.js';
 import {
   checkRedis,
@@ -232,5 +233,5 @@ function withoutSecrets(value: unknown): string {
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence);
+  throw new LockConfigurationError(sentence + see('Options of the module'));
 }

@@ -69,7 +69,7 @@ describe('a key template', () => {
     expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
       `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>. ` +
         'A key is made of strings, finite numbers, bigints and booleans only. ' +
-        'See "A value that makes no key" in "Mistakes and their errors".',
+        'See nestjs-fair-lock/docs/errors.md#a-value-that-makes-no-key.',
     );
   });
 

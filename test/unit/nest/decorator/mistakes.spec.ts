@@ -2,11 +2,20 @@
 import { readFileSync } from 'node:fs';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { FairLocked, FairLockModule, FairLockService, type FairLockError } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  type FairLockError,
+  FairLockModule,
+  FairLockService,
+  LockConfigurationError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
 import { of } from 'rxjs';
+import { see, SECTIONS } from '../../../../lib/core/errors/mistakes.js';
 import { Locked, nestWith } from '../nest.js';
 
-const page = readFileSync(new URL('../../../../docs/errors.md', import.meta.url), 'utf8');
+const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
+const page = read('docs/errors.md');
 
 @Injectable()
 class OrdersService {
@@ -76,17 +85,46 @@ describe('The page "Mistakes and their errors"', () => {
       .map((section) => [section.slice(0, section.indexOf('\n')), section] as const),
   );
 
-  it('has the title that errors name', () => {
-    expect(page.startsWith('# Mistakes and their errors\n')).toBe(true);
-  });
-
   it.each(Object.entries(MISTAKES))('shows what is said of: %s', async (heading, make) => {
     const error = await make().then(
       () => undefined,
       (error: unknown) => error as FairLockError,
     );
-    const [sentence = '', reference] = error?.details.split(/ (?=See "[^"]*" in "[^"]*"\.$)/) ?? [];
-    expect(reference).toBe(`See "${heading}" in "Mistakes and their errors".`);
+    const [sentence = '', reference] = error?.details.split(/ (?=See \S+\.md#\S+\.$)/) ?? [];
+    expect(` ${reference}`).toBe(see(heading as keyof typeof SECTIONS));
     expect((sections.get(heading) ?? '').replaceAll('\n', ' ')).toContain(sentence);
+  });
+});
+
+describe('An error of configuration or use', () => {
+  const packed = (JSON.parse(read('package.json')) as { files: string[] }).files;
+
+  it.each(Object.keys(SECTIONS) as (keyof typeof SECTIONS)[])(
+    'leads to a section that is packed: %s',
+    (heading) => {
+      const [, path = '', anchor] =
+        /^ See nestjs-fair-lock\/(docs\/[\w-]+\.md)#(.*)\.$/.exec(see(heading)) ?? [];
+      expect(packed).toContain(path);
+      const headings = read(path).match(/^#+ .*$/gm) ?? [];
+      expect(headings.map((each) => each.replace(/^#+ /, ''))).toContain(heading);
+      expect(anchor).toBe(
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
+          .replaceAll(/\s/g, '-'),
+      );
+    },
+  );
+
+  it('leads to a section also where it names none itself', () => {
+    const error = new LockConfigurationError('withLock needs a function.');
+    expect(error.message).toBe(`withLock needs a function.${see('Errors')}`);
+    expect(error.details).toBe(error.message);
+  });
+
+  it('names the key where it is logged as a text, and not in its message', () => {
+    const error = new LockTimeoutError('order:42', 1_000);
+    expect(String(error)).toContain('"order:42"');
+    expect(error.message).not.toContain('order:42');
   });
 });
