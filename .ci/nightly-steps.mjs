@@ -1,4 +1,4 @@
-/** What `.ci/nightly` runs, after the same packages and the same build as the gate. */
+/** The steps of `.ci/nightly`, after the same packages and the same build as the gate. */
 import { command, counted, suite } from '../tools/gate/steps.mjs';
 
 const config = (folder) => ['--config', `test/${folder}/jest.config.mjs`];
@@ -17,7 +17,7 @@ export default {
     ],
     waits: [
       suite('ioredis 5', [...config('topologies'), '--selectProjects', 'ioredis 5']),
-      // What it finds once has happened, whether it happens again or not.
+      // A fault that happened once has happened, even if it does not happen again.
       command(`node test/soak/run.mjs main.ts --minutes 30 --seed ${NIGHT}`, { again: false }),
     ],
   },

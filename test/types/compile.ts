@@ -40,7 +40,7 @@ export class Application {
   private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-types-'));
   private projects = 0;
 
-  /** Writes the declarations; the code itself is checked by `npm run typecheck`. */
+  /** Writes the declarations; the code itself is checked by `tsc --noEmit`. */
   async prepare(): Promise<void> {
     symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'));
     this.write('package.json', { type: 'module' });

@@ -1,4 +1,4 @@
-/** What the gate prints. Lines of a step's own have a bar before them: the closing line is the only one of its form. */
+/** The output of the gate. Lines of a step have a bar before them: the closing line is the only one of its form. */
 
 export function printStep(result) {
   const { lane, step, log, failures } = result;
@@ -11,7 +11,7 @@ export function printStep(result) {
 export function printTable(outcomes) {
   const runs = [...outcomes.map(({ result }) => result), ...outcomes.flatMap(({ again }) => again ?? [])];
   const widest = Math.max(...runs.map(({ step }) => step.name.length));
-  console.log('\n=== what each step took');
+  console.log('\n=== the time of each step');
   for (const run of runs) {
     const failed = run.failures.length > 0 ? ', FAILED' : '';
     console.log(`  ${run.lane.padEnd(8)} ${run.step.name.padEnd(widest)} ${figures(run)}${failed}`);

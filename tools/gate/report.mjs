@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 
 /**
  * The numbers of a report in jest's form: how many tests passed, of them how many in files without a failure, and the failures, with
- * their files where the report knows them. What fails before or after the tests (a teardown, a reporter) counts as one.
+ * their files where the report knows them. A failure before or after the tests (in a teardown, a reporter) counts as one.
  */
 export function countReport(path, trouble) {
   const report = read(path);

@@ -12,7 +12,7 @@ const GRACE = 5000;
 const END_WITHIN = Number(process.env.GATE_END_WITHIN ?? 60_000);
 
 /**
- * Runs a step, or those files of it, for at most `limit` ms, and says how it ended: what it printed, how long it took and
+ * Runs a step, or those files of it, for at most `limit` ms, and returns its end: the output, how long it took and
  * how much processor time, and which tests passed and failed.
  */
 export async function runStep(step, { folder, limit, files }) {
@@ -36,11 +36,11 @@ export async function runStep(step, { folder, limit, files }) {
   };
 }
 
-/** What went wrong with the command, undefined if nothing did. */
+/** The trouble with the command, undefined if there was none. */
 async function run(argv, { env, log, times, report, limit }) {
   const output = openSync(log, 'w');
   const child = spawn('bash', ['-c', MEASURED, times, ...argv], {
-    detached: true, // a process group: what the step started is ended with it
+    detached: true, // a process group: the children of the step are ended with it
     stdio: ['ignore', output, output],
     env: { ...process.env, ...env },
   });

@@ -1,4 +1,4 @@
-/** What a step of the gate is. */
+/** The kinds of steps of a gate. */
 
 /** A command line; it passes, as one test, if its exit status is 0. With `again: false` it has no second try. */
 export const command = (line, { again = true } = {}) => ({

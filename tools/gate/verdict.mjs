@@ -1,7 +1,7 @@
 /** So many may fail and then pass alone; more are no accident. */
 const UNSTEADY_ALLOWED = 3;
 
-/** What passed, what failed, and what failed once and passed alone (`unsteady`): files, or steps that have none. */
+/** How many tests passed, the failures, and the files (or steps that have none) that failed once and passed alone: `unsteady`. */
 export function verdictOf(outcomes) {
   const passed = outcomes.reduce((sum, outcome) => sum + passedOf(outcome), 0);
   const failures = outcomes.flatMap(({ result, again = result }) =>
