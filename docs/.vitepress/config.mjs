@@ -88,7 +88,6 @@ export default defineConfig({
       },
       {
         text: 'For maintainers',
-        collapsed: true,
         items: [
           page('Architecture', '/architecture'),
           page('Protocol', '/protocol'),
