@@ -111,7 +111,7 @@ export function newHold(
   return { key, lock, label, startedAt: performance.now(), token, waited };
 }
 
-/** Those whose beginning was published. A grant may be given back before its section begins, and that is no hold. */
+/** Those whose beginning was published. A grant may be released before its section begins, and that is no hold. */
 const begun = new WeakSet<HoldDescription>();
 
 /** Publishes the beginning of a hold whose code runs elsewhere. */

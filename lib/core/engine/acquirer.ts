@@ -24,7 +24,7 @@ export class Acquirer {
     return this.acquire(keys, this.store.encode(keys), call);
   }
 
-  /** Takes all keys or none: if one key cannot be had, the holds taken so far are given back. */
+  /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */
   private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;

@@ -61,7 +61,7 @@ export class FairLockService {
   }
 
   /**
-   * Runs `section` while holding the lock, and resolves with its result once the lock is given back.
+   * Runs `section` while holding the lock, and resolves with its result after the release.
    *
    * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
    * through untouched, and so does its result: giving the lock back never replaces them.
@@ -92,7 +92,7 @@ export class FairLockService {
   }
 
   /**
-   * Waits for the lock and hands it over; give it back with `release()`, or let `await using` do it.
+   * Waits for the lock and returns its handle; release it with `release()`, or let `await using` do it.
    *
    * For work that is not one function call. What follows in the same flow is not inside the hold: that takes `lock.run`, or `withLock`.
    *

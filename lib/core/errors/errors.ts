@@ -152,7 +152,7 @@ export class LockNotReplicatedError extends FairLockError {
     super({
       message: 'No lock can be taken at the moment.',
       details:
-        `The lock ${quote(key)} was given back: ` +
+        `The lock ${quote(key)} was released: ` +
         (replicas === undefined
           ? `no answer told how many replicas have it`
           : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +

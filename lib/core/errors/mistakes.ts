@@ -7,7 +7,7 @@ export const SECTIONS = {
   'A value that makes no key': 'errors',
   'A static method, an accessor or a class': 'errors',
   'Decorators of the ECMAScript standard': 'errors',
-  'A method called on an object that Nest did not make': 'errors',
+  'A method called on an object that Nest did not create': 'errors',
   'A hold used after its end': 'errors',
   'Options of the module': 'reference',
   'Options of a call': 'reference',

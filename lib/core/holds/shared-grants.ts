@@ -19,7 +19,7 @@ import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 
 const DONE = Promise.resolve();
 
-/** A store's grant while it is in use. It is given back when the last of its holds has ended. */
+/** A store's grant while it is in use. It is released when the last of its holds has ended. */
 export class SharedGrant implements Linked<SharedGrant>, TimedTask {
   previous: SharedGrant | undefined;
   next: SharedGrant | undefined;

@@ -27,7 +27,7 @@ export function elapsedSince(start: Instant, end = now()): number {
  * - `held`: the last renewal was confirmed.
  * - `uncertain`: renewals are failing, but the lease has not run out; `assertHeld` passes.
  * - `lost`: the lease ran out by this process's clocks, or the store reported that another grant took its place.
- * - `released`: given back.
+ * - `released`: the holder has released it.
  */
 export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 

@@ -145,7 +145,7 @@ export class Waits implements TimedTask {
     return this.phase === 'closed';
   }
 
-  /** No request is served any more; a grant that arrives now must be given back. */
+  /** No request is served any more; a grant that arrives now must be released. */
   get drained(): boolean {
     return this.phase === 'drained' || this.phase === 'closed';
   }

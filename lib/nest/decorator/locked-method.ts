@@ -113,7 +113,7 @@ export class LockedMethod {
       if (stream) {
         const how = result === returned ? '' : 'return it from a method that is not async, and ';
         this.refuseResult(
-          `${how}declare { returns: '${stream}' }, else the lock would be given back before the stream begins`,
+          `${how}declare { returns: '${stream}' }, else the lock would be released before the stream begins`,
         );
       }
       return result;
@@ -172,10 +172,10 @@ export class LockedMethod {
     ];
     if (service) return service;
     throw new LockConfigurationError(
-      `${this.where} is locked by @FairLocked, but was called on something that Nest did not make, so it has no lock to ` +
-        'take. Let Nest create the class, as a provider or controller (in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), ' +
+      `${this.where} is locked by @FairLocked, but was called on an instance that Nest did not create, so no lock was ` +
+        'injected. Let Nest create the class, as a provider or controller (in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), ' +
         'and call the method on that instance.' +
-        see('A method called on an object that Nest did not make'),
+        see('A method called on an object that Nest did not create'),
     );
   }
 

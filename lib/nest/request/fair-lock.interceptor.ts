@@ -46,7 +46,7 @@ export interface FairLockInterceptorOptions extends Pick<
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
    * also the response has been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
-   * default, or that of the module if it is less; when it is over, the lock is given back as soon as the handler has ended.
+   * default, or that of the module if it is less; when it is over, the lock is released as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;
 }

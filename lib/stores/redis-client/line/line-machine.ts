@@ -109,7 +109,7 @@ export type CommonEffect<T extends LineTypes> =
   | { readonly type: 'wake up'; readonly at: number }
   /** Neither a request nor a grant nor a command is left. */
   | { readonly type: 'forget' }
-  /** After `closing`: everything is given back. */
+  /** After `closing`: everything is released. */
   | { readonly type: 'closed' };
 
 /** The holder that blocks a request, for display. */

@@ -26,7 +26,7 @@ const RAN_OUT = 'its lease ran out before it could be renewed';
 export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
   line.now = now;
   line.effects = [];
-  // The section gave its lease back before this event, so the lease is not checked then.
+  // The section released its lease before this event, so the lease is not checked then.
   if (event.type !== 'section ended') lookAtLease(line);
   apply(line, event);
   arrange(line);

@@ -109,10 +109,10 @@ function lose(line: Line, id: string, why: string): void {
   leaseLost(line, id);
 }
 
-/** A section has ended. A lost grant is given back, too: by the server's clock it may not be over yet. */
+/** A section has ended. A lost grant is released, too: by the server's clock it may not be over yet. */
 export function endSection(line: Line, id: string): void {
   const leaseTime = line.sections.get(id);
-  if (leaseTime === undefined) return; // given back before: the client closes
+  if (leaseTime === undefined) return; // released before: the client closes
   line.grants.delete(id);
   line.sections.delete(id);
   line.effects.push({ type: 'end lease', grant: id });

@@ -15,7 +15,7 @@ import type { Line } from './state.js';
 export function handle(line: Line, event: LineEvent, now: Moment): readonly Effect[] {
   line.now = now;
   line.effects = [];
-  // The section gave its lease back before this event, so the lease is not checked then.
+  // The section released its lease before this event, so the lease is not checked then.
   if (event.type !== 'section ended') grants.lookAtLeases(line);
   apply(line, event);
   arrange(line);

@@ -117,7 +117,7 @@ function granted(
     if (reply.waiting < placed.length) checkPlaces(line, reply.order);
     return;
   }
-  // The grant is not entered (M1) but given back, and the request asks anew.
+  // The grant is not entered (M1) but released, and the request asks anew.
   line.missedGrant(waiter, !waiter.renewed);
   line.leave(waiter, true);
 }

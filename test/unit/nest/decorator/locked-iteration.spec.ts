@@ -332,7 +332,7 @@ describe('a locked async generator', () => {
 
   test('fails with one sentence where its class was not made by Nest', async () => {
     await expect(new Pages(locks).pages('1').next()).rejects.toThrow(
-      /^Pages\.pages is locked by @FairLocked, but was called on something that Nest did not make/,
+      /^Pages\.pages is locked by @FairLocked, but was called on an instance that Nest did not create/,
     );
   });
 

@@ -271,7 +271,7 @@ describe('a locked method that returns an Observable', () => {
 
   test('fails with one sentence where its class was not made by Nest', async () => {
     await expect(lastValueFrom(new Feeds(locks).feed('1'))).rejects.toThrow(
-      /^Feeds\.feed is locked by @FairLocked, but was called on something that Nest did not make/,
+      /^Feeds\.feed is locked by @FairLocked, but was called on an instance that Nest did not create/,
     );
   });
 

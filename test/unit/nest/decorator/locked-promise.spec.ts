@@ -264,7 +264,7 @@ describe('a locked method that returns a promise', () => {
     const call = new Orders(locks).pay({ id: '1' }, 'a');
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(
-      /^Orders\.pay is locked by @FairLocked, but was called on something that Nest did not make/,
+      /^Orders\.pay is locked by @FairLocked, but was called on an instance that Nest did not create/,
     );
     const detached = orders.pay.bind(undefined as unknown as Orders);
     await expect(detached({ id: '1' }, 'a')).rejects.toThrow(LockConfigurationError);

@@ -72,7 +72,7 @@ const MISTAKES: Record<string, () => Promise<unknown>> = {
     (FairLocked('order') as unknown as (method: unknown, context: object) => void)(async () => {}, {
       kind: 'method',
     }),
-  'A method called on an object that Nest did not make': pay,
+  'A method called on an object that Nest did not create': pay,
   'A hold used after its end': () =>
     call(async ({ locks }) => (await locks.withLock('order:42', (lock) => lock)).assertHeld()),
 };
