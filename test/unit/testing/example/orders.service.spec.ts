@@ -24,7 +24,7 @@ test('an order is paid by one call at a time', async () => {
   expect(await locks.assertSerialized('order:42', [pay, pay, pay])).toEqual([100, 200, 300]);
 });
 
-test('each order has a lock of its own', () => {
+test('each order has its own lock', () => {
   expect(locks.keysOf(orders, 'pay', '42', 100)).toEqual(['order:42']);
 });
 
