@@ -80,6 +80,15 @@ export const RULES: readonly Exhibit[] = [
     proof: test(RULES_SPEC, 'the first to come back does not overtake the line (R6)'),
   },
   {
+    of: 'R6 suspects: a count of listeners that a ping contradicts proves nothing',
+    what: 'it is believed for ever',
+    mutations: [inStore('subscription-check.ts', '    uncounted.add(serverRunId);\n', '')],
+    proof: test(
+      'unit/subscription-check.spec.ts',
+      'rebuilds it once, then trusts no count of that server any more, and says so once',
+    ),
+  },
+  {
     of: 'R7 all overdue at once: the server was away',
     what: 'there is no other window',
     mutations: [inClients('return now <= graceUntil', 'return false')],

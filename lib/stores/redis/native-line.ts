@@ -102,7 +102,7 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
 
   private heartbeat(command: Extract<Command, { readonly kind: 'heartbeat' }>): Promise<ReplicatedReply> {
     const { commands, subscriptionCheck } = this.context;
-    const ping = subscriptionCheck.wantsPing();
+    const ping = subscriptionCheck.nextPing();
     const send = async (via?: ScriptRunner): Promise<HeartbeatReply> => {
       const reply = await commands.heartbeat(this.keys, command.args, ping, via);
       if (reply.status !== 'expired') {
@@ -118,7 +118,7 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
   private async confirm(command: Extract<Command, { readonly kind: 'confirm' }>): Promise<ReplicatedReply> {
     const deadline = performance.now() + this.replication.grantTimeout;
     const send = (via: ScriptRunner): Promise<HeartbeatReply> =>
-      this.context.commands.heartbeat(this.keys, command.args, false, via);
+      this.context.commands.heartbeat(this.keys, command.args, 0, via);
     for (;;) {
       const reply = await this.confirmed(command, send, deadline);
       // 'expired': the server's clock was set. Its reply has told the new time, so the next attempt works (R2).

@@ -32,6 +32,11 @@ import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing } from './commands/timing.js';
 
+const UNCOUNTED =
+  'Redis counts no connection that listens for messages of this process, although they arrive: something between them passes messages ' +
+  'on, such as a proxy or a replica. A process that dies in line is therefore passed over when its livenessWindow is over, not at once. ' +
+  'Connect to the primary directly to mend that.';
+
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
@@ -82,7 +87,10 @@ export class RedisLockStore implements LockStore {
       for (const line of this.lines.all()) line.dispatch({ type: 'refused', error });
     };
     this.commands = new LockCommands(client, clientId, times, maxLease);
-    const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster);
+    const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster, () => {
+      onWarning(UNCOUNTED);
+      this.subscriptionChanged();
+    });
     this.context = {
       commands: this.commands,
       replication: this.replication,
@@ -93,7 +101,7 @@ export class RedisLockStore implements LockStore {
       where,
     };
     subscriber.onMessage = (_channel, message) => {
-      check.received();
+      check.received(message);
       if (!client.peers.onMessage(message)) this.onMessage(message);
     };
     // A heartbeat finds out what was missed (M6), and marks the client alive before the server considers it dead (R6).

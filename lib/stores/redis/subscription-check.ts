@@ -3,6 +3,8 @@ import type { Subscriber } from '../redis-client/connection/subscriber.js';
 /** If even a new subscription does not receive the ping, the pause between pings doubles, up to this many periods. */
 const MOST_PERIODS = 32;
 
+const PING = /^ping (\d+)$/;
+
 /**
  * Finds subscriptions that only seem to be up (R9): half-open links, connections that lost their subscription, and
  * connections to a server that is no longer the one that commands go to.
@@ -12,11 +14,19 @@ const MOST_PERIODS = 32;
  */
 export class SubscriptionCheck {
   private pingedAt = -Infinity;
+  private pings = 0;
   private receivedAt = -Infinity;
+  private receivedPing = 0;
   /** The server reported that it sent the last ping, but the ping did not arrive. */
   private missing = false;
   /** Periods between two pings: more than one if no message has arrived since a rebuild (ACLs may deny messages). */
   private retry = 1;
+  /** The server counted no listener, so the subscription was made anew, and a ping shows whether the next count is true. */
+  private doubted = false;
+  /** That ping was not sent yet. */
+  private mustPing = false;
+  /** A ping with which the server counted no listener, again. */
+  private uncountedPing = -1;
 
   constructor(
     private readonly subscriber: Subscriber,
@@ -24,28 +34,59 @@ export class SubscriptionCheck {
     private readonly period: number,
     /** Whether commands and subscriptions are on one server; on a Cluster each may be on another node. */
     private readonly oneServer: boolean,
+    /** Called, once, when the first server turns out to count wrongly. */
+    private readonly onUncounted: () => void,
   ) {}
 
-  /** Whether the heartbeat that is about to be sent should send this client a message. */
-  wantsPing(): boolean {
+  /** Number of the message that the heartbeat that is about to be sent should send this client; 0: none. */
+  nextPing(): number {
     const time = performance.now();
-    if (this.missing || !this.subscriber.up || !this.isLater(time, this.retry)) return false;
+    if (!this.subscriber.up) return 0;
+    if (!this.mustPing && (this.missing || !this.isLater(time, this.retry))) return 0;
+    this.mustPing = false;
     this.pingedAt = time;
-    return true;
+    return (this.pings += 1);
   }
 
   /** Any message proves that the link works. */
-  received(): void {
+  received(message: string): void {
     this.receivedAt = performance.now();
     this.missing = false;
     this.retry = 1;
+    this.receivedPing = Number(PING.exec(message)?.[1] ?? this.receivedPing);
+    this.compare();
   }
 
   /** A heartbeat was carried out. `listening`: how many connections listened to this client's channel then; -1: not known. */
-  answered(sentAt: number, pinged: boolean, listening: number): void {
-    if (pinged) this.missing = this.receivedAt < this.pingedAt;
+  answered(sentAt: number, ping: number, listening: number): void {
+    if (ping > 0) this.missing = this.receivedAt < this.pingedAt;
     else if (this.missing && this.isLater(sentAt, 1)) setImmediate(() => this.judge());
-    if (listening === 0 && this.oneServer && this.wasUpAt(sentAt)) this.subscriber.rebuild();
+    if (this.oneServer && this.wasUpAt(sentAt)) this.counted(ping, listening);
+  }
+
+  /** The first count of none makes the subscription anew. If the next is none as well, only a missing ping does (`judge`). */
+  private counted(ping: number, listening: number): void {
+    const { subscriber } = this;
+    if (listening > 0) this.doubted = false;
+    if (listening !== 0 || subscriber.uncounted.has(subscriber.serverRunId)) return;
+    if (!this.doubted) {
+      this.doubted = this.mustPing = true;
+      this.missing = false;
+      subscriber.rebuild();
+    } else if (ping > 0) {
+      this.uncountedPing = ping;
+      this.compare();
+    }
+  }
+
+  /** If the very ping arrived with whose sending no listener was counted, counts of this server prove nothing any more (R6). */
+  private compare(): void {
+    if (this.receivedPing !== this.uncountedPing) return;
+    this.uncountedPing = -1;
+    this.doubted = false;
+    const { uncounted, serverRunId } = this.subscriber;
+    uncounted.add(serverRunId);
+    if (uncounted.size === 1) this.onUncounted();
   }
 
   /** Rebuilds the subscription if the ping is still missing now that all data of the socket have been read. */

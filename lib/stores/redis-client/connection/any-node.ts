@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { addressOf } from './cluster-nodes.js';
 import { limitHandshake } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
+import { CONNECT_TIMEOUT, growingPauses, OWN_OPTIONS } from './own-options.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /**
@@ -17,6 +17,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   private last: string | undefined;
   private state: 'wait' | 'open' | 'closing' | 'end' = 'wait';
   private attempts = 0;
+  private readonly pauseBefore = growingPauses();
   private pause: NodeJS.Timeout | undefined;
 
   /** @param cluster knows the nodes, and is closed with this connection */
@@ -84,7 +85,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
     this.pause = setTimeout(() => {
       this.pause = undefined;
       this.next();
-    }, reconnectDelay(this.attempts));
+    }, this.pauseBefore(this.attempts));
   }
 
   private end(): void {

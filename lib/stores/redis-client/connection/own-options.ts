@@ -58,6 +58,25 @@ export const OWN_CLUSTER_OPTIONS = {
   slotsRefreshTimeout: LOOK_UP_TIMEOUT,
 } satisfies ClusterOptions;
 
+/** A connection that held for longer than this (ms) is made anew at once. */
+const STEADY = 2_000;
+
+/**
+ * The pauses of one connection before it is made anew. They grow by `reconnectDelay` also while each new connection is made and breaks
+ * soon, which ioredis counts as a first attempt each time.
+ */
+export function growingPauses(): (attempt: number) => number {
+  let attempts = 0;
+  let madeAnewAt = -Infinity;
+  return (attempt) => {
+    const time = performance.now();
+    attempts = time - madeAnewAt > STEADY ? attempt : Math.max(attempt, attempts + 1);
+    const pause = reconnectDelay(attempts);
+    madeAnewAt = time + pause;
+    return pause;
+  };
+}
+
 /** Reconnects at once, then after 50, 100, … 1,000 ms, with up to a fifth of jitter. */
 export function reconnectDelay(attempt: number): number {
   if (attempt <= 1) return 0;

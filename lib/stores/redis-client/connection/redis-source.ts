@@ -2,7 +2,7 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
 import { limitHandshake, watchFailovers } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { CONNECT_TIMEOUT, growingPauses, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
 import { PrimaryConnector } from './primary-connector.js';
 import { SharedWrites, SocketConnector } from './socket-connector.js';
 import type { SubscriberClient } from './subscriber.js';
@@ -108,7 +108,11 @@ function ownOptions(
   writes: SharedWrites,
 ): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
   const Own = sentinels ? PrimaryConnector : SocketConnector;
-  return { ...OWN_OPTIONS, Connector: Connector ?? Own.bind(undefined, writes) };
+  return {
+    ...OWN_OPTIONS,
+    retryStrategy: growingPauses(),
+    Connector: Connector ?? Own.bind(undefined, writes),
+  };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

@@ -41,6 +41,9 @@ export class Subscriber {
   /** Run id of the server that carries the subscription. */
   serverRunId: string | undefined;
 
+  /** The servers (run ids) that count no connection on a channel although its messages arrive, as behind a proxy that fans them out. */
+  readonly uncounted = new Set<string | undefined>();
+
   /** A message came. Must not throw. */
   onMessage: ((channel: string, message: string) => void) | undefined;
 

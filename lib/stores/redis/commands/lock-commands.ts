@@ -123,13 +123,13 @@ export class LockCommands extends ScriptCommands<RawReply> {
   /**
    * Sends a heartbeat once: if it fails, the next one follows anyway.
    *
-   * @param ping asks the server to send this client a message
+   * @param ping number of a message that the server sends this client with it; 0: none
    * @param via another connection than that of all commands
    */
   async heartbeat(
     keys: LineKeys,
     { renewal, waiting }: HeartbeatArgs,
-    ping: boolean,
+    ping: number,
     via?: ScriptRunner,
   ): Promise<HeartbeatReply> {
     const { first, leaseTime, label, served } = renewal;
@@ -144,7 +144,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
       waiting ? 'waiting' : 'idle',
       oldest?.sequence ?? '',
       fixed(oldest?.leaseTime),
-      ping ? 'ping' : '',
+      ping === 0 ? '' : `ping ${ping}`,
       newest?.sequence ?? '',
       fixed(newest?.leaseTime),
       ...this.listener(),
@@ -193,9 +193,12 @@ export class LockCommands extends ScriptCommands<RawReply> {
   private listener(): Values {
     const { subscriber, connection, where } = this.self;
     const { upSince, serverRunId } = subscriber;
-    // A subscription on another server than the one that commands go to proves nothing there (R6).
+    // A subscription on another server than the one that commands go to proves nothing there (R6), nor does one that is not counted.
     const known =
-      upSince !== undefined && serverRunId !== undefined && serverRunId === connection.serverRunId;
+      upSince !== undefined &&
+      serverRunId !== undefined &&
+      serverRunId === connection.serverRunId &&
+      !subscriber.uncounted.has(serverRunId);
     const server = known ? serverRunId : '-';
     const subscribedFor = known ? Math.floor(performance.now() - upSince) : 0;
     return [server, subscribedFor, where];

@@ -6,7 +6,7 @@
 --       [4] its fixed lease, counted from the grant, or '': its lease ends LEASE ms from now; it never ends earlier than before
 --       [5] label of the holder  [6] how many requests of the grant had their turn before the present one
 --       [7] 'waiting' or 'idle'  [8] sequence of the caller's request that waits longest, or ''  [9] its fixed lease, or ''
---       [10] 'ping' to send a message to the caller, or ''  [11] and [12] as [8] and [9], of its request that waits shortest
+--       [10] a message to send to the caller, or ''  [11] and [12] as [8] and [9], of its request that waits shortest
 --       [13] to [15] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a); a = how many connections of this server listen to the caller's channel, -1 if unknown:
 --       EXPIRED  the deadline has passed; nothing was written
@@ -53,7 +53,7 @@ else
 --- include: line
   settle()
 end
-if ARGV[10] == 'ping' then
-  outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
+if ARGV[10] ~= '' then
+  outbox[#outbox + 1] = { CHANNEL .. client, ARGV[10] }
 end
 return reply(status, listeners(client) or -1)

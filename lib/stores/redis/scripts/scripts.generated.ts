@@ -609,8 +609,8 @@ set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
 keepHash(WINDOW + RETENTION)
 else`, livenessPart2, linePart3, `settle()
 end
-if ARGV[10] == 'ping' then
-outbox[#outbox + 1] = { CHANNEL .. client, 'ping' }
+if ARGV[10] ~= '' then
+outbox[#outbox + 1] = { CHANNEL .. client, ARGV[10] }
 end
 return reply(status, listeners(client) or -1)`] as const;
 

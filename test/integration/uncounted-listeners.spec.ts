@@ -1,0 +1,37 @@
+import { Redis } from 'ioredis';
+import { InProcessClients } from '../support/in-process-client.js';
+import { Replicas } from '../support/replicas.js';
+import { pause } from '../support/waiting.js';
+
+/** A replica passes on what is published on its primary, which does not count its listeners. So does a proxy that fans messages out. */
+describe('where scripts count no listener although messages arrive', () => {
+  let servers: Replicas;
+  let clients: InProcessClients;
+  beforeAll(async () => {
+    servers = await Replicas.start(1);
+    clients = new InProcessClients('uncounted');
+  });
+  afterAll(async () => {
+    await clients.close();
+    await servers.close();
+  });
+
+  test('a waiting client keeps its connections and its place, and says once that deaths are noticed later', async () => {
+    const replica = servers.replicas[0]!;
+    const opened = async (): Promise<number> =>
+      Number(/total_connections_received:(\d+)/.exec(await servers.admin(replica).info('stats'))?.[1]);
+    const source = (role: string): Redis =>
+      new Redis((role === 'subscriber' ? replica : servers.primary).url, { lazyConnect: true });
+    const [holder, waiter] = [await clients.start(source), await clients.start(source)];
+    const lock = await holder.engine.acquire('k');
+    const next = waiter.engine.acquire('k');
+    const before = await opened();
+    // For two heartbeats: a client that reconnects each time does so up to 80 times a second.
+    await pause((2 * clients.times.livenessWindow) / 3);
+    expect((await opened()) - before).toBeLessThanOrEqual(4);
+    await lock.release();
+    await (await next).release();
+    expect(waiter.warnings.join()).toMatch(/counts no connection that listens/);
+    expect(waiter.warnings).toHaveLength(1);
+  });
+});
