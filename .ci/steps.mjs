@@ -17,7 +17,7 @@ export default {
       command('npm run check:package'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),
-      suite('consumer --quick', config('consumer'), QUICK),
+      suite('consumer --quick', config('consumer'), { ...QUICK, workers: 2 }),
       suite('migration', config('migration')),
       suite('upgrade', config('upgrade')),
       suite('board', config('board')),
