@@ -92,6 +92,7 @@ export default defineConfig({
           page('Architecture', '/architecture'),
           page('Protocol', '/protocol'),
           page('All results of the bench', '/bench-results'),
+          page('The claims of the README', '/readme-claims'),
           page('Findings', '/findings'),
           page('Decisions', '/decisions/'),
           page('Proposals to ioredis', '/upstream'),
