@@ -6,7 +6,9 @@ import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder } from '../options/lock-keys.js';
 import type { Grant, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
-import type { AcquireCall, Waits } from '../waits/waits.js';
+import type { Shutdown } from '../waits/shutdown.js';
+import type { AcquireCall, Wait } from '../waits/wait.js';
+import type { Waits } from '../waits/waits.js';
 
 /**
  * Obtains the holds of a call, one for each key: nested in a hold of the flow, or granted by the store.
@@ -16,6 +18,7 @@ export class Acquirer {
     private readonly store: LockStore,
     private readonly grants: SharedGrants,
     private readonly waits: Waits,
+    private readonly shutdown: Shutdown,
   ) {}
 
   /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
@@ -43,7 +46,7 @@ export class Acquirer {
 
   private acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     const { signal } = call.options;
-    if (this.waits.closed) throw new LockShuttingDownError(key);
+    if (this.shutdown.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
     const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
     return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
@@ -52,8 +55,7 @@ export class Acquirer {
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    refuseEndlessWait(key, call, outer);
-    const wait = this.waits.begin(key, call);
+    const wait = this.beginWait(key, call, outer);
     let refusal: unknown;
     try {
       const { maxQueue, label } = call.options;
@@ -77,8 +79,7 @@ export class Acquirer {
   }
 
   private async obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    refuseEndlessWait(key, call);
-    const wait = this.waits.begin(key, call);
+    const wait = this.beginWait(key, call);
     let grant: Grant;
     try {
       grant = await detached(() => this.store.acquire(wait));
@@ -87,7 +88,7 @@ export class Acquirer {
       this.waits.end(wait, refusal);
       throw refusal;
     }
-    const tooLate = this.waits.drained ? new LockShuttingDownError(key) : undefined;
+    const tooLate = this.shutdown.drained ? new LockShuttingDownError(key) : undefined;
     this.waits.end(wait, tooLate);
     if (tooLate) {
       await detached(() => grant.release());
@@ -97,6 +98,12 @@ export class Acquirer {
       emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
     return new Hold(this.grants.add(grant, encoded, call), call.options.label);
+  }
+
+  private beginWait(key: string, call: AcquireCall, outer?: Hold): Wait {
+    refuseEndlessWait(key, call, outer);
+    this.shutdown.assertMayWait(key, call);
+    return this.waits.begin(key, call);
   }
 
   /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */

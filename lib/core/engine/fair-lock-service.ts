@@ -11,7 +11,7 @@ import { requireKey } from '../options/lock-keys.js';
 import type { LockOverview, LockQuery } from '../port/lock-overview.js';
 import type { LockSnapshot, LockStore, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../overview/observer.js';
-import { AcquireCall } from '../waits/waits.js';
+import { AcquireCall } from '../waits/wait.js';
 
 /** The parts of an engine that the service uses. */
 export interface ServiceParts {

@@ -10,6 +10,7 @@ import type { LockStore } from '../port/lock-store.js';
 import { Observer } from '../overview/observer.js';
 import { Reporter } from '../overview/reporter.js';
 import { watchForSlow } from '../overview/slow-warnings.js';
+import { Shutdown } from '../waits/shutdown.js';
 import { Waits } from '../waits/waits.js';
 import { Timers } from '../runtime/timers.js';
 
@@ -25,7 +26,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
   readonly service: FairLockService;
   private readonly timers: Timers;
   private readonly grants: SharedGrants;
-  private readonly waits: Waits;
+  private readonly shutdown: Shutdown;
   private readonly reporter: Reporter;
   private readonly warn: EngineDefaults['onWarning'];
   private closing: Promise<void> | undefined;
@@ -37,8 +38,9 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     const defaults = withSafeWarnings(given);
     const timers = new Timers();
     const grants = new SharedGrants(timers, defaults.onWarning);
-    const waits = new Waits(timers, grants, defaults.drainTimeout);
-    const acquirer = new Acquirer(store, grants, waits);
+    const waits = new Waits();
+    const shutdown = new Shutdown(timers, waits, grants, defaults.drainTimeout);
+    const acquirer = new Acquirer(store, grants, waits, shutdown);
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
@@ -48,7 +50,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     this.service = new FairLockService(parts);
     this.timers = timers;
     this.grants = grants;
-    this.waits = waits;
+    this.shutdown = shutdown;
     this.reporter = reporter;
     this.warn = defaults.onWarning;
   }
@@ -66,12 +68,12 @@ export class LockEngine extends FairLockService implements ObservableEngine {
    * remaining holds abort. Idempotent.
    */
   beginShutdown(): void {
-    this.waits.beginShutdown();
+    this.shutdown.begin();
   }
 
   /** Resolves when nothing is held any more, or `drainTimeout` after `beginShutdown`; at the latest by `close`. */
   async drain(): Promise<void> {
-    await this.waits.drain();
+    await this.shutdown.drain();
   }
 
   /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
@@ -85,7 +87,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
   }
 
   private async giveUpAll(): Promise<void> {
-    this.waits.close();
+    this.shutdown.close();
     this.timers.stop();
     this.reporter.stop();
     withdraw(this);

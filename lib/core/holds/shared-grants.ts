@@ -19,7 +19,10 @@ import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 
 const DONE = Promise.resolve();
 
-/** A store's grant while it is in use. It is released when the last of its holds has ended. */
+/**
+ * A store's grant while it is in use; it is released when the last of its holds has ended. It differs from the store's `Grant` in two facts:
+ * several holds of one flow share it, and it belongs to a call with options, such as `maxHold`.
+ */
 export class SharedGrant implements Linked<SharedGrant>, TimedTask {
   previous: SharedGrant | undefined;
   next: SharedGrant | undefined;
@@ -90,7 +93,8 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
 }
 
 /**
- * The use of a grant by one section or one handle.
+ * The use of a grant by one section or one handle. It differs from the grant that it shares: it ends alone, while others go on. It differs from
+ * the handle: a handle for several keys has a hold for each.
  *
  * Holds nest: a request for the same key from inside a hold becomes its child. Since an async flow may fork, a hold has at most one
  * active child, and further requests wait in its line. A hold whose section ends leaves its active child, if any, to its parent. The

@@ -7,7 +7,8 @@ import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
 import { VERSION } from './version.js';
-import type { Wait, Waits } from '../waits/waits.js';
+import type { Wait } from '../waits/wait.js';
+import type { Waits } from '../waits/waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
@@ -60,7 +61,7 @@ export class Reporter {
   }
 
   private describeWait(wait: Wait, now: number): WaitReport {
-    const { key, call, place, description } = wait;
+    const { key, call, place } = wait;
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
@@ -70,7 +71,7 @@ export class Reporter {
     addLabel(report, call.options.label);
     if (place) report.ahead = place.ahead;
     if (place?.id !== undefined) report.id = place.id;
-    if (description?.traceId !== undefined) report.traceId = description.traceId;
+    if (call.description?.traceId !== undefined) report.traceId = call.description.traceId;
     return report;
   }
 

@@ -5,7 +5,8 @@ import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
-import type { Wait, Waits } from '../waits/waits.js';
+import type { Wait } from '../waits/wait.js';
+import type { Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
 /** A lock is looked up at most once in this time (ms), however many requests wait for it. */
@@ -62,11 +63,12 @@ class SlowWarnings {
 
   private async warnOfWait(wait: Wait): Promise<void> {
     const { key, call, place } = wait;
+    const { description } = call;
     const waitingFor = performance.now() - wait.since;
     emit({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
-    if (wait.description && hold?.traceId !== undefined && hold.spanId !== undefined) {
-      wait.description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
+    if (description && hold?.traceId !== undefined && hold.spanId !== undefined) {
+      description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
     }
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;

@@ -1,6 +1,6 @@
 import type { LockTimeoutError } from '../errors/errors.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
-import type { Wait } from '../waits/waits.js';
+import type { Wait } from '../waits/wait.js';
 
 /** One warning for each lock in this time (ms), however many requests give up. */
 const PERIOD = 10_000;

@@ -13,7 +13,10 @@ interface Line<T, Name> {
   aborted(waiter: Waiter<T, Name>): void;
 }
 
-/** A request in line, until it is served or refused. */
+/**
+ * A request in the line of one store or one hold, until it is served or refused. It differs from its `LockRequest` in two facts: it has the
+ * promise and the timer, and its line may end it.
+ */
 export class Waiter<T, Name = undefined> implements TimedTask, AbortListener, Linked<Waiter<T, Name>> {
   previous: Waiter<T, Name> | undefined;
   next: Waiter<T, Name> | undefined;

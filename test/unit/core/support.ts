@@ -81,12 +81,12 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
 export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
     grants: { all: Set<unknown> };
-    waits: { all: Set<unknown> };
+    shutdown: { waits: { all: Set<unknown> } };
     timers: { size: number };
   };
   return {
     grants: inside.grants.all.size,
-    waits: inside.waits.all.size,
+    waits: inside.shutdown.waits.all.size,
     timed: inside.timers.size,
   };
 }

@@ -211,7 +211,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
   }
 }
 
-/** The grant that the holder gets. */
+/** The grant that the holder gets. It differs from its lease in one fact: the release may be under way after the lease has ended. */
 class LineGrant implements Grant {
   /** Set when its holder waits for the release. */
   onReleased: (() => void) | undefined;

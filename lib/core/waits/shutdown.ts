@@ -1,0 +1,76 @@
+import { LockShuttingDownError } from '../errors/errors.js';
+import type { SharedGrants } from '../holds/shared-grants.js';
+import type { TimedTask, Timers } from '../runtime/timers.js';
+import type { AcquireCall, Wait } from './wait.js';
+import type { Waits } from './waits.js';
+
+/**
+ * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
+ * - `drained`: all waits have ended, and the holders have been asked to stop. Nesting that needs no wait still works.
+ * - `closed`: no lock is granted any more.
+ */
+type Phase = 'running' | 'stopping' | 'drained' | 'closed';
+
+/** Ends the waits and the holds of an engine step by step, and decides which requests are still served meanwhile. */
+export class Shutdown implements TimedTask {
+  private phase: Phase = 'running';
+  private draining: Promise<void> | undefined;
+  private onDrained: (() => void) | undefined;
+
+  constructor(
+    private readonly timers: Timers,
+    private readonly waits: Waits,
+    private readonly grants: SharedGrants,
+    /** Milliseconds from `begin` until the holders are asked to stop. */
+    private readonly drainTimeout: number,
+  ) {}
+
+  get closed(): boolean {
+    return this.phase === 'closed';
+  }
+
+  /** No request is served any more; a grant that arrives now must be released. */
+  get drained(): boolean {
+    return this.phase === 'drained' || this.phase === 'closed';
+  }
+
+  /** Passes if a request of `call` may wait. @throws LockShuttingDownError */
+  assertMayWait(key: string, call: AcquireCall): void {
+    if (this.drained || (this.phase === 'stopping' && !call.insideHold)) throw new LockShuttingDownError(key);
+  }
+
+  begin(): void {
+    if (this.phase !== 'running') return;
+    this.phase = 'stopping';
+    for (const wait of this.waits.present()) if (!wait.call.insideHold) abandon(wait);
+    if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
+  }
+
+  /** Resolves when nothing is held any more, or the drain time is over. */
+  drain(): Promise<void> {
+    return (this.draining ??= this.untilDrained());
+  }
+
+  /** The drain time is over. */
+  onDue(): void {
+    this.phase = 'drained';
+    this.onDrained?.();
+    for (const wait of this.waits.present()) abandon(wait);
+    this.grants.interrupt();
+  }
+
+  close(): void {
+    this.onDue();
+    this.phase = 'closed';
+  }
+
+  private async untilDrained(): Promise<void> {
+    if (this.drained) return;
+    const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
+    await Promise.race([timeUp, this.grants.empty()]);
+  }
+}
+
+function abandon(wait: Wait): void {
+  wait.abort(new LockShuttingDownError(wait.key));
+}
