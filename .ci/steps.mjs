@@ -2,7 +2,7 @@
  * The steps of the gate. To add one, add a line to the lane that it belongs to: `waits` if it mostly waits for servers and
  * processes, `computes` if it keeps a core busy. A suite gets its folder's configuration, not its npm script, which would build again.
  */
-import { command, counted, suite } from '../tools/gate/steps.mjs';
+import { command, counted, readmeTest, suite } from '../tools/gate/steps.mjs';
 
 const config = (folder) => ['--config', `test/${folder}/jest.config.mjs`];
 const QUICK = { env: { FAIR_LOCK_QUICK: 'true' } };
@@ -11,9 +11,7 @@ export default {
   first: [command('npm ci'), command('npm run build')],
   lanes: {
     computes: [
-      command('npm run lint'),
-      command('npx tsc --noEmit'),
-      suite('npm test', [], { workers: 2 }),
+      readmeTest({ workers: 2 }),
       command('npm run check:package'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),

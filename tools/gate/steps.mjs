@@ -26,3 +26,13 @@ export const suite = (name, args, { workers = 1, env = {} } = {}) => ({
     ...(files.length > 0 ? ['--maxWorkers=1', '--runTestsByPath', ...files] : [`--maxWorkers=${workers}`]),
   ],
 });
+
+/** The README's test command, whole. Of its tests, files that failed can run again alone. */
+export const readmeTest = ({ workers }) => {
+  const tests = suite('npm test', [], { workers });
+  return {
+    ...tests,
+    argv: (files = []) =>
+      files.length > 0 ? tests.argv(files) : ['npm', 'test', '--', `--maxWorkers=${workers}`],
+  };
+};
