@@ -8,6 +8,8 @@ const HALLS = {
   lib: [
     ['core'],
     ['stores'],
+    ['setup'],
+    ['standalone'],
     ['nest', 'observe'],
     ['board', 'cli', 'otel', 'prometheus', 'terminus', 'testing'],
   ],
@@ -34,11 +36,7 @@ const HALLS = {
 };
 
 /** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
-const STORE_CHOOSERS = [
-  'lib/nest/module/fair-lock.store-factory.ts',
-  'lib/nest/module/fair-lock.options.ts',
-  'lib/index.ts',
-];
+const STORE_CHOOSERS = ['lib/setup/store-factory.ts', 'lib/setup/options.ts', 'lib/index.ts'];
 
 const literally = (path) => path.replaceAll('.', '\\.');
 
@@ -83,12 +81,12 @@ export default {
     ),
     closed(
       'the store is chosen in one place',
-      { path: '^lib/(nest/|[^/]+$)', pathNot: STORE_CHOOSERS.map(literally) },
+      { path: '^lib/(setup/|standalone/|nest/|[^/]+$)', pathNot: STORE_CHOOSERS.map(literally) },
       { path: '^lib/stores/' },
     ),
     closed(
-      'a store knows no Nest',
-      { path: '^lib/stores/' },
+      'stores, setup and the entry without Nest know no Nest',
+      { path: '^lib/(stores|setup|standalone)/' },
       { path: '(^|/)(@nestjs|rxjs|reflect-metadata)/' },
     ),
   ],

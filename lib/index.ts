@@ -4,7 +4,7 @@ export type {
   FairLockModuleAsyncOptions,
   FairLockRegistrationOptions,
 } from './nest/module/fair-lock.module-definition.js';
-export type { FairLockModuleOptions, FairLockOptionsFactory } from './nest/module/fair-lock.options.js';
+export type { FairLockModuleOptions, FairLockOptionsFactory } from './setup/options.js';
 export type { RedisRole, RedisSource } from './stores/redis-client/connection/redis-source.js';
 
 // What is injected.

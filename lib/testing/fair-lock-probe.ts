@@ -4,7 +4,7 @@ import { type Grant } from '../core/port/lock-store.js';
 import { lockOrder, requireKey } from '../core/options/lock-keys.js';
 import { quote } from '../core/errors/text.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
-import { type StoreFactory } from '../nest/module/fair-lock.store-factory.js';
+import { type StoreFactory } from '../setup/store-factory.js';
 import { fail, within, type WithinOptions } from './patience.js';
 import { ProbedStore } from './probed-store.js';
 

@@ -1,10 +1,10 @@
 import { type DynamicModule, type InjectionToken, Module } from '@nestjs/common';
 import { type FairLockRegistrationOptions } from '../nest/module/fair-lock.module-definition.js';
 import { FairLockModule } from '../nest/module/fair-lock.module.js';
-import { type FairLockModuleOptions } from '../nest/module/fair-lock.options.js';
-import { withInherited } from '../nest/module/fair-lock.option-resolution.js';
+import { type FairLockModuleOptions } from '../setup/options.js';
+import { withInherited } from '../setup/option-resolution.js';
 import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
-import { getStoreFactoryToken } from '../nest/module/fair-lock.store-factory.js';
+import { getStoreFactoryToken } from '../nest/module/store-factory-token.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
 /** The options of `FairLockModule.forRoot`, without those that choose where the locks are kept. */

@@ -16,7 +16,7 @@ function membersOf(file: string, name: string): string[] {
 
 describe('docs/reference.md', () => {
   test.each([
-    ['lib/nest/module/fair-lock.options.ts', 'FairLockModuleOptions'],
+    ['lib/setup/options.ts', 'FairLockModuleOptions'],
     ['lib/nest/module/fair-lock.module-definition.ts', 'FairLockRegistrationOptions'],
     ['lib/nest/decorator/fair-locked.types.ts', 'FairLockedOptions'],
     ['lib/nest/request/fair-lock.interceptor.ts', 'FairLockInterceptorOptions'],

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
-import { isRedisAddress } from '../../nest/module/fair-lock.option-checks.js';
+import { isRedisAddress } from '../../setup/option-checks.js';
 import { UsageError } from './exit-status.js';
 
 const OPTIONS = {

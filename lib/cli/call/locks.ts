@@ -2,8 +2,8 @@ import { Cluster } from 'ioredis';
 import { LockEngine } from '../../core/engine/lock-engine.js';
 import { type LockOverview } from '../../core/port/lock-overview.js';
 import { type LockStore } from '../../core/port/lock-store.js';
-import { createStore } from '../../nest/module/fair-lock.store-factory.js';
-import { resolveOptions } from '../../nest/module/fair-lock.option-resolution.js';
+import { createStore } from '../../setup/store-factory.js';
+import { resolveOptions } from '../../setup/option-resolution.js';
 import { type Arguments } from './arguments.js';
 import { UsageError } from './exit-status.js';
 

@@ -1,9 +1,10 @@
 import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import { FairLockFilter } from '../request/fair-lock.filter.js';
-import { type FairLockModuleOptions } from './fair-lock.options.js';
+import { type FairLockModuleOptions } from '../../setup/options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
-import { createStore, getStoreFactoryToken, type StoreFactory } from './fair-lock.store-factory.js';
+import { getStoreFactoryToken } from './store-factory-token.js';
+import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, getFairLockToken } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';

@@ -17,8 +17,8 @@ import {
   FairLockModuleBase,
   type FairLockRegistrationOptions,
 } from './fair-lock.module-definition.js';
-import { type FairLockModuleOptions } from './fair-lock.options.js';
-import { requireObject, withInherited } from './fair-lock.option-resolution.js';
+import { type FairLockModuleOptions } from '../../setup/options.js';
+import { requireObject, withInherited } from '../../setup/option-resolution.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from '../request/http-request-scope.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';

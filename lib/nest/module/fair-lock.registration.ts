@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { LockEngine } from '../../core/engine/lock-engine.js';
-import { adviseOn, resolveOptions } from './fair-lock.option-resolution.js';
-import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { engineOptions } from '../../setup/engine-options.js';
+import { adviseOn, resolveOptions } from '../../setup/option-resolution.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from '../../setup/options.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
-import { type StoreFactory } from './fair-lock.store-factory.js';
+import { type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 
 /**
@@ -31,18 +32,12 @@ export class FairLockRegistration {
   createService(): FairLockService {
     const { options, logger } = this;
     const store = this.createStore(options, (message) => logger.warn(message));
-    this.engine = new LockEngine(store, {
-      waitTime: options.waitTime,
-      maxQueue: options.maxQueue,
-      maxHold: options.maxHold,
-      onLost: options.onLost,
-      drainTimeout: options.drainTimeout,
-      reentrant: options.reentrant,
-      requestScope: options.requestScope,
-      slowWait: options.slowWait || Infinity,
-      slowHold: options.slowHold || Infinity,
-      onWarning: (message, detail) => (detail ? logger.warn(message, detail) : logger.warn(message)),
-    });
+    this.engine = new LockEngine(
+      store,
+      engineOptions(options, (message, detail) =>
+        detail ? logger.warn(message, detail) : logger.warn(message),
+      ),
+    );
     return this.engine.service;
   }
 }

@@ -1,7 +1,4 @@
-import type {
-  FairLockModuleOptions,
-  ResolvedFairLockOptions,
-} from '../../../lib/nest/module/fair-lock.options.js';
+import type { FairLockModuleOptions, ResolvedFairLockOptions } from '../../../lib/setup/options.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { Weather } from '../world/link.js';
 import type { LoadedClient } from '../world/load-client.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { resolveOptions } from '../../../lib/nest/module/fair-lock.option-resolution.js';
+import type { resolveOptions } from '../../../lib/setup/option-resolution.js';
 import type { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import type { timing } from '../../../lib/stores/redis/commands/timing.js';
@@ -44,7 +44,7 @@ type Wrapped = (
 
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
 const STORE = 'stores/redis/redis-lock-store.ts';
-const OPTIONS = 'nest/module/fair-lock.option-resolution.ts';
+const OPTIONS = 'setup/option-resolution.ts';
 const SCRIPTS = 'stores/redis/commands/client-scripts.ts';
 const TIMING = 'stores/redis/commands/timing.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
 import { timing } from '../../../lib/stores/redis/commands/timing.js';
-import { resolveOptions } from '../../../lib/nest/module/fair-lock.option-resolution.js';
+import { resolveOptions } from '../../../lib/setup/option-resolution.js';
 import { valuesOf } from '../../support/option-values.js';
 
 /** The constants at the top of a script. */

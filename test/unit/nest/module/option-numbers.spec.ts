@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { describeDomain, type NumberOption } from '../../../../lib/core/options/option-domains.js';
 import { NUMBER_OPTIONS, valuesOf, valuesOutside } from '../../../support/option-values.js';
-import { resolveOptions } from '../../../../lib/nest/module/fair-lock.option-resolution.js';
+import { resolveOptions } from '../../../../lib/setup/option-resolution.js';
 
 const resolve = (options: object) => resolveOptions(options);
 const refusal = (options: unknown): string => {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
-import { adviseOn, resolveOptions } from '../../../../lib/nest/module/fair-lock.option-resolution.js';
+import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
 
 const resolve = (options: object) => resolveOptions(options);
 const refusal = (options: unknown): string => {

@@ -1,16 +1,9 @@
 import { inspect } from 'node:util';
-import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
-import { wholeNumber, type NumberOption } from '../../core/options/option-domains.js';
-import {
-  checkRedis,
-  checkReplicas,
-  falseOr,
-  numberOf,
-  oneOf,
-  type Check,
-} from './fair-lock.option-checks.js';
-import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './fair-lock.options.js';
+import { LockConfigurationError } from '../core/errors/errors.js';
+import { see } from '../core/errors/mistakes.js';
+import { wholeNumber, type NumberOption } from '../core/options/option-domains.js';
+import { checkRedis, checkReplicas, falseOr, numberOf, oneOf, type Check } from './option-checks.js';
+import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './options.js';
 
 const DEFAULTS = {
   store: 'redis',

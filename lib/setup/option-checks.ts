@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { describeDomain, wholeNumber, type NumberOption } from '../../core/options/option-domains.js';
+import { describeDomain, wholeNumber, type NumberOption } from '../core/options/option-domains.js';
 
 /** A check returns undefined for a valid value, else a text that says what the option must be. */
 export type Check = (value: unknown) => string | undefined;

@@ -1,4 +1,4 @@
-import { type RedisSource } from '../../stores/redis-client/connection/redis-source.js';
+import { type RedisSource } from '../stores/redis-client/connection/redis-source.js';
 
 /**
  * The options of `FairLockModule.forRoot`. All have defaults. Times are milliseconds; a fraction of a millisecond counts as a whole

@@ -1,10 +1,8 @@
-import { type InjectionToken } from '@nestjs/common';
-import { type LockStore } from '../../core/port/lock-store.js';
-import { type ResolvedFairLockOptions } from './fair-lock.options.js';
-import { DEFAULT_NAME } from '../fair-lock.tokens.js';
-import { MemoryLockStore } from '../../stores/memory/memory-lock-store.js';
-import { RedisLockStore } from '../../stores/redis/redis-lock-store.js';
-import { RedissonLockStore } from '../../stores/redisson/redisson-lock-store.js';
+import { type LockStore } from '../core/port/lock-store.js';
+import { type ResolvedFairLockOptions } from './options.js';
+import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
+import { RedisLockStore } from '../stores/redis/redis-lock-store.js';
+import { RedissonLockStore } from '../stores/redisson/redisson-lock-store.js';
 
 /**
  * Makes the store of one registration.
@@ -15,11 +13,6 @@ export type StoreFactory = (
   options: ResolvedFairLockOptions,
   onWarning: (message: string) => void,
 ) => LockStore;
-
-/** The injection token of the factory that makes the store of one registration. Tests replace it. */
-export function getStoreFactoryToken(name: string = DEFAULT_NAME): InjectionToken<StoreFactory> {
-  return `FairLockStoreFactory:${name}`;
-}
 
 /** The one place that chooses a store. */
 export const createStore: StoreFactory = (options, onWarning) => {

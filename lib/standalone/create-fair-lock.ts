@@ -1,0 +1,59 @@
+import { inspect } from 'node:util';
+import { LockEngine } from '../core/engine/lock-engine.js';
+import { type FairLockService } from '../core/engine/fair-lock-service.js';
+import { engineOptions } from '../setup/engine-options.js';
+import { adviseOn, resolveOptions } from '../setup/option-resolution.js';
+import { type FairLockModuleOptions } from '../setup/options.js';
+import { createStore } from '../setup/store-factory.js';
+
+/** The service of an application without Nest, which must close it. */
+export type StandaloneFairLock = FairLockService & {
+  /**
+   * Refuses new requests and those in line, waits until what is held has been released (`drainTimeout` at most), hands on the rest and
+   * closes the connections. Never rejects; without effect when called again.
+   */
+  close(): Promise<void>;
+};
+
+/** Gets the warnings for an operator: a lost lock, a slow wait, a server that lacks something. They never contain credentials. */
+export type Warn = (message: string, detail?: object) => void;
+
+/**
+ * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It stands in the same lines as applications with the
+ * same `redis`, `store` and `keyPrefix`.
+ *
+ * Resolves when it is connected, or when it has warned that Redis is away: it connects later.
+ *
+ * @param options as those of `FairLockModule.forRoot`; `requestScope` has no effect, since nothing here knows the clients of requests
+ * @param warn by default `process.emitWarning`, which prints to stderr
+ * @throws LockConfigurationError for an option that cannot work or does not exist
+ *
+ * @example
+ * const locks = await createFairLock({ redis: 'redis://cache:6379' });
+ * await locks.withLock('report:nightly', () => sendReport());
+ * await locks.close();
+ */
+export async function createFairLock(
+  options: FairLockModuleOptions = {},
+  warn: Warn = toProcess,
+): Promise<StandaloneFairLock> {
+  const resolved = resolveOptions(options);
+  const advice = adviseOn(resolved);
+  if (advice !== undefined) warn(advice);
+  const store = createStore(resolved, (message) => warn(message));
+  const locks = new StandaloneEngine(store, engineOptions(resolved, warn));
+  await locks.start();
+  return locks;
+}
+
+class StandaloneEngine extends LockEngine {
+  override async close(): Promise<void> {
+    this.beginShutdown();
+    await this.drain();
+    await super.close();
+  }
+}
+
+function toProcess(message: string, detail?: object): void {
+  process.emitWarning(message, { type: 'FairLock', ...(detail && { detail: inspect(detail) }) });
+}

@@ -1,0 +1,64 @@
+/** The entry for programs without Nest. */
+import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, eventually, SOON, within } from '../support/waiting.js';
+
+describe('createFairLock', () => {
+  const options = { redis: redisUrl(), keyPrefix: uniquePrefix() };
+  const open: StandaloneFairLock[] = [];
+  const start = async (more = {}): Promise<StandaloneFairLock> => {
+    const locks = await createFairLock({ ...options, ...more });
+    open.push(locks);
+    return locks;
+  };
+  afterEach(() => Promise.all(open.splice(0).map((locks) => locks.close())));
+
+  const inLine = (locks: StandaloneFairLock, count: number): Promise<void> =>
+    eventually(async () => (await locks.inspect('a')).queueLength === count, SOON, `${count} in line`);
+
+  test('gives a service that serves the requests of two programs in their order', async () => {
+    const [one, two] = [await start(), await start()];
+    const order: string[] = [];
+    const lock = await one.acquire('a');
+    const served: Promise<unknown>[] = [];
+    for (const [name, locks] of Object.entries({ first: two, second: one, third: two })) {
+      served.push(locks.withLock('a', () => order.push(name)));
+      await inLine(one, served.length);
+    }
+    await lock.release();
+    await Promise.all(served);
+    expect(order).toEqual(['first', 'second', 'third']);
+  });
+
+  test('refuses at close what is in line, lets the section end, and hands the lock on', async () => {
+    const [one, two] = [await start(), await start()];
+    const [begun, end] = [deferred(), deferred()];
+    const section = one.withLock('a', async (lock) => {
+      begun.resolve();
+      await end.promise;
+      return lock.state;
+    });
+    await begun.promise;
+    const refused = expect(one.acquire('a')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await inLine(two, 1);
+    const closed = one.close();
+    await refused;
+    const next = two.acquire('a');
+    end.resolve();
+    expect(await section).toBe('held');
+    await within(closed, SOON, 'close()');
+    await (await next).release();
+  });
+
+  test('refuses an option that does not exist', async () => {
+    await expect(createFairLock({ wait: 1 } as object)).rejects.toMatchObject({ code: 'CONFIGURATION' });
+  });
+
+  test('gives its warnings to the function', async () => {
+    const warnings: string[] = [];
+    const locks = await createFairLock({ store: 'memory', slowHold: 1 }, (message) => warnings.push(message));
+    await locks.withLock('a', () => eventually(() => warnings.length > 0, SOON, 'a warning'));
+    await locks.close();
+    expect(warnings).toEqual([expect.stringContaining('has been held')]);
+  });
+});
