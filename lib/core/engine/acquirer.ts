@@ -37,6 +37,7 @@ export class Acquirer {
       }
       // A hold may have been lost while the flow waited for the next key.
       for (const { held } of taken) refuseIfLost(held);
+      for (const { held } of taken) if (held.call === call) held.limit();
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -97,7 +98,9 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
-    return new Hold(this.grants.add(grant, encoded, call), call.options.label);
+    const held = this.grants.add(grant, encoded, call);
+    if (!call.taken) held.limit();
+    return new Hold(held, call.options.label);
   }
 
   private beginWait(key: string, call: AcquireCall, outer?: Hold): Wait {

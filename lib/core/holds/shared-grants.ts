@@ -71,6 +71,13 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.lease.lostError ? 'lost' : 'released';
   }
 
+  /** All keys of its call are held: `maxHold` counts from now. */
+  limit(): void {
+    const { maxHold } = this.call.options;
+    if (maxHold < Infinity && !this.lease.lostError)
+      this.keeper.timers.schedule(this, performance.now() + maxHold);
+  }
+
   /** One of its holds has ended. Releases the grant if it was the last; resolves when the release is done. */
   holdEnded(): Promise<void> {
     this.openHolds -= 1;
@@ -192,8 +199,6 @@ export class SharedGrants {
   /** Adds a grant that the store made for `call`. */
   add(grant: Grant, encoded: string, call: SharedGrant['call']): SharedGrant {
     const held = new SharedGrant(grant, encoded, this, call);
-    const { maxHold } = call.options;
-    if (maxHold < Infinity) this.timers.schedule(held, held.since + maxHold);
     this.all.add(held);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     grant.lease.onLost((error) => {

@@ -56,9 +56,9 @@ export interface AcquireOptions {
    */
   maxQueue?: number | undefined;
   /**
-   * How long the hold may last, in ms: 1 or more, or `Infinity`. Then its signal aborts and renewing stops, so that a hung section cannot
-   * hold for ever: the lock is lost when its lease runs out. Default: the module's, which is `Infinity` unless set. Without effect on a
-   * nested request.
+   * How long the hold may last, in ms: 1 or more, or `Infinity`. Counts from when all keys of the call are held. Then its signal aborts and
+   * renewing stops, so that a hung section cannot hold for ever: the lock is lost when its lease runs out. Default: the module's, which is
+   * `Infinity` unless set. Without effect on a nested request.
    */
   maxHold?: number | undefined;
   /**

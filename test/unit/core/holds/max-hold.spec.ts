@@ -36,6 +36,36 @@ describe('maxHold', () => {
     await section;
   });
 
+  it('counts from the beginning of the section: a call for several keys may wait longer for the next one', async () => {
+    const blocker = await b.engine.acquire('b');
+    const begun = deferred<boolean>();
+    const section = b.engine.withLock(
+      ['a', 'b'],
+      async (lock) => {
+        begun.resolve(lock.signal.aborted);
+        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+      },
+      { maxHold: 20 },
+    );
+    while (!(await b.store.held('a'))) await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await blocker.release();
+    expect(await Promise.race([begun.promise, section])).toBe(false);
+    await section;
+  });
+
+  it('counts from when all keys are held, for a handle of several', async () => {
+    const blocker = await b.engine.acquire('b');
+    const acquiring = b.engine.acquire(['a', 'b'], { maxHold: 20 });
+    while (!(await b.store.held('a'))) await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await blocker.release();
+    const lock = await acquiring;
+    expect(lock.signal.aborted).toBe(false);
+    await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    await lock.release();
+  });
+
   it('is over when the lock is lost', async () => {
     const lock = await b.engine.acquire('k', { maxHold: 60_000 });
     b.store.lose('k');
