@@ -233,7 +233,7 @@ export const HISTORIC: readonly Exhibit[] = [
         from: 'if (this.active && this.remaining() <= 0) this',
         to: 'if (false) this',
       },
-      inStore('line/line.ts', 'if (line.run && remaining(line, line.run) <= 0)', 'if (false)'),
+      inStore('line/line.ts', 'if (run && remaining(line, run) <= 0)', 'if (false)'),
     ],
     proof: test('integration/watchdog.spec.ts', 'lets a lease run out that cannot be renewed'),
   },

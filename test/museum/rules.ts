@@ -199,6 +199,17 @@ export const RULES: readonly Exhibit[] = [
     proof: test('unit/core/port/lease.spec.ts', 'is the larger of both clocks'),
   },
   {
+    of: 'R12 a section that was told to stop has the margin of its lease for that',
+    what: 'the next request of its run is served at once',
+    mutations: [
+      inStore('line/grant.ts', 'setLost(line, run, line.now.monotonic + run.margin);', 'finish(line, run);'),
+    ],
+    proof: test(
+      'unit/redis/line/grant.spec.ts',
+      'after $what the section has the margin to stop before the next member asks',
+    ),
+  },
+  {
     of: 'R12 the age of a message by the larger of two clocks',
     what: 'by the monotonic clock alone',
     mutations: [

@@ -122,7 +122,7 @@ function finishedGrant(run: Run, left: readonly PlaceRequest[]): FinishedGrant {
 
 /** The holder found its lease over before this line did. */
 export function leaseLost(line: Line, token: number): void {
-  if (line.run?.holder?.token === token) lost(line, line.run);
+  if (line.run?.holder?.token === token) stopWithinMargin(line, line.run);
 }
 
 /** The section of a holder has ended. */
@@ -133,8 +133,7 @@ export function endSection(line: Line, token: number, kept: boolean): void {
     if (run.holder.renewable) handOn(line, run, token);
     else finish(line, run, token);
   } else if (lostButRunning && covers(lostButRunning.run, token)) {
-    line.lostButRunning = undefined;
-    release(line, finishedGrant(lostButRunning.run, []), token);
+    giveLostBack(line, lostButRunning.run, token);
   } else {
     line.effects.push({ type: 'released', grant: token });
   }
@@ -176,27 +175,62 @@ export function finish(line: Line, run: Run, ended?: number): void {
   line.finished = Math.max(line.finished, run.first);
   const left = unserved(run);
   release(line, finishedGrant(run, left), ended);
+  askAnew(line, run, left);
+}
+
+function askAnew(line: Line, run: Run, requests: readonly PlaceRequest[]): void {
   const tooLate = remaining(line, run) <= 0;
-  for (const request of left) {
+  for (const request of requests) {
     if (tooLate) missedGrant(line, request);
     else requestAgain(line, request);
   }
 }
 
+/** The server has taken the grant away. */
 export function lose(line: Line, run: Run, why: string): void {
   if (run.holder) line.effects.push({ type: 'lose lease', grant: run.holder.token, why });
-  lost(line, run);
+  if (unserved(run).length > 0) return finish(line, run);
+  setLost(line, run, -Infinity);
+}
+
+/** The lease has run out by the local clocks (R12). */
+export function runOut(line: Line, run: Run): void {
+  const why = 'its lease ran out before it could be renewed';
+  if (run.holder) line.effects.push({ type: 'lose lease', grant: run.holder.token, why });
+  stopWithinMargin(line, run);
+}
+
+/** The holder was notified, and has the margin of the lease to stop, however late this was noticed. */
+function stopWithinMargin(line: Line, run: Run): void {
+  setLost(line, run, line.now.monotonic + run.margin);
+}
+
+function setLost(line: Line, run: Run, stopBy: number): void {
+  line.run = undefined;
+  line.finished = Math.max(line.finished, run.first);
+  line.lostButRunning = { run, stopBy };
 }
 
 /**
- * The grant was lost and its holder notified; the holder has the margin of the lease to stop. The grant is released when the section
- * ends, or it ends with its lease on the server. If other requests of the run wait, it is released now and they ask anew (M7).
+ * Until when a lost grant is kept for its section (monotonic ms). If other requests of the run wait, they ask anew when the section should
+ * have stopped; if none does, it ends with its lease on the server.
  */
-function lost(line: Line, run: Run): void {
-  if (unserved(run).length > 0) return finish(line, run);
-  line.run = undefined;
-  line.finished = Math.max(line.finished, run.first);
-  line.lostButRunning = { run, until: line.now.monotonic + serverLeft(line, run) };
+export function lostUntil({ run, stopBy }: NonNullable<Line['lostButRunning']>): number {
+  if (unserved(run).length > 0) return stopBy;
+  return Math.max(stopBy, run.since.monotonic + run.left + run.margin);
+}
+
+/**
+ * The section of a lost grant has ended, or has no more time. Members without a turn ask anew (M7).
+ *
+ * @param ended token of the section whose end this is
+ */
+export function giveLostBack(line: Line, run: Run, ended?: number): void {
+  line.lostButRunning = undefined;
+  const left = unserved(run);
+  if (ended !== undefined || left.length > 0) release(line, finishedGrant(run, left), ended);
+  askAnew(line, run, left);
+  if (line.late) line.nextBeat = line.now.monotonic;
 }
 
 /** @param ended token of the section that waits for the acknowledgement, at most for the command deadline */

@@ -1,7 +1,17 @@
 import type { Failure, Moment } from '../../redis-client/line/line-machine.js';
 import type { AcquireReply, JoinReply, LeaveReply } from '../commands/reply.js';
 import type { Command, Effect, LineEvent, ReplicatedReply, Reply } from './events.js';
-import { endSection, giveBack, leaseLost, lose, remaining, reportDue, wantsRenewal } from './grant.js';
+import {
+  endSection,
+  giveBack,
+  giveLostBack,
+  leaseLost,
+  lostUntil,
+  remaining,
+  reportDue,
+  runOut,
+  wantsRenewal,
+} from './grant.js';
 import {
   beat,
   beatNow,
@@ -14,8 +24,6 @@ import {
 import { applyMessage, applyPlaceReply, applyReply, blockerOf, revoke } from './replies.js';
 import * as requests from './requests.js';
 import type { Line } from './state.js';
-
-const RAN_OUT = 'its lease ran out before it could be renewed';
 
 /**
  * The state machine of one lock in this client: its requests in line, the grant it holds, and the heartbeat for both. Applies an
@@ -131,8 +139,10 @@ function failed(line: Line, command: Command, failure: Failure): void {
 
 /** Loses the lease if it has run out by the local clocks (R12). */
 function lookAtLease(line: Line): void {
-  if (line.run && remaining(line, line.run) <= 0) lose(line, line.run, RAN_OUT);
-  if (line.lostButRunning && line.lostButRunning.until <= line.now.monotonic) line.lostButRunning = undefined;
+  const { run, now } = line;
+  if (run && remaining(line, run) <= 0) runOut(line, run);
+  const { lostButRunning } = line;
+  if (lostButRunning && lostUntil(lostButRunning) <= now.monotonic) giveLostBack(line, lostButRunning.run);
 }
 
 function stopRenewing(line: Line, token: number): void {
@@ -172,7 +182,11 @@ function nextWakeUp(line: Line): number {
   // The line must wake up when the lease ends, since only `lookAtLease` makes it lost (R12).
   const left = run ? Math.max(0, remaining(line, run)) : Infinity;
   // Keep the line while a section may still give back a lost grant: otherwise a new line of the same lock would get that release.
-  let due = Math.min(time + left, lostButRunning?.until ?? Infinity, reminders[0]?.at ?? Infinity);
+  let due = Math.min(
+    time + left,
+    lostButRunning ? lostUntil(lostButRunning) : Infinity,
+    reminders[0]?.at ?? Infinity,
+  );
   if (beating) return due;
   due = Math.min(due, lookDue(line));
   if (isPeriodic(line)) {

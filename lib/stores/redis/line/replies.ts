@@ -161,7 +161,13 @@ function enter(line: Line, grant: PresentGrant): void {
   if (wanted && grant.first <= line.seenBefore) {
     // The server lost the last token, and its clock is behind that token. The requests ask for a higher token.
     finish(line, run);
+  } else if (wanted && line.lostButRunning && line.now.monotonic < line.lostButRunning.stopBy) {
+    // The section that lost the lock may still run. A heartbeat asks for this grant after that, and its reply comes here again (M1).
+    const { stopBy } = line.lostButRunning;
+    line.nextBeat = Math.min(line.nextBeat || stopBy, stopBy);
+    line.late = grant;
   } else if (wanted && line.settings.replicated) {
+    line.late = undefined;
     confirm(line, run);
   } else if (wanted && remaining(line, run) <= 0) {
     // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).

@@ -128,7 +128,7 @@ export function served(line: Line, waiter: PlaceRequest): void {
 
 /** Whether the request is a member of the present grant and waits only for its turn. */
 function isGranted(line: Line, request: PlaceRequest): boolean {
-  const run = line.run ?? line.confirming;
+  const run = line.run ?? line.confirming ?? line.lostButRunning?.run;
   return run !== undefined && run.members.includes(request, run.next);
 }
 

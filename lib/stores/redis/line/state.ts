@@ -29,8 +29,8 @@ export class Line extends LineState<NativeTypes> {
   confirming: Run | undefined;
   /** A grant that came too late to be entered; the reply to a heartbeat that names it decides (M1). */
   late: PresentGrant | undefined;
-  /** A lost grant whose section still runs; `until`: when the server must have ended it as well (monotonic ms). */
-  lostButRunning: { readonly run: Run; readonly until: number } | undefined;
+  /** A lost grant whose section still runs; `stopBy`: no other section begins here before that time (monotonic ms). */
+  lostButRunning: { readonly run: Run; readonly stopBy: number } | undefined;
   /** Grants up to this first token are over for this client (M8). */
   finished = 0;
   /** How many releases are not yet acknowledged, and the last command before the last of them. */

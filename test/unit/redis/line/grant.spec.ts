@@ -212,6 +212,59 @@ describe('a run', () => {
     expect(line.of('acquire')).toHaveLength(4);
   });
 
+  /** Things that end the lease by the local clocks, so that the section is told to stop. */
+  const endings = [
+    { what: 'a step of the wall clock', end: () => (line.wallAhead = LEASE) },
+    { what: 'a blocked event loop', end: () => (line.now += LEASE - 1) },
+  ];
+
+  test.each(endings)(
+    'after $what the section has the margin to stop before the next member asks',
+    ({ end }) => {
+      end();
+      line.dispatch({ type: 'look' });
+      expect(line.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
+      line.passes(MARGIN - 1);
+      expect([line.of('release'), line.of('acquire')]).toEqual([[], []]);
+      line.passes(1);
+      expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
+      expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([11, 12]);
+    },
+  );
+
+  test.each(endings)('after $what the next member asks as soon as the section has ended', ({ end }) => {
+    end();
+    line.dispatch({ type: 'look' });
+    line.dispatch({ type: 'section ended', grant: 500, kept: false });
+    expect(line.last('release').command.grant).toEqual({ first: 500, head: 1, unserved: [2, 3] });
+    expect(line.of('acquire').map(({ command }) => command.request.ticket)).toEqual([11, 12]);
+  });
+
+  test('a grant that comes while a lost section may still run is entered when that has had its margin', () => {
+    line.now += LEASE - 1;
+    line.dispatch({ type: 'look' });
+    line.passes(10);
+    line.reply(line.last('heartbeat'), { status: 'gone', listeners: 1 });
+    line.message(600, 2, 3);
+    line.passes(MARGIN - 11);
+    expect(line.granted).toEqual([500]);
+    line.passes(1);
+    const asked = line.last('heartbeat');
+    expect(asked.command.args.renewal).toMatchObject({ first: 600, run: [2, 3] });
+    line.reply(asked, { status: 'renewed', listeners: 1, grant: [600, 2, 3] });
+    expect(line.granted).toEqual([500, 600]);
+  });
+
+  test('a grant that comes while a lost section still runs is asked for when that has ended', () => {
+    line.now += LEASE - 1;
+    line.dispatch({ type: 'look' });
+    line.message(600, 2, 3);
+    line.dispatch({ type: 'section ended', grant: 500, kept: false });
+    line.passes(0);
+    line.reply(line.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [600, 2, 3] });
+    expect(line.granted).toEqual([500, 600]);
+  });
+
   test('a lease that is not renewed any more is not handed on', () => {
     line.dispatch({ type: 'renewing stopped', grant: 500 });
     line.release(500);
