@@ -39,7 +39,7 @@ export default {
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
   projects: [
-    project('no redis', ['unit', 'museum'].map(inTest)),
+    project('no redis', ['unit', 'museum', 'explore'].map(inTest)),
     project('types', ['types'].map(inTest), {
       globalSetup: '<rootDir>/test/types/installed.setup.mjs',
     }),

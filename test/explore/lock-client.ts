@@ -1,0 +1,331 @@
+import type { Instant } from '../../lib/core/port/lease.js';
+import type { Command, Effect, LineEvent, Reply as LineReply } from '../../lib/stores/redis/line/events.js';
+import type { Moment } from '../../lib/stores/redis-client/line/line-machine.js';
+import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
+import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
+import type { Attempt, Client } from './client.js';
+import type { LoadedCode } from './load-code.js';
+import { LONG, NOW } from './scales.js';
+import { KEYS, PREFIX, RUN_ID } from './server.js';
+import { TypedCommands } from './typed-commands.js';
+
+export const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000 } as const;
+export const GRACE = 250;
+/** No section lasts longer, ms: more than one heartbeat. */
+const LONGEST_SECTION = 4_500;
+const FIRST_PAUSE = 10;
+const LONGEST_PAUSE = 500;
+const PRIMARY = `${RUN_ID}/0`;
+
+/** A command on its way: its slot, the script, its arguments without the name of the client. */
+export type Sent = readonly [slot: number, script: string, ...args: string[]];
+
+/** What an event made a client do, as far as others see it. */
+export interface Outcome {
+  readonly sent: Sent[];
+  /** Slots whose copies under way nobody waits for any more. */
+  readonly abandoned: number[];
+  readonly notes: Note[];
+}
+
+export type Note =
+  | { readonly what: 'requested' | 'queued' | 'refused' | 'left'; readonly sequence: number }
+  | { readonly what: 'granted'; readonly sequence: number; readonly token: number; readonly left: number }
+  | { readonly what: 'ended' | 'lost'; readonly sequence: number };
+
+/** The constants that all clients share, which no state contains. */
+export interface SharedByClients {
+  readonly settings: { readonly timing: ReturnType<LoadedCode['timing']>; readonly replicated: false };
+  readonly onStep: () => void;
+  /** In place of the moment of the event that was handled last. */
+  readonly noMoment: Moment;
+}
+
+/** Stands in for the driver of the line, and for what repeats commands: passes events to the machine and executes its effects. */
+export class LockClient {
+  readonly commands: TypedCommands;
+  private client!: Client;
+  private outcome!: Outcome;
+  private later: LineEvent[] = [];
+  private handling = false;
+  private readonly now: Instant = { monotonic: NOW.monotonic, wall: NOW.wall };
+
+  constructor(
+    private readonly code: LoadedCode,
+    private readonly shared: SharedByClients,
+  ) {
+    this.commands = new TypedCommands(code, shared.settings.timing);
+  }
+
+  newClient(): Client {
+    const clock = new this.code.ServerClock(this.shared.onStep);
+    clock.observe(this.now, this.now, NOW.server);
+    return {
+      line: undefined,
+      clock,
+      highestToken: 0,
+      lastOrder: NOW.order,
+      upSince: NOW.monotonic - LONG,
+      downSince: undefined,
+      sequence: 0,
+      attempts: [],
+      sections: [],
+      asleep: undefined,
+      wakesBy: 0,
+      crashed: false,
+    };
+  }
+
+  /** Lets something happen to a client, which changes. */
+  happens(client: Client, what: () => void): Outcome {
+    this.client = client;
+    this.commands.client = client;
+    this.outcome = { sent: [], abandoned: [], notes: [] };
+    Object.assign(this.code.clocks, this.now);
+    this.commands.calls.highestToken = client.highestToken;
+    this.commands.calls.lastOrder = client.lastOrder;
+    what();
+    client.highestToken = this.commands.calls.highestToken;
+    client.lastOrder = this.commands.calls.lastOrder;
+    if (client.line) client.line.now = this.shared.noMoment;
+    return this.outcome;
+  }
+
+  request(leaseTimes: readonly (number | undefined)[]): void {
+    const { client } = this;
+    for (const leaseTime of leaseTimes) {
+      const sequence = (client.sequence += 1);
+      this.outcome.notes.push({ what: 'requested', sequence });
+      const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, label: 'h/1' };
+      this.event({ type: 'requested', request });
+      const place = this.line.waiting.get(sequence);
+      // Only a try looks at it.
+      if (place) Object.assign(place, { since: NOW.monotonic - LONG });
+    }
+    this.event({ type: 'turn ended' });
+  }
+
+  /** The wake-up time of the line, where it is reached. */
+  wakeUp(): void {
+    this.event({ type: 'due' });
+  }
+
+  /** Commands whose state ends by itself now. */
+  timeOut(): void {
+    for (const attempt of this.client.attempts.filter(({ at }) => at <= NOW.monotonic)) {
+      if (attempt.state === 'sent') this.unanswered(attempt, 100);
+      else this.send(attempt);
+    }
+  }
+
+  answered(slot: number, answer: Reply): void {
+    const attempt = this.client.attempts.find((one) => one.slot === slot && one.state === 'sent');
+    if (!attempt) return;
+    const { command, order, sentAt } = attempt;
+    if (answer instanceof RedisError) {
+      this.failed(attempt, this.code.toCommandFailure(new Error(answer.text)));
+      return;
+    }
+    const { read } = this.commands.typed(command);
+    const reply = this.commands.calls.received(KEYS, answer, { order, sentAt });
+    if (reply.status === 'EXPIRED' && command.kind !== 'heartbeat') {
+      attempt.expired += 1;
+      const unanswered = attempt.sendings > attempt.expired;
+      if (NOW.monotonic >= attempt.until)
+        this.giveUp(attempt, this.code.cameTooLate(TIMES.commandTimeout, unanswered));
+      else this.send(attempt);
+      return;
+    }
+    this.done(attempt);
+    const repeated = attempt.sendings - attempt.expired > 1;
+    this.event({ type: 'reply', command, reply: read(reply, repeated) as LineReply });
+  }
+
+  message(text: string): void {
+    const { client, code } = this;
+    // The method that receives messages, with what it uses of the store.
+    const store = {
+      keyPrefix: '',
+      options: { keyPrefix: PREFIX, lease: TIMES.lease },
+      client: { connection: { clockOf: () => client.clock } },
+      commands: this.commands.calls,
+      lines: {
+        find: () => client.line && { happens: (event: LineEvent) => this.event(event) },
+        get: () => (void this.line, { keys: KEYS, happens: (event: LineEvent) => this.event(event) }),
+      },
+    };
+    code.RedisLockStore.prototype['onMessage'].call(store as never, text);
+  }
+
+  endSection(sequence: number): void {
+    const { sections } = this.client;
+    const index = sections.findIndex((section) => section.sequence === sequence);
+    const [section] = sections.splice(index, 1);
+    const kept = section!.lease.end();
+    this.outcome.notes.push({ what: 'ended', sequence });
+    if (this.client.line || kept) this.event({ type: 'section ended', grant: section!.token, kept });
+  }
+
+  cancel(sequence: number): void {
+    this.outcome.notes.push({ what: 'left', sequence });
+    this.event({ type: 'cancelled', request: sequence, why: 'wait time' });
+  }
+
+  subscription(up: boolean): void {
+    const { client } = this;
+    client.upSince = up ? NOW.monotonic : undefined;
+    client.downSince = up ? undefined : NOW.monotonic;
+    if (client.line) this.event({ type: 'subscription', upSince: client.upSince });
+    if (up) for (const attempt of client.attempts) if (attempt.state === 'held') this.send(attempt);
+  }
+
+  /** The connection of the commands broke, and another is there. */
+  reconnect(): void {
+    const { client } = this;
+    client.clock = new this.code.ServerClock(this.shared.onStep);
+    for (const attempt of client.attempts.filter(({ state }) => state === 'sent')) {
+      this.unanswered(attempt, Infinity);
+    }
+    if (!client.line) return;
+    this.event({ type: 'server', id: PRIMARY });
+    this.event({ type: 'look' });
+    for (const attempt of [...client.attempts]) if (attempt.state === 'paused') this.send(attempt);
+  }
+
+  private get line() {
+    const { client, code, shared } = this;
+    return (client.line ??= new code.Line(
+      shared.settings,
+      PRIMARY,
+      client.upSince,
+      this.commands.calls.highestToken,
+    ));
+  }
+
+  private event(event: LineEvent): void {
+    if (this.handling) {
+      this.later.push(event);
+      return;
+    }
+    this.handling = true;
+    try {
+      for (let next: LineEvent | undefined = event; next; next = this.later.shift()) {
+        const moment = { ...this.now, order: this.commands.calls.lastOrder };
+        for (const effect of this.code.handle(this.line, next, moment)) this.execute(effect);
+      }
+    } finally {
+      this.handling = false;
+      this.later = [];
+    }
+    if (this.client.line) this.client.line.effects = [];
+  }
+
+  private execute(effect: Effect): void {
+    const { client } = this;
+    const { notes } = this.outcome;
+    switch (effect.type) {
+      case 'send':
+        return this.start(effect.command);
+      case 'grant': {
+        const { request: sequence, grant: token, since, left } = effect;
+        const lease = new this.code.Lease('k', since, left);
+        client.sections.push({ sequence, token, lease, until: NOW.monotonic + LONGEST_SECTION });
+        notes.push({ what: 'granted', sequence, token, left: lease.remaining() });
+        return;
+      }
+      case 'refuse':
+        notes.push({ what: 'refused', sequence: effect.request });
+        return;
+      case 'report place':
+        notes.push({ what: 'queued', sequence: effect.request });
+        return;
+      case 'forget':
+        client.line = undefined;
+        return;
+      case 'renew lease':
+        return this.sectionOf(effect.grant)?.lease.renew(effect.since, effect.left);
+      case 'suspect lease':
+        return this.sectionOf(effect.grant)?.lease.suspect();
+      case 'lose lease': {
+        const section = this.sectionOf(effect.grant);
+        if (!section || section.lease.state === 'lost') return;
+        section.lease.lose(effect.why);
+        notes.push({ what: 'lost', sequence: section.sequence });
+        this.event({ type: 'lease lost', grant: effect.grant });
+        return;
+      }
+      case 'end lease':
+        return void this.sectionOf(effect.grant)?.lease.end();
+      default:
+      // `wake up` stands in the line, `await turn` ends with the request, and nobody waits for a release.
+    }
+  }
+
+  private sectionOf(token: number) {
+    return this.client.sections.find((section) => section.token === token);
+  }
+
+  // ---- commands --------------------------------------------------------------------------------------------------------
+
+  private start(command: Command): void {
+    const { attempts } = this.client;
+    let slot = 1;
+    while (attempts.some((attempt) => attempt.slot === slot)) slot += 1;
+    const attempt: Attempt = {
+      command,
+      slot,
+      state: 'held',
+      order: 0,
+      sentAt: this.now,
+      at: NOW.monotonic + TIMES.commandTimeout / 2,
+      until: this.commands.typed(command).until,
+      pause: FIRST_PAUSE,
+      sendings: 0,
+      expired: 0,
+      unknown: false,
+    };
+    attempts.push(attempt);
+    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.request.tries);
+    if (!enters || this.client.upSince !== undefined) this.send(attempt);
+  }
+
+  private send(attempt: Attempt): void {
+    const { script, values } = this.commands.typed(attempt.command);
+    attempt.state = 'sent';
+    attempt.order = this.commands.calls.lastOrder += 1;
+    attempt.sentAt = { ...this.now };
+    attempt.at = NOW.monotonic + TIMES.commandTimeout;
+    attempt.sendings += 1;
+    const [, ...args] = values.map(String);
+    this.outcome.sent.push([attempt.slot, script.name, ...args]);
+  }
+
+  private unanswered(attempt: Attempt, retryAfter: number): void {
+    const { error } = this.code.toCommandFailure(new Error('timed out'));
+    this.outcome.abandoned.push(attempt.slot);
+    this.failed(attempt, new this.code.CommandFailure('unknown', 'time', error).after(retryAfter));
+  }
+
+  private failed(attempt: Attempt, failure: CommandFailure): void {
+    const known = attempt.unknown ? failure.afterUnknown() : failure;
+    attempt.unknown ||= failure.effect === 'unknown';
+    const left = attempt.until - NOW.monotonic;
+    if (!this.commands.typed(attempt.command).rule(failure) || left <= 0) {
+      this.giveUp(attempt, known);
+      return;
+    }
+    attempt.state = 'paused';
+    attempt.at = NOW.monotonic + Math.min(attempt.pause, left);
+    attempt.pause = Math.min(2 * attempt.pause, LONGEST_PAUSE);
+  }
+
+  private giveUp(attempt: Attempt, failure: CommandFailure): void {
+    this.done(attempt);
+    this.event({ type: 'failed', command: attempt.command, failure });
+  }
+
+  private done(attempt: Attempt): void {
+    const { attempts } = this.client;
+    attempts.splice(attempts.indexOf(attempt), 1);
+  }
+}

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { replay } from './replay.js';
+import { FAULT_KINDS, moveText, readMove, type FaultKind, type Scope } from './scope.js';
+import { Search, type Result } from './search.js';
+import { World } from './world.js';
+
+const HELP = `npm run explore -- [options]
+  --scope CxR     C clients with R requests each (default 2x2)
+  --faults N      at most N faults in one history (default 2)
+  --cancels N     at most N requests give up (default 1)
+  --no-batch      the requests of a client never share a command
+  --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
+  --lease MS      the fixed lease of the last request of each client; default: none is fixed
+  --only a,b      only these faults
+  --minutes M     stop after so long          --states N   stop at so many states
+  --replay FILE   the moves of FILE, one a line, step by step; - reads them from the standard input
+  --ci            the scopes that are part of each check: 3x1 without a fault, and 2x1 with one
+  --lib FOLDER    the library to explore (default: lib)
+faults: ${FAULT_KINDS.join(' ')}`;
+
+/** What two minutes are enough for. */
+const CI: readonly Partial<Scope>[] = [
+  { clients: 3, requests: 1, faults: 0 },
+  { clients: 2, requests: 1, faults: 1, cancels: 0 },
+];
+
+const { values } = parseArgs({
+  options: {
+    scope: { type: 'string', default: '2x2' },
+    faults: { type: 'string', default: '2' },
+    cancels: { type: 'string', default: '1' },
+    'no-batch': { type: 'boolean', default: false },
+    free: { type: 'boolean', default: false },
+    lease: { type: 'string' },
+    only: { type: 'string' },
+    minutes: { type: 'string', default: 'Infinity' },
+    states: { type: 'string', default: 'Infinity' },
+    replay: { type: 'string' },
+    lib: { type: 'string', default: fileURLToPath(new URL('../../lib', import.meta.url)) },
+    ci: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (values.help) console.log(HELP);
+else if (values.ci) for (const scope of CI) explore({ ...scopeOf(), ...scope });
+else if (values.replay === undefined) explore(scopeOf());
+else showReplay(scopeOf(), readFileSync(values.replay === '-' ? 0 : values.replay, 'utf8'));
+
+function explore(scope: Scope): void {
+  const world = new World(values.lib);
+  const bounds = { milliseconds: Number(values.minutes) * 60_000, states: Number(values.states) };
+  const result = new Search(world, scope).run(bounds, (soFar) => console.log(`… ${figures(world, soFar)}`));
+  console.log(`${scope.clients}x${scope.requests}, ${scope.faults} faults: ${figures(world, result)}`);
+  const { violation, complete } = result;
+  if (!complete && !violation) console.log('stopped at a bound: not every state was visited');
+  if (!violation) return;
+  process.exitCode = 1;
+  console.log(`${violation.text}\nthe shortest way there:`);
+  for (const move of violation.trace) console.log(`  ${moveText(move)}`);
+}
+
+function figures(world: World, { states, transitions, depth, milliseconds, ends }: Result): string {
+  return (
+    `${states} states, ${transitions} transitions, depth ${depth}, ${ends} ends, ${(milliseconds / 1_000).toFixed(0)} s, ` +
+    `${world.runs} runs of scripts, ${world.texts.size} parts`
+  );
+}
+
+function showReplay(scope: Scope, text: string): void {
+  const moves = text.split('\n').filter((line) => line.trim() !== '');
+  for (const line of replay(new World(values.lib), scope, moves.map(readMove))) console.log(line);
+}
+
+function scopeOf(): Scope {
+  const [, clients, requests] = /^([1-4])x([1-4])$/.exec(values.scope) ?? [];
+  if (!clients) throw new Error(`--scope is like 2x2, not ${values.scope}`);
+  const only = values.only?.split(',') as FaultKind[] | undefined;
+  const unknown = only?.find((kind) => !FAULT_KINDS.includes(kind));
+  if (unknown) throw new Error(`no such fault: ${unknown}; there are ${FAULT_KINDS.join(' ')}`);
+  return {
+    clients: Number(clients),
+    requests: Number(requests),
+    faults: Number(values.faults),
+    cancels: Number(values.cancels),
+    swift: !values.free,
+    batch: !values['no-batch'],
+    fixedLease: values.lease === undefined ? undefined : Number(values.lease),
+    only,
+  };
+}

@@ -1,0 +1,174 @@
+import type { Book } from './book.js';
+import { readNetwork, type Network } from './network.js';
+import { NOW } from './scales.js';
+import type { Move, MoveKind, Scope } from './scope.js';
+import { heldOf } from './server.js';
+import { clientAt, networkAt, SERVER, type Facts, type State, type World } from './world.js';
+
+/** Callers act, and faults that hit nothing on its way happen, at full ticks, ms: half a heartbeat. */
+export const TICK = 1_500;
+
+/** How long it is until anybody has something to do, ms; 0: something must happen first. */
+export function timeToPass(world: World, state: State, scope: Scope, { phase }: Book): number {
+  let due = Infinity;
+  let needsServer = false;
+  for (let client = 0; client < scope.clients; client++) {
+    const facts = world.facts(state[clientAt(client)]!);
+    const { commands, replies, messages, late } = readNetwork(world.texts.text(state[networkAt(client)]!));
+    if (commands.length > 0) return 0;
+    if (late.length > 0 || facts.asleep || facts.crashed) needsServer = true;
+    if (!facts.asleep && (replies.length > 0 || messages.length > 0)) return 0;
+    due = Math.min(due, facts.due);
+  }
+  if (due === 0) return 0;
+  if (needsServer) {
+    // When the lease has just ended on the server, to see what comes from others then.
+    const left = heldOf(world.texts.text(state[SERVER]!)).leaseEnd - NOW.server + 1;
+    if (left > 0) due = Math.min(due, left);
+  }
+  if (due === Infinity) return phase > 0 ? TICK - phase : 0;
+  return Math.min(Math.ceil(due), TICK - phase);
+}
+
+/** All that may happen next. */
+export function movesOf(world: World, state: State, book: Book, scope: Scope): Move[] {
+  const moves: Move[] = [];
+  const add = (kind: MoveKind, client = 0, which = 0): void => void moves.push({ kind, client, which });
+  const mayFail = book.faults < scope.faults;
+  const fault = (kind: Move['kind'], client = 0, which = 0): void => {
+    if (mayFail && (!scope.only || (scope.only as readonly MoveKind[]).includes(kind)))
+      add(kind, client, which);
+  };
+  const clients = Array.from({ length: scope.clients }, (_, client) => ({
+    client,
+    facts: world.facts(state[clientAt(client)]!),
+    network: readNetwork(world.texts.text(state[networkAt(client)]!)),
+  }));
+  if (scope.swift) {
+    // Nothing else happens before what is on its way arrives, but for faults. So whatever overtakes it costs a fault.
+    const next = clients.find(({ facts, network }) => isUnderWay(network, facts));
+    if (next) {
+      onTheWay(firstOf(next.network, next.facts), next.facts, next.client, add, fault);
+      ofProcess(next.facts, next.network, next.client, fault);
+      return moves;
+    }
+  }
+  if (timeToPass(world, state, scope, book) > 0) add('pass');
+  for (const { client, facts } of clients) mustDo(facts, client, add);
+  if (book.phase > 0) {
+    for (const { client, facts, network } of clients) {
+      if (!facts.crashed && !facts.asleep) timersOf(facts, network, client, add);
+      if (!scope.swift) onTheWay(network, facts, client, add, fault);
+    }
+    return moves;
+  }
+  for (const { client, facts, network } of clients) {
+    onTheWay(network, facts, client, add, fault);
+    lateFor(network, facts, client, add);
+    if (facts.asleep) {
+      if (!facts.mustWake) add('wake', client);
+      fault('crash', client);
+    } else if (!facts.crashed) {
+      timersOf(facts, network, client, add);
+      ofClient(facts, client, scope, book, add);
+      ofProcess(facts, network, client, fault);
+    }
+  }
+  if (mayFail) onTheServer(world.texts.text(state[SERVER]!), fault);
+  return moves;
+}
+
+/** What cannot wait any longer. */
+function mustDo(
+  { asleep, crashed, mustWake, mustResubscribe, sections }: Facts,
+  client: number,
+  add: Add,
+): void {
+  if (crashed) return;
+  if (asleep) {
+    if (mustWake) add('wake', client);
+    return;
+  }
+  if (mustResubscribe) add('resubscribe', client);
+  for (const { sequence, mustEnd } of sections) if (mustEnd) add('end', client, sequence);
+}
+
+function isUnderWay({ commands, replies, messages }: Network, { asleep }: Facts): boolean {
+  return commands.length > 0 || (!asleep && replies.length + messages.length > 0);
+}
+
+/** Only what arrives first: a reply before a message, and both before another command is carried out. */
+function firstOf({ commands, replies, messages }: Network, { asleep }: Facts): Network {
+  const none = { commands: [], replies: [], messages: [], late: [] };
+  if (!asleep && replies.length > 0) return { ...none, replies };
+  if (!asleep && messages.length > 0) return { ...none, messages };
+  return { ...none, commands };
+}
+
+function ofProcess(facts: Facts, network: Network, client: number, fault: Add): void {
+  if (facts.crashed || facts.asleep || facts.idle) return;
+  fault('crash', client);
+  if (facts.up) fault('unsubscribe', client);
+  if (network.commands.length + network.replies.length > 0) fault('cut', client);
+  fault('suspend', client);
+  fault('freeze', client);
+}
+
+function lateFor({ late }: Network, { asleep, crashed }: Facts, client: number, add: Add): void {
+  for (const [i, [kind]] of late.entries()) {
+    if (kind === 'command' || !(asleep || crashed)) add('late', client, i);
+  }
+}
+
+type Add = (kind: MoveKind, client?: number, which?: number) => void;
+
+function onTheWay(
+  { commands, replies, messages }: Network,
+  { asleep }: Facts,
+  client: number,
+  add: Add,
+  fault: Add,
+): void {
+  if (commands.length > 0) {
+    add('deliver', client);
+    fault('lose-command', client);
+    fault('delay-command', client);
+    fault('duplicate-command', client);
+  }
+  if (replies.length > 0) {
+    if (!asleep) add('reply', client);
+    fault('lose-reply', client);
+    fault('delay-reply', client);
+  }
+  if (messages.length > 0) {
+    if (!asleep) add('message', client);
+    fault('lose-message', client);
+    fault('delay-message', client);
+    fault('duplicate-message', client);
+  }
+}
+
+function timersOf(facts: Facts, network: Network, client: number, add: Add): void {
+  if (facts.lineIsDue) add('due', client);
+  // A reply that is already there came in time.
+  if (facts.attemptsAreDue && network.replies.length === 0) add('timeout', client);
+}
+
+function ofClient(facts: Facts, client: number, scope: Scope, book: Book, add: Add): void {
+  if (facts.made < scope.requests) add('request', client);
+  if (scope.batch && facts.made === 0 && scope.requests > 1) add('batch', client);
+  for (const { sequence, mustEnd } of facts.sections) if (!mustEnd) add('end', client, sequence);
+  if (book.cancels < scope.cancels) for (const sequence of facts.waiting) add('cancel', client, sequence);
+  if (!facts.up && !facts.mustResubscribe) add('resubscribe', client);
+}
+
+function onTheServer(server: string, fault: Add): void {
+  const keys = JSON.parse(server) as unknown[];
+  const present = keys.flatMap((key, i) => (key ? [i] : []));
+  for (const key of present) fault('evict', 0, key);
+  if (present.length > 1) fault('flush');
+  if (present.length > 0) {
+    fault('step-forward');
+    fault('step-back');
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The present on each scale of time. Every state is told as if it were now, so that situations which differ only in when they happen
+ * are equal. The numbers of a scale lie so far from those of the others that a number shows what it measures.
+ */
+export const NOW = {
+  /** Number of the last command that a client has sent. */
+  order: 5_000_000,
+  /** The monotonic clock of a client, ms. */
+  monotonic: 40_000_000,
+  /** The wall clock of a client, ms. */
+  wall: 2_000_000_000_000,
+  /** The clock of the server, ms. */
+  server: 1_500_000_000_000,
+  /** The clock of the server, µs. */
+  micros: 1_500_000_000_000_900,
+} as const;
+
+const SPAN = 10_000_000;
+/** The oldest tickets and tokens are told as if they were so old, ms. */
+const LONG_AGO = 90_000;
+/** So far apart (µs) are two moments of one millisecond. */
+const STEP = 16;
+/** A client is subscribed for at least so long, where it is longer than anything that is measured, ms. */
+export const LONG = 20_000;
+/** No age by a clock of a client counts beyond this, ms. */
+const OLDEST = 90_000;
+
+const NUMBERS = /\d{7,}(?:\.\d+)?/g;
+
+const near = (value: number, center: number, span = SPAN): boolean => Math.abs(value - center) < span;
+
+/** How far the clocks go on: of the server, and of a client. */
+export interface Passed {
+  readonly server: number;
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+/** The text as it is told when the clocks have gone on. */
+export function later(text: string, { server, monotonic, wall }: Passed): string {
+  return text.replace(NUMBERS, (digits) => {
+    const value = Number(digits);
+    if (near(value, NOW.monotonic)) return String(Math.max(value - monotonic, NOW.monotonic - OLDEST));
+    if (near(value, NOW.server)) return String(value - server);
+    if (near(value, NOW.wall)) return String(Math.max(value - wall, NOW.wall - OLDEST));
+    if (near(value, NOW.micros, SPAN * 1_000)) return String(value - server * 1_000);
+    return digits;
+  });
+}
+
+/** The tickets, tokens and other times in µs in a text, each once, in order. */
+export function microsIn(text: string): readonly number[] {
+  const found = new Set<number>();
+  for (const [digits] of text.matchAll(NUMBERS)) {
+    const value = Number(digits);
+    if (near(value, NOW.micros, SPAN * 1_000)) found.add(value);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Puts other times in µs into a text. */
+export function withMicros(text: string, changed: ReadonlyMap<number, number>): string {
+  return text.replace(NUMBERS, (digits) => String(changed.get(Number(digits)) ?? digits));
+}
+
+/**
+ * How times in µs (all those of a state, in order) are told: only their order counts, and whether one follows another without a gap; of
+ * those in `exact` also the millisecond. Undefined: as they are.
+ */
+export function toldMicros(
+  values: readonly number[],
+  exact: ReadonlySet<number>,
+): ReadonlyMap<number, number> | undefined {
+  let changed: Map<number, number> | undefined;
+  let previous = -Infinity;
+  let last = NOW.micros - LONG_AGO * 1_000;
+  for (const value of values) {
+    const age = NOW.server - Math.floor(value / 1_000);
+    let told = value;
+    if (age >= 0) {
+      const next = last + (value - previous === 1 ? 1 : STEP);
+      told = exact.has(value) ? Math.max(next, (NOW.server - age) * 1_000) : next;
+    }
+    if (told !== value) (changed ??= new Map<number, number>()).set(value, told);
+    previous = value;
+    last = told;
+  }
+  return changed;
+}
+
+/** Rounds down what the clocks of a client estimate by fractions of a millisecond. */
+export function withoutFractions(text: string): string {
+  return text.replace(/-?\d+\.\d+(?:e-?\d+)?/g, (digits) => String(Math.floor(Number(digits))));
+}
+
+/** Tells the numbers of commands by their order, up to the last one sent. */
+export function renumbered(text: string, lastOrder: number): string {
+  const found = new Set<number>([lastOrder]);
+  const isOrder = (value: number): boolean => near(value, NOW.order, 100_000);
+  for (const [digits] of text.matchAll(NUMBERS)) {
+    const value = Number(digits);
+    if (isOrder(value)) found.add(value);
+  }
+  const values = [...found].sort((a, b) => b - a);
+  const told = new Map<number, number>();
+  let at: number = NOW.order + (values[0]! - lastOrder);
+  for (const [i, value] of values.entries()) {
+    if (i > 0) at -= Math.min(2, values[i - 1]! - value);
+    told.set(value, at);
+  }
+  return text.replace(NUMBERS, (digits) => String(told.get(Number(digits)) ?? digits));
+}

@@ -1,0 +1,85 @@
+/** What the clients of an exploration may ask for, and how much may go wrong. */
+export interface Scope {
+  readonly clients: number;
+  /** Requests of each client. */
+  readonly requests: number;
+  /** Most faults in one history. */
+  readonly faults: number;
+  /** Most requests that give up. */
+  readonly cancels: number;
+  /** A client may make its first two requests in one turn, which share a command. */
+  readonly batch: boolean;
+  /** The fixed lease of the last request of each client, ms; undefined: it is renewed. */
+  readonly fixedLease: number | undefined;
+  /** What is on its way arrives before anything else happens, but for faults; else at any later time. */
+  readonly swift: boolean;
+  /** Which faults; undefined: all. */
+  readonly only: readonly FaultKind[] | undefined;
+}
+
+export const FAULT_KINDS = [
+  'lose-command',
+  'lose-reply',
+  'lose-message',
+  'delay-command',
+  'delay-reply',
+  'delay-message',
+  'duplicate-command',
+  'duplicate-message',
+  'crash',
+  'unsubscribe',
+  'cut',
+  'suspend',
+  'freeze',
+  'step-forward',
+  'step-back',
+  'evict',
+  'flush',
+] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+export const STEP_KINDS = [
+  'request',
+  'batch',
+  'deliver',
+  'reply',
+  'message',
+  'late',
+  'due',
+  'timeout',
+  'end',
+  'cancel',
+  'wake',
+  'resubscribe',
+  'pass',
+] as const;
+
+export type MoveKind = (typeof STEP_KINDS)[number] | FaultKind;
+export const MOVE_KINDS: readonly MoveKind[] = [...STEP_KINDS, ...FAULT_KINDS];
+
+/** `client` is of no use for what happens to the server; `which` is a sequence, a position or a key. */
+export interface Move {
+  readonly kind: MoveKind;
+  readonly client: number;
+  readonly which: number;
+}
+
+export const isFault = ({ kind }: Move): boolean => (FAULT_KINDS as readonly MoveKind[]).includes(kind);
+
+export const moveCode = ({ kind, client, which }: Move): number =>
+  MOVE_KINDS.indexOf(kind) * 256 + client * 32 + which;
+
+export const moveOf = (code: number): Move => ({
+  kind: MOVE_KINDS[code >> 8]!,
+  client: (code >> 5) & 7,
+  which: code & 31,
+});
+
+export const moveText = ({ kind, client, which }: Move): string => `${kind} ${client} ${which}`;
+
+export function readMove(text: string): Move {
+  const [kind, client = '0', which = '0'] = text.trim().split(/\s+/);
+  if (!MOVE_KINDS.includes(kind as MoveKind)) throw new Error(`no such move: ${text}`);
+  return { kind: kind as MoveKind, client: Number(client), which: Number(which) };
+}

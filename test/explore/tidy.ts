@@ -1,0 +1,49 @@
+import type { Client } from './client.js';
+import { LONG, NOW } from './scales.js';
+
+/** A reply is relied on for this long, ms; within it, its age is told in steps. */
+const AGE_STEP = 10_000;
+
+/**
+ * Tells apart only what a client may still act on: how old a thing is that is over does not matter. The drift of clocks, which the
+ * search leaves out, would count the age of each sample.
+ */
+export function tidy(client: Client, timing: { readonly heartbeat: number }, firstReport: number): void {
+  if (client.upSince !== undefined) client.upSince = atLeast(client.upSince, LONG);
+  tidyClock(client);
+  const { line } = client;
+  if (!line) return;
+  if (line.subscribedSince !== undefined) line.subscribedSince = atLeast(line.subscribedSince, LONG);
+  if (NOW.monotonic - line.markedAliveAt > timing.heartbeat / 2) line.markedAliveAt = -Infinity;
+  if (line.nextBeat > 0) line.nextBeat = atLeast(line.nextBeat, 0);
+  if (line.run) line.run.holderSince = atLeast(line.run.holderSince, firstReport + 1);
+  for (const request of line.waiting.values()) {
+    if (request.outcomeUnknownUntil > 0)
+      request.outcomeUnknownUntil = atLeast(request.outcomeUnknownUntil, 1);
+  }
+}
+
+/** Not longer ago than so many ms. */
+function atLeast(time: number, age: number): number {
+  return Math.max(time, NOW.monotonic - age);
+}
+
+/** A sample is told as if it had just been taken, where both clocks of the client have gone on alike since. */
+function tidyClock({ clock }: Client): void {
+  const open = clock as unknown as {
+    best?: { at: { monotonic: number; wall: number }; earliest: number; latest: number };
+    observedAt?: { monotonic: number; wall: number };
+  };
+  const now: { monotonic: number; wall: number } = { monotonic: NOW.monotonic, wall: NOW.wall };
+  const ageOf = ({ monotonic, wall }: typeof now): number | undefined =>
+    NOW.monotonic - monotonic === NOW.wall - wall ? NOW.monotonic - monotonic : undefined;
+  const { best, observedAt } = open;
+  const age = best && ageOf(best.at);
+  if (best && age !== undefined) {
+    open.best = { at: now, earliest: best.earliest + age, latest: best.latest + age };
+  }
+  const seen = observedAt && ageOf(observedAt);
+  if (seen === undefined) return;
+  const steps = Math.ceil(seen / AGE_STEP) * AGE_STEP;
+  open.observedAt = { monotonic: now.monotonic - steps, wall: now.wall - steps };
+}
