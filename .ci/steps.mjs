@@ -12,6 +12,7 @@ export default {
   lanes: {
     computes: [
       readmeTest({ workers: 2 }),
+      command('npm run explore -- --ci --minutes 1'),
       command('npm run check:package'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),

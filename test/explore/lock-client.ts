@@ -150,8 +150,8 @@ export class LockClient {
       client: { connection: { clockOf: () => client.clock } },
       commands: this.commands.calls,
       lines: {
-        find: () => client.line && { happens: (event: LineEvent) => this.event(event) },
-        get: () => (void this.line, { keys: KEYS, happens: (event: LineEvent) => this.event(event) }),
+        find: () => client.line && { dispatch: (event: LineEvent) => this.event(event) },
+        get: () => (void this.line, { keys: KEYS, dispatch: (event: LineEvent) => this.event(event) }),
       },
     };
     code.RedisLockStore.prototype['onMessage'].call(store as never, text);
