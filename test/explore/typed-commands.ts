@@ -33,7 +33,7 @@ export class TypedCommands {
         void calls.leave(KEYS, command.request, command.markAlive);
         break;
       case 'heartbeat':
-        void calls.heartbeat(KEYS, command.args, false);
+        void calls.heartbeat(KEYS, command.args, 0);
         break;
       case 'confirm':
         throw new Error('the exploration has no replicas');
