@@ -45,6 +45,7 @@ export class TypedCommands {
     const clockOf = () => this.client.clock;
     const connection = { serverRunId: RUN_ID, clockOf };
     const subscriber = {
+      uncounted: new Set<string>(),
       serverRunId: RUN_ID,
       get upSince() {
         return self.client.upSince;
