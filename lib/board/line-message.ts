@@ -15,6 +15,7 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   return {
     key: snapshot.key,
     holder: snapshot.holder && holderOf(snapshot.holder, report),
+    kept: snapshot.kept && { ...parseClientName(snapshot.kept.who), ...snapshot.kept },
     queueLength: snapshot.queueLength,
     waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live }) => {
       const reported = id === undefined ? undefined : reports.get(id);

@@ -6,6 +6,8 @@ import { StockService } from './stock.service.js';
 
 /** How full the shelves are in the morning. */
 const LEVELS = { lamp: 10, chair: 4 };
+/** Half the period of the job, ms. */
+const HALF_A_DAY = 12 * 3_600_000;
 
 @Injectable()
 export class RestockJob {
@@ -15,12 +17,12 @@ export class RestockJob {
   ) {}
 
   /**
-   * It is three o'clock on every instance: the first to ask does the work, the others skip it. A lock keeps two from
-   * working at once; an instance whose clock is late may still come when the first is done, so the job is one that can
-   * be repeated without harm.
+   * It is three o'clock on every instance: the first to ask does the work, the others skip it. One whose clock is late
+   * comes when the first is done, and finds the lock kept for half the period. If the first crashes, another may begin
+   * anew, so the job is one that can be repeated without harm.
    */
   @Cron(CronExpression.EVERY_DAY_AT_3AM, { name: 'restock' })
-  @FairLocked('job:restock', { waitTime: 0, onTimeout: 'skip' })
+  @FairLocked('job:restock', { waitTime: 0, onTimeout: 'skip', holdAtLeast: HALF_A_DAY })
   async restock(): Promise<void> {
     this.journal.note('restocking', LEVELS);
     for (const [productId, level] of Object.entries(LEVELS)) await this.stock.fillUp(productId, level);

@@ -1,6 +1,7 @@
 import { Bench, type Capabilities, type StoreFactory } from './store-under-test.js';
 import { describeClosing } from './closing.contract.js';
 import { describeInspect } from './inspect.contract.js';
+import { describeKeeping } from './keeping.contract.js';
 import { describeLease } from './lease.contract.js';
 import { describeLeaving } from './leaving.contract.js';
 import { describeNames } from './names.contract.js';
@@ -23,6 +24,7 @@ export function describeLockStore(name: string, factory: StoreFactory, capabilit
     describe('order', () => describeOrder(bench));
     describe('leaving the line', () => describeLeaving(bench));
     describe('leases and releases', () => describeLease(bench));
+    describe('keeping', () => describeKeeping(bench));
     describe('inspection', () => describeInspect(bench));
     describe('names', () => describeNames(bench));
     describe('closing', () => describeClosing(bench));

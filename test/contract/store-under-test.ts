@@ -112,7 +112,7 @@ export class Bench {
     await eventually(
       async () => {
         const snapshots = await Promise.all(keys.map((key) => this.client().inspect(key)));
-        return snapshots.every(({ holder, queueLength }) => !holder && queueLength === 0);
+        return snapshots.every(({ holder, kept, queueLength }) => !holder && !kept && queueLength === 0);
       },
       SOON,
       'the locks of this test to be free',

@@ -96,7 +96,7 @@ export class LockClient {
     for (const leaseTime of leaseTimes) {
       const sequence = (client.sequence += 1);
       this.outcome.notes.push({ what: 'requested', sequence });
-      const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, label: 'h/1' };
+      const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, alone: false, label: 'h/1' };
       this.event({ type: 'requested', request });
       const place = this.line.waiting.get(sequence);
       // Only a try looks at it.

@@ -1,4 +1,4 @@
-import { stamp } from '../support/history/events.js';
+import { NS_PER_MS, stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
 import { HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
@@ -9,6 +9,8 @@ type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 const BACKOFF = 180;
 /** The longest pause between two attempts to connect, with its jitter. */
 const LONGEST_BACKOFF = 1_200;
+/** So long a grant may have been on its way when its holder learns of it, on a busy machine, ms. */
+const GRANT_AGE = 150;
 
 describe('Redis is killed and restarted with an append-only file', () => {
   let scene: Scene;
@@ -72,6 +74,41 @@ describe('Redis is killed and restarted with an append-only file', () => {
     expect(await served).toEqual(names);
     await scene.lab.closeWorkers();
     expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0, excused: 0 });
+  });
+});
+
+describe('a lock that its last hold keeps, while Redis is killed and restarted with an append-only file', () => {
+  /** For so long after its grant nobody else gets the lock, ms: the server is back long before. */
+  const KEEP = 5_000;
+  let scene: Scene;
+  beforeEach(async () => {
+    scene = await Scene.open({ config: { appendonly: 'yes', appendfsync: 'always' } });
+  });
+  afterEach(() => scene.close());
+
+  test('stays kept until its time, then the line is served in order', async () => {
+    const [holder, ...others] = (await scene.workers(4)) as Four;
+    const first = holder.ask('k', { holdAtLeast: KEEP });
+    const { at } = await first.granted();
+    const line = [];
+    for (const worker of others) {
+      const request = worker.ask('k');
+      await request.queued();
+      line.push(request);
+    }
+    await first.release();
+    const { heal } = scene.lab.history.fault('serverDown');
+    await scene.server.restart();
+    heal();
+    const names = line.map(({ name }) => name);
+    const served = serve(line);
+    const next = await line[0]!.granted(TIME_LIMIT);
+    // The grant is a little older than the moment at which its holder learned of it.
+    expect(next.at - at).toBeGreaterThan((KEEP - GRANT_AGE) * NS_PER_MS);
+    await scene.expectWithin(at, next, KEEP + LONGEST_BACKOFF);
+    expect(await served).toEqual(names);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 });
 

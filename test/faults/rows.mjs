@@ -30,7 +30,12 @@ export const ROWS = [
   { row: 'reply lost in silence, late copies', within: 'C + ε', tests: /a reply lost in silence/ },
   { row: 'CLIENT PAUSE', within: 'C; L', tests: /^CLIENT PAUSE/ },
   { row: 'SCRIPT FLUSH', within: '+1 RTT', tests: /SCRIPT FLUSH/ },
-  { row: 'restart with AOF', within: 'backoff + W', tests: /append-only file/ },
+  { row: 'restart with AOF', within: 'backoff + W', tests: /^Redis is killed.* append-only file/ },
+  {
+    row: 'a kept lock with a restart',
+    within: 'its time + backoff',
+    tests: /^a lock that its last hold keeps/,
+  },
   { row: 'data lost', within: 'R + ε', tests: /Redis loses its data/ },
   { row: 'network', within: 'C; L', tests: /^a network in trouble/ },
   { row: 'READONLY, MISCONF, NOREPLICAS, BUSY', within: 'C; L', tests: /^a server that answers/ },

@@ -418,7 +418,7 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inScript(
         'heartbeat',
-        'if held and holder == client and leaseEnd <= now and client',
+        'if held and holder == client and leaseEnd <= now and requests',
         'if false and client',
       ),
     ],

@@ -85,7 +85,7 @@ export class RedissonWire {
   }
 
   release(id: string): Promise<ReleaseReply> {
-    return this.commands.release(this.keys, id, this.defaults.leaseTime);
+    return this.commands.release(this.keys, id, this.defaults.leaseTime, 0);
   }
 
   state(): Promise<RawLock> {

@@ -33,7 +33,7 @@ export function lineView({ key, line, readOnly, overview }, actions) {
 }
 
 function picture(line, overview, readOnly, actions) {
-  const { holder, waiters, queueLength } = line;
+  const { holder, kept, waiters, queueLength } = line;
   const longest = Math.max(1, ...waiters.map(({ waitingFor }) => waitingFor ?? 0));
   return [
     h(
@@ -41,7 +41,9 @@ function picture(line, overview, readOnly, actions) {
       { class: 'line', 'aria-label': 'The line' },
       holder
         ? holderCard(holder, readOnly, actions)
-        : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
+        : kept
+          ? keptCard(kept)
+          : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
       timeLine(),
       queueLength === 0
         ? h('p', { class: 'note' }, 'No call waits for it.')
@@ -51,6 +53,17 @@ function picture(line, overview, readOnly, actions) {
         h('p', { class: 'note' }, `and ${number(queueLength - waiters.length)} more behind them`),
     ),
   ];
+}
+
+function keptCard({ left, ...last }) {
+  const until = new Date(Date.now() + left).toLocaleTimeString('en-GB');
+  return h(
+    'p',
+    { class: 'card free' },
+    h('b', null, `Kept until ${until}`),
+    'Nobody holds the lock, but holdAtLeast of its last hold is not over: ',
+    clientName(last),
+  );
 }
 
 function holderCard(holder, readOnly, actions) {

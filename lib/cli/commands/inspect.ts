@@ -1,5 +1,5 @@
 import { parseClientName } from '../../core/port/client-name.js';
-import { type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
+import { type KeptLock, type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
 import { quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
@@ -7,7 +7,7 @@ import { clientText, table, time } from '../call/text.js';
 
 export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);
-  const free = !snapshot.holder && snapshot.queueLength === 0;
+  const free = !snapshot.holder && !snapshot.kept && snapshot.queueLength === 0;
   if (json) print(snapshot);
   else if (free)
     print(
@@ -17,7 +17,7 @@ export const inspect: Command = async ({ locks, args: { key, json }, print }) =>
   return free ? EXIT.notHeld : EXIT.done;
 };
 
-function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): string {
+function snapshotText({ key, holder, kept, waiters, queueLength }: LockSnapshot): string {
   const rows = waiters.map(({ who, waitingFor, live }, index) => [
     String(index + 1),
     clientText(parseClientName(who)),
@@ -28,10 +28,19 @@ function snapshotText({ key, holder, waiters, queueLength }: LockSnapshot): stri
   return [
     `lock     ${quote(key)}`,
     ...(holder ? holderText(holder) : ['holder   none']),
+    ...(kept ? keptText(kept) : []),
     `waiting  ${queueLength}`,
     ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', ''], rows)] : []),
     ...(more > 0 ? [`and ${more} more behind them`] : []),
   ].join('\n');
+}
+
+function keptText({ who, token, left }: KeptLock): string[] {
+  const until = new Date(Date.now() + left).toLocaleTimeString('en-GB');
+  return [
+    `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${clientText(parseClientName(who))}`,
+    ...(token === undefined ? [] : [`token    ${token}`]),
+  ];
 }
 
 function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {

@@ -34,7 +34,7 @@ export function overviewText(overview: LockOverview): string {
   ].join('\n');
 }
 
-function row({ key, holder, waiters, orphan }: LockReport): string[] {
+function row({ key, holder, keptFor, waiters, orphan }: LockReport): string[] {
   const state = orphan
     ? ' (its process is gone)'
     : holder && holder.state !== 'held'
@@ -42,7 +42,11 @@ function row({ key, holder, waiters, orphan }: LockReport): string[] {
       : '';
   return [
     key,
-    holder ? clientText(holder) + state : 'unknown',
+    holder
+      ? clientText(holder) + state
+      : keptFor === undefined
+        ? 'unknown'
+        : `none, kept for another ${time(keptFor)}`,
     holder ? time(holder.heldFor) : '',
     String(waiters.length),
     waiters[0] ? time(waiters[0].waitingFor) : '',

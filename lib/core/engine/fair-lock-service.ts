@@ -78,7 +78,7 @@ export class FairLockService {
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
     }
     const call = this.newCall(options);
-    const lock = new LockHandle(call.scope, await this.parts.acquirer.take(keys, call));
+    const lock = await this.take(keys, call);
     let result: T;
     try {
       lock.assertHeld();
@@ -102,7 +102,7 @@ export class FairLockService {
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
-    return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call)).begin();
+    return (await this.take(keys, call)).begin();
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
@@ -112,7 +112,7 @@ export class FairLockService {
   ): Promise<FairLock | undefined> {
     const call = this.newCall(options, 0);
     try {
-      return new LockHandle(call.scope, await this.parts.acquirer.take(keys, call)).begin();
+      return (await this.take(keys, call)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -166,10 +166,11 @@ export class FairLockService {
     return snapshot;
   }
 
-  /** Whether `key` is held, in this process or another. The answer may be outdated when it arrives. */
+  /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The answer may be outdated when it arrives. */
   async isLocked(key: string): Promise<boolean> {
     requireKey(key);
-    return (await detached(() => this.parts.store.inspect(key))).holder !== undefined;
+    const { holder, kept } = await detached(() => this.parts.store.inspect(key));
+    return holder !== undefined || kept !== undefined;
   }
 
   /**
@@ -188,6 +189,12 @@ export class FairLockService {
     });
     if (forced) emit({ type: 'forced', key });
     return forced;
+  }
+
+  /** Waits for the keys of a call. */
+  private async take(keys: string | readonly string[], call: AcquireCall): Promise<LockHandle> {
+    const taken = await this.parts.acquirer.take(keys, call);
+    return new LockHandle(call.scope, taken, call.options.holdAtLeast);
   }
 
   /** @param waitTime in place of the option */

@@ -18,6 +18,8 @@ export class LockTimeoutError extends FairLockError {
       readonly ahead?: number;
       /** Milliseconds for which this very process has held it, if it is the holder. */
       readonly heldHereFor?: number | undefined;
+      /** Milliseconds for which the lock is still kept: nobody holds it, but the `holdAtLeast` of `holder` is not over. */
+      readonly keptFor?: number;
     } = {},
   ) {
     super({
@@ -94,13 +96,20 @@ export class LockQueueFullError extends FairLockError {
 }
 
 function describeBlocker(blocker: LockTimeoutError['blockedBy']): string {
-  const holder = blocker.holder
-    ? `, held by ${printable(blocker.holder)}${blocker.heldFor === undefined ? '' : ` for ${duration(blocker.heldFor)}`}`
-    : '';
-  return holder + (blocker.ahead === undefined ? '' : `, ${blocker.ahead} ahead`);
+  return describeHolder(blocker) + (blocker.ahead === undefined ? '' : `, ${blocker.ahead} ahead`);
 }
 
-function adviseOn({ heldHereFor }: LockTimeoutError['blockedBy']): string {
+function describeHolder({ holder, heldFor, keptFor }: LockTimeoutError['blockedBy']): string {
+  if (keptFor !== undefined) {
+    const by = holder ? `: ${printable(holder)} held it last, with holdAtLeast` : '';
+    return `, kept for another ${duration(keptFor)}${by}`;
+  }
+  if (!holder) return '';
+  return `, held by ${printable(holder)}${heldFor === undefined ? '' : ` for ${duration(heldFor)}`}`;
+}
+
+function adviseOn({ heldHereFor, keptFor }: LockTimeoutError['blockedBy']): string {
+  if (keptFor !== undefined) return 'Raise waitTime, or lower holdAtLeast.';
   if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
   return (
     `This process has held it for ${duration(heldHereFor)}: if the flow that waited took it by acquire(), which opens no ` +

@@ -32,9 +32,12 @@ export class LockHandle implements FairLock {
     /** The scope in which it was asked for. */
     private readonly outer: Scope | undefined,
     taken: Hold | readonly Hold[],
+    /** The `holdAtLeast` of its call, ms. */
+    keep = 0,
   ) {
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
+    for (const { held } of this.holds) if (keep > (held.keep ?? 0)) held.keep = keep;
   }
 
   get key(): string {

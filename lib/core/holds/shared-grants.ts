@@ -34,6 +34,8 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
   warned = false;
   /** Holds that have not ended, nested ones included. */
   openHolds = 0;
+  /** ms from the grant during which nobody else gets the lock: the longest `holdAtLeast` of its handles. */
+  keep: number | undefined;
   /** The lines of requests that wait to nest in those holds; undefined if there are none. */
   lines: Set<{ fail(error: Error): void }> | undefined;
   /** When it was granted, on the monotonic clock. */
@@ -83,7 +85,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     this.openHolds -= 1;
     if (this.openHolds > 0) return DONE;
     // The release comes first: the next in line waits for it.
-    const released = detached(() => this.grant.release());
+    const released = detached(() => this.grant.release(this.keep));
     this.keeper.done(this);
     return released;
   }
@@ -238,7 +240,7 @@ export class SharedGrants {
   }
 
   async releaseAll(): Promise<void> {
-    await Promise.all(this.present().map(({ grant }) => grant.release()));
+    await Promise.all(this.present().map(({ grant, keep }) => grant.release(keep)));
   }
 
   /** Tells the operator what happened to a grant. */

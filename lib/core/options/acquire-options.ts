@@ -43,6 +43,13 @@ export interface AcquireOptions {
    * nested request, which lives on the lease of the outermost hold.
    */
   leaseTime?: number | undefined;
+  /**
+   * How long nobody else gets the lock, in ms from the grant by the clock of the store: 0 or more. If the hold ends earlier, by a result or
+   * an error, the lock is kept until then: nobody holds it, waiters wait, a try is refused, and `forceRelease` ends it. For a job that
+   * several instances start at nearly the same moment and one is to run. Not after a loss or a crash: then the lease decides. Default:
+   * 0. Of nested holds the longest counts, when the outermost ends.
+   */
+  holdAtLeast?: number | undefined;
   /** Takes the request out of the line when it aborts; without effect after the grant. Default: none. Only for calls of the service. */
   signal?: AbortSignal | undefined;
   /**
@@ -93,6 +100,7 @@ export interface AcquireOptions {
 export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
   'waitTime',
   'leaseTime',
+  'holdAtLeast',
   'maxQueue',
   'maxHold',
   'onLost',
@@ -136,6 +144,7 @@ const OTHER = 'other';
 export class CheckedOptions {
   readonly waitTime: number;
   readonly leaseTime: number | undefined;
+  readonly holdAtLeast: number;
   readonly maxQueue: number;
   readonly maxHold: number;
   readonly onLost: 'signal' | 'reject';
@@ -153,7 +162,7 @@ export class CheckedOptions {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
     refuseUnknown(options, CALL_OPTIONS);
     const { leaseTime, label = '', group, signal, onQueued } = options;
-    const { requestScope = defaults.requestScope ?? true } = options;
+    const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
     // Not by `??`: null would count as absent.
     const {
       waitTime = defaults.waitTime,
@@ -163,6 +172,7 @@ export class CheckedOptions {
     const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
     this.waitTime = whole('waitTime', waitTime);
     this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
+    this.holdAtLeast = whole('holdAtLeast', holdAtLeast);
     this.maxQueue = whole('maxQueue', maxQueue);
     this.maxHold = whole('maxHold', maxHold);
     if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);

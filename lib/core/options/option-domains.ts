@@ -33,6 +33,7 @@ const count = (least: number, unbounded: 'unbounded' | 'bounded' = 'bounded'): N
 export const OPTION_DOMAINS = {
   waitTime: milliseconds(0, 'unbounded'),
   leaseTime: milliseconds(1),
+  holdAtLeast: milliseconds(0),
   maxQueue: count(0, 'unbounded'),
   maxHold: milliseconds(1, 'unbounded'),
   watchdogTimeout: milliseconds(1),

@@ -133,16 +133,18 @@ async function look(
 }
 
 function addSnapshot(
-  { key, holder }: LockSnapshot,
+  { key, holder, kept }: LockSnapshot,
   overview: LockOverview,
   locks: Map<string, LockReport>,
 ): void {
-  if (!holder) return;
-  const { client = '', who, token = 0, heldFor = 0 } = holder;
-  const { host = '', pid = 0, label } = parseClientName(who);
+  if (!holder && !kept) return;
   const reported = reportedKey(key);
   const lock: LockReport = locks.get(reported) ?? { key, waiters: [], orphan: false };
   locks.set(reported, lock);
+  if (kept) lock.keptFor = kept.left;
+  if (!holder) return;
+  const { client = '', who, token = 0, heldFor = 0 } = holder;
+  const { host = '', pid = 0, label } = parseClientName(who);
   lock.holder = {
     clientId: client,
     host,

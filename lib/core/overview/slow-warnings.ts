@@ -72,11 +72,12 @@ class SlowWarnings {
     }
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;
-    const holder = snapshot?.holder;
+    const { holder, kept } = snapshot ?? {};
     this.warn(
       `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
-        (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}.` : '.'),
+        (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}` : '') +
+        (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
       { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }

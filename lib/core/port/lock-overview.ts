@@ -64,6 +64,8 @@ export interface LockReport {
    * longest waits.
    */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
+  /** Absent unless nobody holds the lock and `holdAtLeast` of its last hold keeps it: for how many ms more. */
+  keptFor?: number;
   /** In the order in which they will be served, as far as it is known. */
   waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];
   /** True if Redis keeps the lock for a process that is gone. Only with `orphans: true`. */

@@ -102,6 +102,8 @@ export interface LockRequest {
   readonly leaseTime?: number | undefined;
   /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
   readonly maxQueue: number;
+  /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
+  readonly alone?: boolean;
   /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
   readonly label: string;
   /** Leaves the line when it aborts; has no effect after the grant. */
@@ -123,21 +125,34 @@ export interface Grant {
   /** Milliseconds between joining the line and the grant. */
   readonly waited: number;
   /**
-   * Gives the lock to the next in line. Idempotent, never rejects: a server that cannot be reached is retried in the
+   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time is over, counted from the grant by the
+   * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the
    * background until the lease is over, after which the server gives the lock on by itself.
    * Resolves when the server acknowledged it, at the latest after the store's command deadline.
    */
-  release(): Promise<void>;
+  release(keep?: number): Promise<void>;
 }
 
 /** What `inspect` shows. Times are milliseconds. */
 export interface LockSnapshot {
   readonly key: string;
   readonly holder: LockHolder | undefined;
+  /** Present while nobody holds the lock and `holdAtLeast` of its last holder keeps it. */
+  readonly kept?: KeptLock;
   /** In the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
   /** How many wait in all. */
   readonly queueLength: number;
+}
+
+/** A lock that nobody holds and nobody gets yet, because its last hold ended before its `holdAtLeast` was over. */
+export interface KeptLock {
+  /** Who held it last: `host/pid` and the label. */
+  readonly who: string;
+  /** The fencing token of that hold, by which `forceRelease` may name it. */
+  readonly token: number | undefined;
+  /** How long it is still kept. */
+  readonly left: number;
 }
 
 export interface LockHolder {

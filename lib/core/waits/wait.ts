@@ -72,6 +72,7 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
   /** What is left of the wait time of the call. */
   readonly waitTime: number;
   readonly leaseTime: number | undefined;
+  readonly alone: boolean;
   readonly maxQueue: number;
   readonly label: string;
   readonly signal: AbortSource = this;
@@ -80,9 +81,10 @@ export class Wait implements LockRequest, AbortSource, Linked<Wait> {
     readonly key: string,
     readonly call: AcquireCall,
   ) {
-    const { leaseTime, maxQueue, label, signal } = call.options;
+    const { leaseTime, holdAtLeast, maxQueue, label, signal } = call.options;
     this.waitTime = Math.max(0, call.deadline - this.since);
     this.leaseTime = leaseTime;
+    this.alone = holdAtLeast > 0;
     this.maxQueue = maxQueue;
     this.label = label;
     if (signal) follow(signal, this);

@@ -16,7 +16,7 @@ export type LockedKey = string | readonly string[] | ((...args: never[]) => stri
 /** How a decorated method locks. Absent options take those of the module. */
 export interface FairLockedOptions extends Pick<
   AcquireOptions,
-  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
+  'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
 > {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is

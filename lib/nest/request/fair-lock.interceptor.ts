@@ -39,7 +39,7 @@ const MADE_BY_NEW =
 /** How an intercepted handler locks. Absent options take those of the module. */
 export interface FairLockInterceptorOptions extends Pick<
   AcquireOptions,
-  'waitTime' | 'leaseTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
+  'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
 > {
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;

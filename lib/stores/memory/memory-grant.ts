@@ -33,7 +33,7 @@ export class MemoryGrant implements Grant, TimedTask {
   constructor(
     private readonly request: LockRequest,
     readonly waited: number,
-    private readonly onRelease: (grant: MemoryGrant) => void,
+    private readonly onRelease: (grant: MemoryGrant, keptUntil: number) => void,
   ) {
     this.key = request.key;
     const leaseTime = request.leaseTime ?? Infinity;
@@ -55,9 +55,9 @@ export class MemoryGrant implements Grant, TimedTask {
     this.lease.lose(`its lease of ${this.request.leaseTime} ms is over`);
   }
 
-  release(): Promise<void> {
-    this.lease.end();
-    this.onRelease(this);
+  release(keep = 0): Promise<void> {
+    const inTime = this.lease.end();
+    this.onRelease(this, inTime ? this.since.monotonic + keep : 0);
     return Promise.resolve();
   }
 }

@@ -1,6 +1,9 @@
 import type { LockSnapshot, LockWaiter } from '../../core/port/lock-store.js';
 import type { RawReply } from './commands/reply.js';
 
+/** The holder of a lock that is kept, in place of a client (scripts/includes/grant.lua). */
+const KEPT = 'kept';
+
 type Details = readonly [
   holder: string,
   label: string,
@@ -20,15 +23,16 @@ export function firstToken({ details }: RawReply): number | undefined {
 
 /** Reads the reply of the inspect script. */
 export function toSnapshot(key: string, { serverTime = 0, details }: RawReply): LockSnapshot {
-  const [client, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
+  const [holder, who, token, heldFor, leaseLeft, , queueLength, entries] = details as unknown as Details;
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
     const [member, ticket, deadline, record] = entries.slice(i, i + 4);
+    // A member is `client:sequence`; more follows for a fixed lease, and for a request that joins no run.
+    const [client = '', sequence = ''] = String(member).split(':');
     const { suspect, where } = parseRecord(String(record));
-    const id = String(member);
     waiters.push({
-      id,
-      client: clientOf(id),
+      id: `${client}:${sequence}`,
+      client,
       who: where,
       waitingFor: Math.max(0, Math.floor(serverTime) - Number(ticket) / 1_000),
       live: Number(deadline) >= Math.floor(serverTime) && !suspect,
@@ -36,15 +40,11 @@ export function toSnapshot(key: string, { serverTime = 0, details }: RawReply): 
   }
   return {
     key,
-    holder: client === '' ? undefined : { client, who, token, heldFor, leaseLeft },
+    holder: holder === '' || holder === KEPT ? undefined : { client: holder, who, token, heldFor, leaseLeft },
+    ...(holder === KEPT && { kept: { who, token, left: leaseLeft } }),
     waiters,
     queueLength,
   };
-}
-
-/** A member of a line is `client:sequence`, or `client:sequence:lease` for a fixed lease. */
-function clientOf(member: string): string {
-  return member.split(':', 1)[0] ?? '';
 }
 
 /** A client's record is pairs of `name=value` with spaces between them (docs/protocol.md). */

@@ -9,15 +9,18 @@ export type Message =
       readonly run: readonly number[];
       readonly hash: string;
     }
-  | { readonly kind: 'revoked'; readonly first: number; readonly hash: string };
+  | { readonly kind: 'revoked'; readonly first: number; readonly hash: string }
+  /** The lock is kept after its hold (`holdAtLeast`): the end of the lease that this client knows is no longer right. */
+  | { readonly kind: 'kept'; readonly hash: string };
 
 /** The name of the hash comes last: it begins with the key prefix, which may contain spaces. */
 const GRANTED = /^granted (\d{1,16}) (\d{1,16}) (\d{1,16}) (\d{1,16}(?:,\d{1,16})*) (.*)$/s;
+const KEPT = /^kept \d{1,16} (.*)$/s;
 const REVOKED = /^revoked \d{1,16} (\d{1,16}) (.*)$/s;
 
 /**
- * `granted <time> <ms left> <first token> <requests> <key>` or `revoked <time> <first token> <key>`, the time in µs; undefined for a
- * ping and for any other text.
+ * `granted <time> <ms left> <first token> <requests> <key>`, `revoked <time> <first token> <key>` or `kept <time> <key>`, the
+ * time in µs; undefined for a ping and for any other text.
  */
 export function parseMessage(text: string): Message | undefined {
   const granted = GRANTED.exec(text);
@@ -37,5 +40,7 @@ export function parseMessage(text: string): Message | undefined {
     const [, first, hash = ''] = revoked;
     return { kind: 'revoked', first: Number(first), hash };
   }
+  const kept = KEPT.exec(text);
+  if (kept) return { kind: 'kept', hash: kept[1] ?? '' };
   return undefined;
 }

@@ -44,12 +44,13 @@ export class NativeLine extends LineDriver<NativeTypes, Line> {
   }
 
   protected newRequest(request: LockRequest, sequence: number): NewRequest {
-    const { leaseTime, maxQueue, waitTime } = request;
+    const { leaseTime, maxQueue, waitTime, alone = false } = request;
     return {
       sequence,
       leaseTime,
       tries: waitTime === 0,
       maxQueue,
+      alone,
       label: this.labelOf(request),
     };
   }

@@ -164,9 +164,9 @@ export class RedisLockStore implements LockStore {
     let first: number | undefined;
     try {
       const reply = await this.look(key, 0);
-      const { holder } = toSnapshot(key, reply);
-      if (token !== undefined && holder?.token !== token)
-        throw new LockHolderChangedError(key, token, holder?.token);
+      const { holder, kept } = toSnapshot(key, reply);
+      const present = (holder ?? kept)?.token;
+      if (token !== undefined && present !== token) throw new LockHolderChangedError(key, token, present);
       first = firstToken(reply);
       if (first === undefined) return false;
     } catch (error) {
@@ -195,6 +195,10 @@ export class RedisLockStore implements LockStore {
     const name = message.hash.slice(before.length, -1);
     if (message.kind === 'revoked') {
       this.lines.find(name)?.dispatch({ type: 'revoked', first: message.first });
+      return;
+    }
+    if (message.kind === 'kept') {
+      this.lines.find(name)?.dispatch({ type: 'look' });
       return;
     }
     // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a

@@ -1,5 +1,5 @@
 import type { LockSnapshot } from '../../core/port/lock-store.js';
-import type { InspectReply } from './commands/reply.js';
+import { keeper, type InspectReply } from './commands/reply.js';
 
 /** The display name of this client's request with an id on the wire, and since when it holds or waits. */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
@@ -12,6 +12,11 @@ export function toSnapshot(key: string, shown: InspectReply, describe: Describe)
   });
   const { holder, leaseLeft, queueLength } = shown;
   if (holder === undefined) return { key, holder, waiters, queueLength };
+  const last = keeper(holder);
+  if (last !== undefined) {
+    const kept = { who: last, token: undefined, left: leaseLeft };
+    return { key, holder: undefined, kept, waiters, queueLength };
+  }
   const [who, heldFor] = known(holder, describe);
   return {
     key,

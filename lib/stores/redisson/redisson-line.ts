@@ -76,7 +76,7 @@ export class RedissonLine extends LineDriver<RedissonTypes, Line> {
       case 'leave':
         return commands.leave(this.keys, command.request);
       case 'release':
-        return commands.release(this.keys, command.id, command.leaseTime);
+        return commands.release(this.keys, command.id, command.leaseTime, command.keptUntil);
       case 'renew':
         return commands.renew(this.keys, command.grant.id, command.grant.leaseTime);
     }

@@ -12,8 +12,15 @@ export interface Stamped {
 }
 
 /** The life of one request, in the order in which its events can happen. */
-export type RequestEvent = Stamped & { readonly request: string } & (
-    | { readonly type: 'sent'; readonly key: string; readonly waitTime: number | null }
+export type RequestEvent = Stamped & { readonly request: string } &
+  /** `holdAtLeast`: ms from the grant for which its lock is kept. */
+  (
+    | {
+        readonly type: 'sent';
+        readonly key: string;
+        readonly waitTime: number | null;
+        readonly holdAtLeast?: number;
+      }
     /** It has a place in line, with so many before it. A request that is served at once has none. */
     | { readonly type: 'acked'; readonly ahead: number }
     | { readonly type: 'granted'; readonly token: number | null }

@@ -8,6 +8,7 @@ export type HoldFor = number | 'told';
 export interface RequestOptions {
   readonly waitTime?: number;
   readonly leaseTime?: number;
+  readonly holdAtLeast?: number;
   readonly maxQueue?: number;
   readonly label?: string;
 }

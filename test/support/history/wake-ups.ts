@@ -95,6 +95,8 @@ function* gaps(
 function endedByThen(life: Life, limits: CheckLimits): number {
   const lease = limits.lease * NS_PER_MS;
   const lost = life.lost ?? life.looks.find((look) => !look.held);
+  const kept = life.releaseSent && !lost ? life.grantedAt + (life.sent.holdAtLeast ?? 0) * NS_PER_MS : 0;
+  if (kept > life.endsAt) return kept;
   return Math.min(life.endsAt, life.workerKilled + lease, (lost?.at ?? Infinity) + lease);
 }
 

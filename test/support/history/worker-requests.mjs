@@ -42,8 +42,9 @@ export class Requests {
     const running = { abort, lock: undefined, release: undefined };
     this.#running.set(request, running);
     const record = (type, fields, at) => this.#recorder.record(type, { request, ...fields }, at);
-    const { waitTime } = options;
-    record('sent', { key, waitTime: waitTime === undefined || waitTime === Infinity ? null : waitTime });
+    const { waitTime, holdAtLeast } = options;
+    const finite = waitTime === undefined || waitTime === Infinity ? null : waitTime;
+    record('sent', { key, waitTime: finite, ...(holdAtLeast && { holdAtLeast }) });
     try {
       const onQueued = (ahead) => record('acked', { ahead });
       const lock = await engine.acquire(key, { ...options, signal: abort.signal, onQueued });

@@ -9,6 +9,8 @@ import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js
 export class RecordingStore extends MemoryLockStore {
   /** `acquire a`, `granted a`, `release a`, `close`, in the order in which they happened. */
   readonly log: string[] = [];
+  /** The keys that were kept after their holds, and for how long from the grant (ms). */
+  readonly kept: [string, number][] = [];
   /** The last grant of each key. */
   readonly grants = new Map<string, Grant>();
 
@@ -27,9 +29,10 @@ export class RecordingStore extends MemoryLockStore {
       token: grant.token,
       lease: grant.lease,
       waited: grant.waited,
-      release: () => {
+      release: (keep) => {
         this.log.push(`release ${key}`);
-        return grant.release();
+        if (keep !== undefined) this.kept.push([key, keep]);
+        return grant.release(keep);
       },
     };
     this.grants.set(key, recorded);

@@ -10,8 +10,10 @@ export const WAIT_TIMEOUT = 300_000;
 export const COMMAND_TIMEOUT = 1_000;
 
 type Sent = Extract<Effect, { readonly type: 'send' }>;
-/** A reply without what every reply has. */
-type Body<R> = R extends unknown ? Omit<R, 'order' | 'sentAt' | 'repeated'> : never;
+/** A reply without what every reply has; times are as usual unless given. */
+type Body<R> = R extends unknown
+  ? Omit<R, 'order' | 'sentAt' | 'repeated' | 'left' | 'grantedAt'> & { left?: number; grantedAt?: number }
+  : never;
 
 /** A line on a clock of its own; its commands are answered by hand. */
 export class LineUnderTest {
@@ -104,7 +106,7 @@ export class LineUnderTest {
     return this.dispatch({
       type: 'reply',
       command,
-      reply: { ...body, order, sentAt, repeated } as Reply,
+      reply: { left: LEASE, grantedAt: at, ...body, order, sentAt, repeated } as Reply,
     });
   }
 

@@ -69,15 +69,15 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     this.dispatch({ type: 'cancelled', request: name, why: 'abort' });
   }
 
-  /** The holder's section has ended. Resolves when that is acknowledged, or need not be waited for any longer. */
-  release(grant: T['grant']): Promise<void> {
+  /** The holder's section has ended; `keep`: see `Grant.release`. Resolves when that is acknowledged, or need not be waited for any longer. */
+  release(grant: T['grant'], keep?: number): Promise<void> {
     const held = this.held.get(grant);
     // The lease may have just run out by the local clocks; `end` detects that.
     const kept = held?.lease.end() === true;
     if (!held) return Promise.resolve();
     return new Promise((resolve) => {
       held.onReleased = resolve;
-      this.dispatch({ type: 'section ended', grant, kept });
+      this.dispatch({ type: 'section ended', grant, kept, keep });
     });
   }
 
@@ -186,7 +186,7 @@ export abstract class LineDriver<T extends LineTypes, Line extends LineState<T>>
     lease.onLost(() => this.dispatch({ type: 'lease lost', grant }));
     lease.onRenewingStopped(() => this.dispatch({ type: 'renewing stopped', grant }));
     const token = typeof grant === 'number' ? grant : undefined;
-    const held = new LineGrant(key, token, lease, call.waited, () => this.release(grant));
+    const held = new LineGrant(key, token, lease, call.waited, (keep) => this.release(grant, keep));
     this.held.set(grant, held);
     call.serve(held);
   }
@@ -223,10 +223,10 @@ class LineGrant implements Grant {
     readonly token: number | undefined,
     readonly lease: Lease,
     readonly waited: number,
-    private readonly end: () => Promise<void>,
+    private readonly end: (keep?: number) => Promise<void>,
   ) {}
 
-  release(): Promise<void> {
-    return (this.ended ??= this.end());
+  release(keep?: number): Promise<void> {
+    return (this.ended ??= this.end(keep));
   }
 }

@@ -58,7 +58,13 @@ export type CommonEvent<T extends LineTypes> =
   /** The wait time is over, or the caller aborts. */
   | { readonly type: 'cancelled'; readonly request: T['request']; readonly why: 'wait time' | 'abort' }
   /** A holder releases. `kept`: it had not lost the lock before. */
-  | { readonly type: 'section ended'; readonly grant: T['grant']; readonly kept: boolean }
+  | {
+      readonly type: 'section ended';
+      readonly grant: T['grant'];
+      readonly kept: boolean;
+      /** ms from the grant during which the lock is passed to no request; absent: it is passed on at once. */
+      readonly keep?: number | undefined;
+    }
   /** A holder looked at its lease and found it over, by the local clocks (R12). */
   | { readonly type: 'lease lost'; readonly grant: T['grant'] }
   /** The lease is not to be renewed any more. */

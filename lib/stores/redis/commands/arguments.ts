@@ -3,6 +3,8 @@ export interface RequestName {
   readonly sequence: number;
   /** ms of a fixed lease; undefined: the watchdog renews */
   readonly leaseTime: number | undefined;
+  /** The request joins no run, since its lock may be kept after its section has ended. */
+  readonly alone: boolean;
 }
 
 export interface AcquireArgs extends RequestName {
@@ -24,6 +26,8 @@ export interface FinishedGrant {
   readonly unserved: readonly number[];
   /** How long Redis may keep the grant, ms, if that differs from the usual lease. */
   readonly leaseTime: number | undefined;
+  /** ms from the grant during which the lock is passed to no request; absent: it is passed on at once. */
+  readonly keep?: number | undefined;
 }
 
 /** What a heartbeat renews. */

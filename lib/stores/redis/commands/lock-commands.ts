@@ -61,14 +61,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
 
   /** @param deadline until when the command is repeated; no copy of it writes after that (R2, R13); monotonic ms */
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
-    const { sequence, leaseTime, ticket, tries, maxQueue, label } = args;
+    const { sequence, ticket, tries, maxQueue, label } = args;
+    const lease = leaseOf(args);
     const values = (limit: number): Values => {
       const usual = [this.clientId, limit, sequence, label, this.highestToken];
       // Default arguments are left out: each argument costs the server time.
-      const isUsual = leaseTime === undefined && maxQueue === Infinity && ticket === 0 && !tries;
+      const isUsual = lease === '' && maxQueue === Infinity && ticket === 0 && !tries;
       if (isUsual) return [...usual, ...this.listener()];
       const most = maxQueue === Infinity ? -1 : maxQueue;
-      return [...usual, fixed(leaseTime), most, ticket, tries ? 'try' : 'wait', ...this.listener()];
+      return [...usual, lease, most, ticket, tries ? 'try' : 'wait', ...this.listener()];
     };
     return this.repeatUntil(this.scripts.acquire, keys, values, deadline, readAcquire);
   }
@@ -97,12 +98,13 @@ export class LockCommands extends ScriptCommands<RawReply> {
    * @param markAlive whether the command also marks this client alive (R5)
    */
   release(keys: LineKeys, grant: FinishedGrant, markAlive: boolean): Promise<ReleaseReply> {
-    const { first, head, unserved, leaseTime = 0 } = grant;
+    const { first, head, unserved, leaseTime = 0, keep } = grant;
     const until = performance.now() + Math.max(this.timing.lease, leaseTime);
     const values = (): Values => {
       const usual = [this.clientId, first, head, this.restUntil(keys)];
-      if (unserved.length === 0 && !markAlive) return usual;
-      return [...usual, unserved.join(','), ...this.listenerIf(markAlive)];
+      if (unserved.length === 0 && !markAlive && keep === undefined) return usual;
+      const [alive, ...listener] = this.listenerIf(markAlive);
+      return [...usual, unserved.join(','), alive!, keep ?? '', ...listener];
     };
     return this.repeat(this.scripts.release, keys, values, until, readRelease, untilGivenBack);
   }
@@ -115,8 +117,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
   leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
-    const { sequence, leaseTime } = request;
-    const values = (): Values => [this.clientId, sequence, fixed(leaseTime), ...this.listenerIf(markAlive)];
+    const { sequence } = request;
+    const values = (): Values => [this.clientId, sequence, leaseOf(request), ...this.listenerIf(markAlive)];
     return this.repeat(this.scripts.leave, keys, values, until, readLeave, untilGivenBack);
   }
 
@@ -138,15 +140,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
       this.clientId,
       limit,
       first,
-      fixed(leaseTime),
+      leaseTime === undefined ? '' : Math.round(leaseTime),
       label,
       served,
       waiting ? 'waiting' : 'idle',
       oldest?.sequence ?? '',
-      fixed(oldest?.leaseTime),
+      oldest ? leaseOf(oldest) : '',
       ping === 0 ? '' : `ping ${ping}`,
       newest?.sequence ?? '',
-      fixed(newest?.leaseTime),
+      newest ? leaseOf(newest) : '',
       ...this.listener(),
     ];
     return readHeartbeat(await this.once(this.scripts.heartbeat, keys, values, via));
@@ -210,7 +212,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 }
 
-/** A fixed lease in ms; empty where the lease is renewed. */
-function fixed(leaseTime: number | undefined): number | '' {
-  return leaseTime === undefined ? '' : Math.round(leaseTime);
+/** A fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins no run. */
+function leaseOf({ leaseTime, alone }: RequestName): number | 'alone' | '' {
+  if (leaseTime !== undefined) return Math.round(leaseTime);
+  return alone ? 'alone' : '';
 }

@@ -151,12 +151,12 @@ function complete<const Details extends object>(reply: RawReply, details: Detail
 
 /** @param repeated whether a copy of the command may still run */
 export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
-  const [a, b] = reply.details;
+  const [a, b, c] = reply.details;
   switch (reply.status) {
     case 'QUEUED':
       return complete(reply, { repeated, status: 'queued', ticket: Number(a), ahead: Number(b) });
     case 'BUSY':
-      return complete(reply, { repeated, status: 'busy', blocker: blocker(a, b) });
+      return complete(reply, { repeated, status: 'busy', blocker: blocker(a, b, c) });
     case 'FULL':
       return complete(reply, { repeated, status: 'full' });
     default:
@@ -180,17 +180,23 @@ export function readHeartbeat(reply: RawReply): HeartbeatReply {
 }
 
 export function readLeave(reply: RawReply): LeaveReply {
-  const [holder, heldFor, ahead] = reply.details;
-  return complete(reply, { status: 'left', blocker: blocker(holder, heldFor), ahead: Number(ahead) });
+  const [holder, heldFor, ahead, keptFor] = reply.details;
+  return complete(reply, {
+    status: 'left',
+    blocker: blocker(holder, heldFor, keptFor),
+    ahead: Number(ahead),
+  });
 }
 
 export function readForceRelease(reply: RawReply): ForceReleaseReply {
   return complete(reply, { status: reply.status === 'FORCED' ? 'forced' : 'free' });
 }
 
-/** The holder that blocked a request, as Redis reports it. */
-function blocker(label: unknown, heldFor: unknown): Blocker {
-  return typeof label === 'string' && label !== '' ? { holder: label, heldFor: Number(heldFor) } : {};
+/** The holder that blocked a request, as Redis reports it; `keptFor` where the lock is only kept after it. */
+function blocker(label: unknown, heldFor: unknown, keptFor: unknown): Blocker {
+  if (typeof label !== 'string' || label === '') return {};
+  if (keptFor !== undefined) return { holder: label, keptFor: Number(keptFor) };
+  return { holder: label, heldFor: Number(heldFor) };
 }
 
 /** The failure for an answer that no script gives. It is not read further: a wrong time would spoil the clocks of this client. */

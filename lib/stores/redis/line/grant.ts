@@ -27,6 +27,7 @@ export function newRun(line: Line, grant: PresentGrant): Run {
     margin,
     since: grant.since,
     left: grant.left - margin,
+    grantedAt: line.now.monotonic,
     confirmed: leaseTime !== undefined && grant.left >= leaseTime,
     next: 0,
     // Redis has the label from the start only for a request that was never in line.
@@ -111,8 +112,9 @@ export function renewalOf(run: Run): Renewal {
 }
 
 /** The arguments of the release script for this run. */
-function finishedGrant(run: Run, left: readonly PlaceRequest[]): FinishedGrant {
+function finishedGrant(run: Run, left: readonly PlaceRequest[], keep?: number): FinishedGrant {
   return {
+    keep,
     first: run.first,
     head: run.next > 0 ? (run.sequences[0] ?? 0) : 0,
     unserved: left.map(({ sequence }) => sequence),
@@ -126,9 +128,12 @@ export function leaseLost(line: Line, token: number): void {
 }
 
 /** The section of a holder has ended. */
-export function endSection(line: Line, token: number, kept: boolean): void {
+export function endSection(line: Line, token: number, kept: boolean, keep?: number): void {
   const { run, lostButRunning } = line;
-  if (run?.holder?.token === token && kept) {
+  if (run?.holder?.token === token && kept && keep !== undefined) {
+    // Redis counts from the grant of the run, the holder from its turn.
+    finish(line, run, token, Math.ceil(keep + run.holderSince - run.grantedAt));
+  } else if (run?.holder?.token === token && kept) {
     // If the lease is no longer renewed, the rest of it may be too short for the next member, who gets a new grant instead.
     if (run.holder.renewable) handOn(line, run, token);
     else finish(line, run, token);
@@ -168,13 +173,14 @@ export function handOn(line: Line, run: Run, ended?: number): void {
  * these places themselves, in case that command is lost (M7).
  *
  * @param ended token of the section whose end this is
+ * @param keep ms from the grant during which the lock is passed to no request
  */
-export function finish(line: Line, run: Run, ended?: number): void {
+export function finish(line: Line, run: Run, ended?: number, keep?: number): void {
   line.run = undefined;
   line.confirming = undefined;
   line.finished = Math.max(line.finished, run.first);
   const left = unserved(run);
-  release(line, finishedGrant(run, left), ended);
+  release(line, finishedGrant(run, left, keep), ended);
   askAnew(line, run, left);
 }
 

@@ -50,7 +50,7 @@ function apply(line: Line, event: LineEvent): void {
     case 'cancelled':
       return line.cancel(event.request, event.why);
     case 'section ended':
-      return endSection(line, event.grant, event.kept);
+      return endSection(line, event.grant, event.kept, event.keep);
     case 'lease lost':
       return leaseLost(line, event.grant);
     case 'renewing stopped':

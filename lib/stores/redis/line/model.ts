@@ -8,6 +8,8 @@ export interface NewRequest {
   /** The request is a try: it never waits in line. */
   readonly tries: boolean;
   readonly maxQueue: number;
+  /** The request joins no run. */
+  readonly alone: boolean;
   readonly label: string;
 }
 
@@ -54,6 +56,8 @@ export interface Run {
   confirmed: boolean;
   /** Index of the next member. */
   next: number;
+  /** When this client learned of the grant (monotonic ms). */
+  readonly grantedAt: number;
   /** How many turns have been reported to Redis, which shows the holder and the length of the line accordingly. */
   reported: number;
   /** When the present holder got its turn (monotonic ms). */

@@ -10,12 +10,13 @@ const NO_NEED = -1;
 
 /** Takes in a new request. Requests of one turn of the event loop ask for their places together if they can. */
 export function request(line: Line, entry: NewRequest): void {
-  const { sequence, leaseTime, tries, maxQueue, label } = entry;
+  const { sequence, leaseTime, tries, maxQueue, alone, label } = entry;
   const added: PlaceRequest = {
     sequence,
     leaseTime,
     tries,
     maxQueue,
+    alone,
     label,
     since: line.now.monotonic,
     state: 'waiting',
@@ -32,7 +33,7 @@ export function request(line: Line, entry: NewRequest): void {
     awaitingBlocker: false,
   };
   line.waiting.set(added.sequence, added);
-  const plain = !added.tries && added.leaseTime === undefined && added.maxQueue === Infinity;
+  const plain = !tries && !alone && leaseTime === undefined && maxQueue === Infinity;
   if (plain) {
     if (line.newcomers.push(added) === 1) line.effects.push({ type: 'await turn' });
   } else {

@@ -4,14 +4,14 @@
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
 --       [4] label of a holder  [5] highest token the client has seen
 --       [6] to [9] are left out when all have their defaults ('', -1, 0, 'wait'):
---       [6] its fixed lease in ms, '': its lease is renewed  [7] most waiters allowed, -1: any number
+--       [6] its fixed lease in ms, '': its lease is renewed, 'alone': so it is, and it joins no run  [7] most waiters allowed, -1: any number
 --       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
 --       the last three: the caller's listener (includes/lock.lua)
--- Returns reply(status, a, b):
+-- Returns reply(status, a, b, c):
 --       EXPIRED  the deadline has passed; nothing was written
 --       GRANTED  the request is in the present grant, since this call or an earlier one
 --       DONE     the request was granted and released before (M9)
---       BUSY     a try on a lock that is not free: a = label of the holder, b = held for ms
+--       BUSY     a try on a lock that is not free: a = label of the holder, b = held for ms, c = ms for which it is kept, if it is
 --       FULL     the line is full: a = its length
 --       QUEUED   a = ticket, b = how many requests will be served before it
 -- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); PROTOCOL or NEWER before any write.
@@ -28,7 +28,7 @@ local me = client .. ':' .. sequence
 -- A short cut with the same result as the code below, for a free lock that no request waits for and a clock ahead of every token.
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
-if fixed ~= '' then
+if fixed ~= '' and fixed ~= 'alone' then
   local ms = tonumber(fixed)
   lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
@@ -54,7 +54,7 @@ if releasedRequest == me then
   return reply('DONE')
 end
 
-lease = fixed == '' and LEASE or whole(fixed)
+lease = (fixed == '' or fixed == 'alone') and LEASE or whole(fixed)
 seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
   return protocolError('arguments of the command')
@@ -81,7 +81,7 @@ end
 
 -- A try on a held lock needs none of the code that passes a free lock on.
 if mode == 'try' and not free then
-  return reply('BUSY', label, now - since)
+  return reply('BUSY', label, now - since, keptFor())
 end
 
 --- include: clients
@@ -119,7 +119,7 @@ if mode == 'try' then
     -- All waiters were dead.
     return take()
   end
-  return reply('BUSY', held and label or '', held and now - since or 0)
+  return reply('BUSY', held and label or '', held and now - since or 0, keptFor())
 end
 
 if not ticket and ownTicket == 0 and maxQueue >= 0 then

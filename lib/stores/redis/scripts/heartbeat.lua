@@ -5,7 +5,7 @@
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] first token of the grant to renew, or 0
 --       [4] its fixed lease, counted from the grant, or '': its lease ends LEASE ms from now; it never ends earlier than before
 --       [5] label of the holder  [6] how many requests of the grant had their turn before the present one
---       [7] 'waiting' or 'idle'  [8] sequence of the caller's request that waits longest, or ''  [9] its fixed lease, or ''
+--       [7] 'waiting' or 'idle'  [8] sequence of the caller's request that waits longest, or ''  [9] its fixed lease, '' or 'alone'
 --       [10] a message to send to the caller, or ''  [11] and [12] as [8] and [9], of its request that waits shortest
 --       [13] to [15] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a); a = how many connections of this server listen to the caller's channel, -1 if unknown:
@@ -25,8 +25,7 @@ end
 --- include: clients
 --- include: primary
 keepHash(WINDOW + RETENTION)
-local oldest = memberOf(ARGV[8], ARGV[9])
-if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
+if held and holder == client and leaseEnd <= now and requests == ARGV[8] and not tonumber(ARGV[9]) and mayGrant() then
   -- The lease ended before the client knew of the grant (the server's clock was set forward), and no request has had the lock
   -- since: grant it again.
   grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])

@@ -4,21 +4,22 @@
 -- ARGV  [1] the caller  [2] first token of the grant (M3)  [3] sequence of the first request of its run, 0 if that had no turn
 --       [4] until when Redis remembers the lock if no request waits: time of Redis in ms, about REST from now, after the last
 --       token of the grant and the deadlines of all commands that the caller has sent; 0: not known
---       [5] and [6] are left out when both have their defaults ('', 'idle'):
+--       [5] to [7] are left out when all have their defaults ('', 'idle', ''):
 --       [5] sequences of the requests of the run that had no turn and go back to their places (M7), such as '4,5'; '': none
 --       [6] 'waiting': the caller has requests in line and is marked alive; 'idle': it has none, or was marked alive just now
+--       [7] for how many ms, counted from the grant, no request gets the lock: it is kept until then; '': it is passed on
 --       the last three, if [6] is 'waiting': the caller's listener (includes/lock.lua)
 -- Returns reply(status), which contains the next grant if the same client gets it, also when the release is repeated:
 --       RELEASED  the grant is over, since this call or an earlier one
 --       LOST      it was not the present grant; nothing was written
 -- Errors PROTOCOL or NEWER before any write.
 --- include: lock
-local me, waiting, back = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or ''
+local me, waiting, back, keep = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or '', ARGV[7] or ''
 
 local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
 local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
 -- Whether the script only has to end the grant and pass the lock on.
-local usual = mine and back == '' and not waiting
+local usual = mine and back == '' and not waiting and keep == ''
 local head, behind, lastToken
 if usual and state ~= 'held' then
   head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
@@ -73,7 +74,12 @@ keepHash()
 if back ~= '' then
   requeue(back)
 end
-held = false
+local keptUntil = keep ~= '' and math.min(since + (whole(keep) or 0), LONGEST) or 0
+if keptUntil > now then
+  keepUntil(keptUntil)
+else
+  held = false
+end
 if waiting then
   markAlive()
 end

@@ -39,8 +39,14 @@ end
 local held = state == 'held'
 local leaseEnd = since and leased and math.min(since + leased, LONGEST)
 lastToken = lastToken or 0
+local KEPT = 'kept'
+local function keptFor()
+if held and holder == KEPT and leaseEnd > now then
+return leaseEnd - now
+end
+end
 local function memberOf(sequence, fixedLease)
-return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
+return client .. ':' .. sequence .. (fixedLease == '' and '' or fixedLease == 'alone' and ':' or ':' .. fixedLease)
 end
 local function isRun()
 return held and string.find(requests, ',', 1, true) ~= nil
@@ -353,10 +359,10 @@ const linePart3 = `local SWEEP = 1000
 local STEP = 100
 local MAX_RUN = 64
 local function give(name, rank, head, behind, text)
-local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+local sequences, alone, fixed = string.match(head, '^[^:]+:(%d+)(:?)(%d*)$')
 local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
 local count, tickets = 1, nil
-if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
+if alone == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
 local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
 tickets = members[2]
 for i = 3, #members, 2 do
@@ -453,6 +459,15 @@ local function lapse()
 takeAway(isRun()
 and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
 end
+local function keepUntil(moment)
+holder, requests, leaseEnd = KEPT, '0', moment
+set('holder', holder, 'requests', requests, 'lease', leaseEnd - since, unpack(ended))
+keepHash()
+local head = redis.call('ZRANGE', queue, 0, 0)[1]
+if head then
+outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+end
+end
 local function settle()
 if held and leaseEnd <= now then
 lapse()
@@ -478,7 +493,7 @@ end
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
-if fixed ~= '' then
+if fixed ~= '' and fixed ~= 'alone' then
 local ms = tonumber(fixed)
 lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
@@ -500,7 +515,7 @@ end
 if releasedRequest == me then
 return reply('DONE')
 end
-lease = fixed == '' and LEASE or whole(fixed)
+lease = (fixed == '' or fixed == 'alone') and LEASE or whole(fixed)
 seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
 return protocolError('arguments of the command')
@@ -519,7 +534,7 @@ plusQueue = ''
 return take()
 end
 if mode == 'try' and not free then
-return reply('BUSY', label, now - since)
+return reply('BUSY', label, now - since, keptFor())
 end`, clientsPart2, `local member = memberOf(sequence, fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 local function enter()
@@ -544,7 +559,7 @@ settle()
 if not held and not askAgainAt and mayGrant() then
 return take()
 end
-return reply('BUSY', held and label or '', held and now - since or 0)
+return reply('BUSY', held and label or '', held and now - since or 0, keptFor())
 end
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
 local inRun = free and 0 or unserved()
@@ -588,8 +603,7 @@ local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
 end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
-local oldest = memberOf(ARGV[8], ARGV[9])
-if held and holder == client and leaseEnd <= now and client .. ':' .. requests == oldest and mayGrant() then
+if held and holder == client and leaseEnd <= now and requests == ARGV[8] and not tonumber(ARGV[9]) and mayGrant() then
 grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])
 end
 local function isMissing(sequence, fixedLease)
@@ -685,7 +699,7 @@ markAlive()
 end
 settle()
 leaveToExpire()
-return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1)`] as const;
+return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1, keptFor())`] as const;
 
 export const primary = ['primary', 1, `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -699,10 +713,10 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
-export const release = ['release', 3, lockPart1, `local me, waiting, back = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or ''
+export const release = ['release', 3, lockPart1, `local me, waiting, back, keep = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or '', ARGV[7] or ''
 local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
 local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
-local usual = mine and back == '' and not waiting
+local usual = mine and back == '' and not waiting and keep == ''
 local head, behind, lastToken
 if usual and state ~= 'held' then
 head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
@@ -740,7 +754,12 @@ keepHash()
 if back ~= '' then
 requeue(back)
 end
+local keptUntil = keep ~= '' and math.min(since + (whole(keep) or 0), LONGEST) or 0
+if keptUntil > now then
+keepUntil(keptUntil)
+else
 held = false
+end
 if waiting then
 markAlive()
 end

@@ -71,9 +71,14 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return this.repeatUntil(acquire, line.keys, values, deadline, readAcquire);
   }
 
-  /** Ends a grant. Repeated until answered, but not after its lease, when the server ends the grant itself. */
-  release(line: LineKeys, id: string, leaseTime: number): Promise<ReleaseReply> {
-    return this.repeatFor(leaseTime, release, line, () => this.values(line, id), readRelease, untilGivenBack);
+  /**
+   * Ends a grant. Repeated until answered, but not after its lease, when the server ends the grant itself.
+   *
+   * @param keptUntil until when nobody gets the lock (Redis ms); 0: it is not kept
+   */
+  release(line: LineKeys, id: string, leaseTime: number, keptUntil: number): Promise<ReleaseReply> {
+    const values = (): Values => this.values(line, id, keptUntil);
+    return this.repeatFor(leaseTime, release, line, values, readRelease, untilGivenBack);
   }
 
   /** Leaves the line. Repeated until answered, at most for a lease; without an answer the deadline in line ends the wait. */

@@ -8,6 +8,8 @@ export type AcquireReply = Sent & {
         readonly status: 'granted';
         /** Milliseconds left of the lease, counted from `sentAt` (M1). */
         readonly left: number;
+        /** The clock of Redis, ms; after a lost reply it may be that of a later copy of the command. */
+        readonly grantedAt: number;
         /** How many wait. */
         readonly waiting: number;
       }
@@ -26,6 +28,8 @@ export type AcquireReply = Sent & {
         readonly status: 'busy';
         /** The holder, or the head of the line if it is its turn. */
         readonly blocker: string;
+        /** Milliseconds left of the holder's lease. */
+        readonly left: number;
       }
     | { readonly status: 'full' }
   );
@@ -42,6 +46,8 @@ export type LeaveReply = Sent & {
   readonly holder: string | undefined;
   /** How many requests were ahead of it; undefined: it was not in line. */
   readonly ahead: number | undefined;
+  /** Milliseconds left of the holder's lease. */
+  readonly left: number;
 };
 
 /** expired: nothing was written, since the deadline had passed by the server's clock (R2). */
@@ -64,6 +70,7 @@ export type InspectReply = Sent & {
 
 /** A reply as the scripts write it. */
 export interface RawReply extends Answered {
+  readonly serverTime: number;
   readonly details: readonly (string | number)[];
 }
 
@@ -76,9 +83,16 @@ export function readAcquire(reply: RawReply, repeated: boolean): AcquireReply {
   const [first, second, holder, left, head] = reply.details;
   switch (reply.status) {
     case 'HELD':
-      return { ...reply, repeated, status: 'granted', left: Number(first), waiting: Number(second) };
+      return {
+        ...reply,
+        repeated,
+        status: 'granted',
+        left: Number(first),
+        waiting: Number(second),
+        grantedAt: reply.serverTime,
+      };
     case 'BUSY':
-      return { ...reply, repeated, status: 'busy', blocker: String(first) };
+      return { ...reply, repeated, status: 'busy', blocker: String(first), left: milliseconds(second) };
     case 'FULL':
       return { ...reply, repeated, status: 'full' };
     default:
@@ -110,7 +124,7 @@ export function readForceRelease(reply: RawReply): ForceReleaseReply {
 }
 
 export function readLeave(reply: RawReply): LeaveReply {
-  const [woken, holder, ahead] = reply.details;
+  const [woken, holder, ahead, left] = reply.details;
   const place = Number(ahead);
   return {
     ...reply,
@@ -118,6 +132,7 @@ export function readLeave(reply: RawReply): LeaveReply {
     woken: named(woken),
     holder: named(holder),
     ahead: place >= 0 ? place : undefined,
+    left: milliseconds(left),
   };
 }
 
@@ -134,6 +149,11 @@ export function readInspect(reply: RawReply): InspectReply {
     queueLength: Number(queueLength),
     waiters,
   };
+}
+
+/** The request that held the lock, if `holder` means that the lock is kept after it (scripts/includes/lock.lua). */
+export function keeper(holder: string): string | undefined {
+  return /^kept:(.*)$/s.exec(holder)?.[1];
 }
 
 /** A holder or waiter; the scripts write '' for none. */

@@ -35,5 +35,11 @@ export type Command =
   | { readonly kind: 'acquire'; readonly request: PlaceRequest; readonly deadline: number }
   /** `requestsAgain`: the request joins the line anew after it. */
   | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly requestsAgain: boolean }
-  | { readonly kind: 'release'; readonly id: string; readonly leaseTime: number }
+  /** `keptUntil`: until when nobody gets the lock (Redis ms); 0: it is not kept. */
+  | {
+      readonly kind: 'release';
+      readonly id: string;
+      readonly leaseTime: number;
+      readonly keptUntil: number;
+    }
   | { readonly kind: 'renew'; readonly grant: ActiveGrant };

@@ -24,7 +24,7 @@ export function begin(
   const { since, left } = grant;
   if (elapsedSince(since, line.now) >= left) return false;
   line.grants.set(id, grant);
-  line.sections.set(id, leaseTime);
+  line.sections.set(id, { leaseTime, grantedAt: reply.grantedAt });
   line.effects.push({ type: 'grant', request: id, grant: id, since, left });
   // Those behind must ask, because no message announces the end of a lease.
   line.lookWithin(leaseTime);
@@ -109,14 +109,19 @@ function lose(line: Line, id: string, why: string): void {
   leaseLost(line, id);
 }
 
-/** A section has ended. A lost grant is released, too: by the server's clock it may not be over yet. */
-export function endSection(line: Line, id: string): void {
-  const leaseTime = line.sections.get(id);
-  if (leaseTime === undefined) return; // released before: the client closes
+/**
+ * A section has ended. A lost grant is released, too: by the server's clock it may not be over yet.
+ *
+ * @param keep ms from the grant during which nobody gets the lock
+ */
+export function endSection(line: Line, id: string, keep = 0): void {
+  const section = line.sections.get(id);
+  if (!section) return; // released before: the client closes
+  const { leaseTime, grantedAt } = section;
   line.grants.delete(id);
   line.sections.delete(id);
   line.effects.push({ type: 'end lease', grant: id });
-  line.send({ kind: 'release', id, leaseTime });
+  line.send({ kind: 'release', id, leaseTime, keptUntil: keep > 0 ? grantedAt + keep : 0 });
   line.acknowledgeBy(line.now.monotonic + line.timing.commandTimeout, id);
 }
 

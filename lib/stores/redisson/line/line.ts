@@ -29,7 +29,7 @@ function apply(line: Line, event: LineEvent): void {
     case 'cancelled':
       return line.cancel(event.request, event.why);
     case 'section ended':
-      return grants.endSection(line, event.grant);
+      return grants.endSection(line, event.grant, event.kept ? event.keep : undefined);
     case 'lease lost':
       return grants.leaseLost(line, event.grant);
     case 'renewing stopped':
@@ -62,8 +62,9 @@ function answered(line: Line, command: Command, reply: Reply): void {
     case 'acquire':
       return requests.applyReply(line, command.request, reply as AcquireReply, command.deadline);
     case 'leave': {
-      const { order, woken, holder, ahead } = reply as LeaveReply;
-      line.left(command.request, order, { ...line.blocker(holder), ...(ahead !== undefined && { ahead }) });
+      const { order, woken, holder, ahead, left } = reply as LeaveReply;
+      const blocker = line.blocker(holder, left);
+      line.left(command.request, order, { ...blocker, ...(ahead !== undefined && { ahead }) });
       wake(line, woken);
       if (command.requestsAgain) requests.requestPlace(line, command.request);
       return;

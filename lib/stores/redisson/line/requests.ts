@@ -84,7 +84,7 @@ function apply(line: Line, waiter: PlaceRequest, reply: AcquireReply): void {
     case 'queued':
       return queued(line, waiter, reply);
     case 'busy':
-      return line.refuse(waiter, { why: 'busy', blocker: line.blocker(reply.blocker) });
+      return line.refuse(waiter, { why: 'busy', blocker: line.blocker(reply.blocker, reply.left) });
     case 'full':
       return line.refuse(waiter, { why: 'full' });
   }

@@ -1,14 +1,22 @@
 import type { Blocker } from '../../redis-client/line/line-machine.js';
 import { LineState } from '../../redis-client/line/line-state.js';
+import { keeper } from '../commands/reply.js';
 import type { Timing } from '../commands/timing.js';
 import type { RedissonTypes } from './events.js';
 import type { ActiveGrant, PlaceRequest } from './model.js';
 
+/** A grant whose section runs. */
+interface Section {
+  readonly leaseTime: number;
+  /** By the clock of Redis, ms. */
+  readonly grantedAt: number;
+}
+
 /** One lock as this client sees it. Only the functions beside this file change it. */
 export class Line extends LineState<RedissonTypes> {
   readonly grants = new Map<string, ActiveGrant>();
-  /** The lease times of grants whose sections run, lost ones too. */
-  readonly sections = new Map<string, number>();
+  /** The grants whose sections run, lost ones too. */
+  readonly sections = new Map<string, Section>();
   /** The place of a request is confirmed if its last acquire was this command or a later one. */
   checkedOrder = 0;
   /** When the first in line asks even without a message. */
@@ -53,9 +61,11 @@ export class Line extends LineState<RedissonTypes> {
     return request && { who: request.who, since: request.arrivedAt };
   }
 
-  /** The holder, for display: its label if it is of this client, else its id in Redis. */
-  blocker(id: string | undefined): Blocker {
+  /** The holder, for display: its label if it is of this client, else its id in Redis. `left`: ms left of its lease. */
+  blocker(id: string | undefined, left: number): Blocker {
     if (id === undefined) return {};
+    const kept = keeper(id);
+    if (kept !== undefined) return { holder: kept, keptFor: left };
     const known = this.describe(id);
     return known ? { holder: known.who, heldFor: this.now.monotonic - known.since } : { holder: id };
   }

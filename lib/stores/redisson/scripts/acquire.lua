@@ -8,7 +8,7 @@
 -- Returns status, Redis time, and for
 --       EXPIRED  nothing: too late
 --       HELD     ms left of the lease (M1), how many wait
---       BUSY     the holder, or the head of the queue if it is its turn
+--       BUSY     the holder, or the head of the queue if it is its turn; ms left of the lease
 --       FULL     nothing
 --       WAITS    how many are ahead, 'new' or 'kept': its place, the holder and the ms left of its lease (-1: endless), or, if
 --                the lock is free, '' and the ms left to the head's deadline, and the head
@@ -40,7 +40,7 @@ if not holder then
   wake(head)
 end
 if ARGV[7] == 'try' then
-  return { 'BUSY', time, holder or head }
+  return { 'BUSY', time, holder or head, redis.call('PTTL', lock) }
 end
 
 local left = redis.call('PTTL', lock)

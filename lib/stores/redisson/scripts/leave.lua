@@ -3,7 +3,8 @@
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] ms that the request would have waited
--- Returns 'LEFT', Redis time, the head that was woken or '', the holder or '', how many were ahead (-1: was not in line)
+-- Returns 'LEFT', Redis time, the head that was woken or '', the holder or '', how many were ahead (-1: was not in line), ms
+--         left of the lease
 --- include: lock
 local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
@@ -20,4 +21,4 @@ if not holder then
   head = dropStale()
   wake(head)
 end
-return { 'LEFT', time, head or '', holder or '', place or -1 }
+return { 'LEFT', time, head or '', holder or '', place or -1, redis.call('PTTL', lock) }

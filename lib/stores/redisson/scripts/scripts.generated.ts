@@ -5,6 +5,7 @@ local request, now = ARGV[1], tonumber(ARGV[2])
 local parts = redis.call('TIME')
 local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
 local holder = redis.call('HKEYS', lock)[1]
+local KEPT = 'kept:'
 local function holds()
 return holder == request
 end
@@ -63,7 +64,7 @@ if not holder then
 wake(head)
 end
 if ARGV[7] == 'try' then
-return { 'BUSY', time, holder or head }
+return { 'BUSY', time, holder or head, redis.call('PTTL', lock) }
 end
 local left = redis.call('PTTL', lock)
 local again = holder and left or headDeadline - now
@@ -115,12 +116,20 @@ if not holder then
 head = dropStale()
 wake(head)
 end
-return { 'LEFT', time, head or '', holder or '', place or -1 }`] as const;
+return { 'LEFT', time, head or '', holder or '', place or -1, redis.call('PTTL', lock) }`] as const;
 
-export const release = ['release', 3, lockPart1, `if holder and not holds() then
+export const release = ['release', 3, lockPart1, `local keeper = KEPT .. request
+if holder and not holds() and holder ~= keeper then
 return { 'LOST', time, '' }
 end
+local keptFor = tonumber(ARGV[5]) - time
+if holds() then
 free()
+if keptFor > 0 then
+redis.call('HSET', lock, keeper, 1)
+redis.call('PEXPIRE', lock, keptFor)
+end
+end
 local head = dropStale()
 wake(head)
 return { 'RELEASED', time, head or '' }`] as const;

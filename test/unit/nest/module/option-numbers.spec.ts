@@ -35,7 +35,14 @@ const NUMBERS = Object.keys(BESIDE) as NumberOption[];
 
 describe('the numbers of the module', () => {
   test('are all in the table of domains', () => {
-    const module = [...NUMBERS, 'replicas.min', 'replicas.timeout', 'leaseTime', 'query.timeout'];
+    const module = [
+      ...NUMBERS,
+      'replicas.min',
+      'replicas.timeout',
+      'leaseTime',
+      'holdAtLeast',
+      'query.timeout',
+    ];
     expect(module.sort()).toEqual([...NUMBER_OPTIONS].sort());
   });
 

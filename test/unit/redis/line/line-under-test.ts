@@ -90,7 +90,13 @@ export class LineUnderTest {
   request(...all: Partial<NewRequest>[]): Sent<'acquire' | 'join'> {
     for (const options of all.length > 0 ? all : [{}]) {
       this.sequence += 1;
-      const usual = { leaseTime: undefined, tries: false, maxQueue: Infinity, label: `r${this.sequence}` };
+      const usual = {
+        leaseTime: undefined,
+        tries: false,
+        maxQueue: Infinity,
+        alone: false,
+        label: `r${this.sequence}`,
+      };
       this.dispatch({ type: 'requested', request: { sequence: this.sequence, ...usual, ...options } });
     }
     this.dispatch({ type: 'turn ended' });
@@ -143,8 +149,9 @@ export class LineUnderTest {
     return sent;
   }
 
-  release(token: number): Effect[] {
-    return this.dispatch({ type: 'section ended', grant: token, kept: true });
+  /** A section ends; its lock is kept for `keep` ms from the grant. */
+  release(token: number, keep?: number): Effect[] {
+    return this.dispatch({ type: 'section ended', grant: token, kept: true, keep });
   }
 
   /** The last command of these kinds. */

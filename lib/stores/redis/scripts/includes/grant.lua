@@ -45,8 +45,20 @@ local held = state == 'held'
 local leaseEnd = since and leased and math.min(since + leased, LONGEST)
 lastToken = lastToken or 0
 
+-- The holder of a lock that is kept (`holdAtLeast`): no client. Each script, also of a version that does not know this name, treats
+-- such a lock as held until its lease ends.
+local KEPT = 'kept'
+
+-- For how many ms from now the lock is kept; nothing if it is not.
+local function keptFor()
+  if held and holder == KEPT and leaseEnd > now then
+    return leaseEnd - now
+  end
+end
+
+-- `fixedLease`: its fixed lease, '' if it has none, or 'alone'.
 local function memberOf(sequence, fixedLease)
-  return client .. ':' .. sequence .. (fixedLease == '' and '' or ':' .. fixedLease)
+  return client .. ':' .. sequence .. (fixedLease == '' and '' or fixedLease == 'alone' and ':' or ':' .. fixedLease)
 end
 
 -- Whether the present grant covers several requests, which hold the lock one after the other.

@@ -13,12 +13,12 @@ local MAX_RUN = 64
 -- Grants the free lock to the request `head` at `rank` of the queue, and to the requests of the same client that follow it directly.
 -- `behind` is the next entry, `text` the client's record.
 local function give(name, rank, head, behind, text)
-  local sequences, fixed = string.match(head, '^[^:]+:(%d+):?(%d*)$')
+  local sequences, alone, fixed = string.match(head, '^[^:]+:(%d+)(:?)(%d*)$')
   -- The first lease is short, so that a waiter that died just now blocks the lock for one window at most. The first renewal
   -- extends it to the full lease.
   local lease = math.min(WINDOW, LEASE, tonumber(fixed) or LONGEST)
   local count, tickets = 1, nil
-  if fixed == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
+  if alone == '' and behind and string.match(behind, '^([^:]+):%d+$') == name then
     local members = redis.call('ZRANGE', queue, rank, rank + MAX_RUN - 1, 'WITHSCORES')
     tickets = members[2]
     for i = 3, #members, 2 do
@@ -133,6 +133,18 @@ end
 local function lapse()
   takeAway(isRun()
     and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
+end
+
+-- Ends the grant and keeps the lock until then (ms): a grant to no client, which ends like a lease that is not renewed. The client of
+-- the head may know a much later end of the lease, so a message tells it to ask; the others learn the time by their heartbeats.
+local function keepUntil(moment)
+  holder, requests, leaseEnd = KEPT, '0', moment
+  set('holder', holder, 'requests', requests, 'lease', leaseEnd - since, unpack(ended))
+  keepHash()
+  local head = redis.call('ZRANGE', queue, 0, 0)[1]
+  if head then
+    outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+  end
 end
 
 -- Ends a lease that is over, passes a free lock on, and shortens the time to live of a lock that is no longer needed.

@@ -17,6 +17,9 @@ local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
 -- This comes first, so that a lock name with a value of another type fails before any write.
 local holder = redis.call('HKEYS', lock)[1]
 
+-- The holder of a lock that is kept (`holdAtLeast`) is this and the request that held it: neither a client nor a thread.
+local KEPT = 'kept:'
+
 local function holds()
   return holder == request
 end

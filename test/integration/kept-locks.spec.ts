@@ -1,0 +1,103 @@
+import { Redis } from 'ioredis';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
+import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
+import type { LockStore } from '../../lib/core/port/lock-store.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { Stopwatch } from '../support/stopwatch.js';
+import { deferred } from '../support/waiting.js';
+
+/** For so long after its grant nobody else gets the lock, ms. */
+const KEEP = 700;
+/** Two busy cores get a second; a heartbeat would come after 3.3 s, and a look of its own accord after 5 s. */
+const PROMPT = 1_000;
+
+const prefix = uniquePrefix();
+const usual = { commandTimeout: 3_000, onWarning: () => undefined };
+const STORES: [string, () => LockStore][] = [
+  [
+    'redis',
+    () =>
+      new RedisLockStore({
+        ...usual,
+        redis: redisUrl(),
+        keyPrefix: prefix,
+        lease: 30_000,
+        livenessWindow: 10_000,
+      }),
+  ],
+  [
+    'redisson',
+    () =>
+      new RedissonLockStore({
+        ...usual,
+        redis: redisUrl(),
+        lockWatchdogTimeout: 30_000,
+        fairLockWaitTimeout: 300_000,
+      }),
+  ],
+];
+
+describe.each(STORES)(
+  'a kept lock, with the times that clients have by default, on the store %s',
+  (kind, make) => {
+    let one: LockStore;
+    let other: LockStore;
+    beforeAll(async () => {
+      [one, other] = [make(), make()];
+      await Promise.all([one.start(), other.start()]);
+    });
+    afterAll(() => Promise.all([one.close(), other.close()]));
+
+    const request = { waitTime: 60_000, maxQueue: Infinity, label: 'test' };
+
+    test('the head of the line learns when the time is over, which is long before the lease would have been', async () => {
+      const key = `${prefix}:${kind}:head`;
+      const holder = await one.acquire({ ...request, key, alone: true });
+      const queued = deferred();
+      const next = other.acquire({ ...request, key, onQueued: () => queued.resolve() });
+      await queued.promise;
+      const watch = new Stopwatch();
+      await holder.release(KEEP);
+      const grant = await next;
+      expect(watch.stop()).toBeLessThan(KEEP + PROMPT);
+      await grant.release();
+    });
+  },
+);
+
+describe('on the store redis', () => {
+  test('a request whose lock may be kept shares its grant with no neighbour in line, and its name in line is that of its process', async () => {
+    const [, make] = STORES[0]!;
+    const [one, other] = [make(), make()];
+    await Promise.all([one.start(), other.start()]);
+    const redis = new Redis(redisUrl());
+    const key = 'neighbours';
+    const holder = await one.acquire({ ...request(key) });
+    const ids: (string | undefined)[] = [];
+    const asks = [];
+    for (const alone of [false, true, false]) {
+      const queued = deferred();
+      const onQueued = (_ahead: number, id?: string): void => {
+        ids.push(id);
+        queued.resolve();
+      };
+      asks.push(other.acquire({ ...request(key), alone, onQueued }));
+      await queued.promise;
+    }
+    expect((await one.inspect(key)).waiters.map(({ id }) => id)).toEqual(ids);
+    await holder.release();
+    const covered: (string | null)[] = [];
+    for (const ask of asks) {
+      const grant = await ask;
+      covered.push(await redis.hget(`${prefix}:{${key}}`, 'requests'));
+      await grant.release();
+    }
+    expect(covered.map((requests) => requests?.includes(','))).toEqual([false, false, false]);
+    redis.disconnect();
+    await Promise.all([one.close(), other.close()]);
+  });
+});
+
+function request(key: string) {
+  return { key, waitTime: 60_000, maxQueue: Infinity, label: 'test' };
+}
