@@ -74,16 +74,19 @@ export class Excuses {
     now: number,
     isPrevented: (broke: ServerBreak) => boolean,
   ): boolean {
-    const { lastMute } = older.client;
+    const { lastMute, lastSetBack, process } = older.client;
+    const lifetime = older.planned.leaseTime ?? this.longestRenewed;
+    // Neither of its clocks shows a suspend of its host where the wall clock was set back as well.
+    const { from, to } = process.lastSuspend;
+    if (to >= now - lifetime && lastSetBack >= from - lifetime) return true;
     return this.breaks.some((broke) => {
       const { kind, at, lock } = broke;
       if (kind === 'clock-back' || kind === 'line-lost' || (lock ?? older.lock) !== older.lock) return false;
       if (isPrevented(broke)) return false;
-      const lease = older.planned.leaseTime ?? this.longestRenewed;
       // Two primaries grant side by side until one ends.
       if (kind === 'split')
         return now >= at && now <= Math.max(at, this.breaks.splitUntil) + this.longestLease + 1;
-      if (at < (older.passedAt ?? now) - this.longestLease || now > at + lease + 1) return false;
+      if (at < (older.passedAt ?? now) - this.longestLease || now > at + lifetime + 1) return false;
       if (older.planned.leaseTime !== undefined || kind === 'clock-forward') return true;
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
     });

@@ -150,6 +150,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return undefined;
     case 'wall-step':
       if (client) client.lastWallStep = world.now;
+      if (client && fault.amount < 0) client.lastSetBack = world.now;
       client?.process.stepWallClock(fault.amount);
       return undefined;
     case 'force-release':

@@ -47,6 +47,8 @@ export class SimClient {
   readonly ids = new Set<string>();
   /** The last time at which its wall clock was set. */
   lastWallStep = -Infinity;
+  /** The last time at which it was set back. */
+  lastSetBack = -Infinity;
   closed = false;
   /** Called when the process dies. */
   readonly onDeath: (() => void)[] = [];

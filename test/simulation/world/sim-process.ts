@@ -50,6 +50,7 @@ export class SimProcess {
   /** For how long its monotonic clock stood still before, and since when it does now. */
   private stoodStill = 0;
   private standsStillSince: number | undefined;
+  private resumedAt = { from: -Infinity, to: -Infinity };
 
   constructor(
     readonly world: World,
@@ -96,6 +97,12 @@ export class SimProcess {
     this.wallStep += by;
   }
 
+  /** When its host was suspended last, and when that ended: now, if it has not. */
+  get lastSuspend(): { readonly from: number; readonly to: number } {
+    const { standsStillSince, world, resumedAt } = this;
+    return standsStillSince === undefined ? resumedAt : { from: standsStillSince, to: world.now };
+  }
+
   /** A pause of a flow. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.setTimer(resolve, ms, 'flow'));
@@ -116,6 +123,7 @@ export class SimProcess {
     if (!this.paused || !this.alive) return;
     this.paused = false;
     this.stoodStill = this.notCounted;
+    this.resumedAt = this.lastSuspend;
     this.standsStillSince = undefined;
     const timersFirst = random.chance(0.5);
     const waiting = this.backlog.splice(0);
