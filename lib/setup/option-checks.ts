@@ -34,11 +34,22 @@ export function checkReplicas(value: unknown): string | undefined {
   return fits ? undefined : expected;
 }
 
+/** Where Redis is if neither the options nor the environment say so. */
+export const DEFAULT_REDIS = 'redis://localhost:6379';
+
+/** For warnings about the server: that nothing names it, if so. */
+export function noteOnAddress({ redis }: { readonly redis?: unknown }): string {
+  if (redis !== undefined || process.env['REDIS_URL']) return '';
+  return ` Redis is taken to be at ${DEFAULT_REDIS}, since there is neither an option redis nor a REDIS_URL in the environment.`;
+}
+
+/** What a text that names Redis must be. */
+export const A_REDIS_URL =
+  'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database) or the path of a Unix socket';
+
 /** Checks only the form, without connecting. The text never repeats the value, since a URL may contain a password. */
 export function checkRedis(value: unknown): string | undefined {
-  const expected =
-    'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database), the path of a Unix socket, ioredis options, ' +
-    'a Redis or Cluster of ioredis, or a function of the role';
+  const expected = `${A_REDIS_URL}, ioredis options, a Redis or Cluster of ioredis, or a function of the role`;
   if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
   if (typeof value === 'function') return undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;

@@ -2,7 +2,16 @@ import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { see } from '../core/errors/mistakes.js';
 import { wholeNumber, type NumberOption } from '../core/options/option-domains.js';
-import { checkRedis, checkReplicas, falseOr, numberOf, oneOf, type Check } from './option-checks.js';
+import {
+  A_REDIS_URL,
+  checkRedis,
+  checkReplicas,
+  DEFAULT_REDIS,
+  falseOr,
+  numberOf,
+  oneOf,
+  type Check,
+} from './option-checks.js';
 import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './options.js';
 
 const DEFAULTS = {
@@ -60,10 +69,16 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
 export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOptions {
   refuseUnknown(asked);
   const given = withInherited(asked);
-  const chosen = { redis: process.env['REDIS_URL'] || 'redis://localhost:6379', ...withoutUndefined(given) };
+  const fromEnvironment = process.env['REDIS_URL'];
+  const chosen = { redis: fromEnvironment || DEFAULT_REDIS, ...withoutUndefined(given) };
   for (const name of Object.keys(chosen) as (keyof typeof chosen)[]) {
     const expected = CHECKS[name](chosen[name]);
     if (expected === undefined) continue;
+    if (name === 'redis' && given.redis === undefined) {
+      refuse(
+        `The environment variable REDIS_URL, taken as there is no option redis, must be ${A_REDIS_URL}.`,
+      );
+    }
     const found = name === 'redis' ? '' : `; it is ${withoutSecrets(chosen[name])}`;
     refuse(`The option ${name} must be ${expected}${found}.`);
   }

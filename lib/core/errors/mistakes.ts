@@ -8,6 +8,7 @@ export const SECTIONS = {
   'A static method, an accessor or a class': 'errors',
   'Decorators of the ECMAScript standard': 'errors',
   'A method called on an object that Nest did not create': 'errors',
+  'An override without a decorator': 'errors',
   'A hold used after its end': 'errors',
   'Options of the module': 'reference',
   'Options of a call': 'reference',

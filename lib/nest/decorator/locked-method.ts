@@ -34,7 +34,7 @@ export class LockedMethod {
   /** The property into which Nest injects the service of the registration. A symbol, to stay out of keys, loops and JSON. */
   readonly serviceProperty: symbol;
   /** `OrdersService.pay` */
-  private readonly where: string;
+  readonly where: string;
   private readonly method: Callable;
   private readonly keysOf: KeysOfCall;
   private readonly acquireOptions: AcquireOptions;
@@ -189,7 +189,7 @@ export class LockedMethod {
 }
 
 /** The name of this symbol mentions the missing import, because Nest prints it if the module was not imported. */
-function servicePropertyOf(name: string): symbol {
+export function servicePropertyOf(name: string): symbol {
   const registration = name === DEFAULT_NAME ? '' : `{ name: ${JSON.stringify(name)} }`;
   return Symbol.for(
     `nestjs-fair-lock: the lock of @FairLocked, made by FairLockModule.forRoot(${registration})`,

@@ -35,7 +35,11 @@ export function methodKind(
       `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
     );
   }
-  if (declared !== undefined && seen !== undefined && declared !== seen) {
+  // Compiled for a language without async generators, such a method is a plain function, and its written type may be noted as the
+  // promise of `async`. So its declaration counts, and its result is checked at each call.
+  const mayBeGenerator =
+    declared === 'iterable' && kindOfFunction(method) === undefined && seen === 'promise';
+  if (declared !== undefined && seen !== undefined && declared !== seen && !mayBeGenerator) {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}.`,
     );

@@ -8,7 +8,7 @@ import {
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
-import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
 import {
@@ -21,6 +21,8 @@ import { type FairLockModuleOptions } from '../../setup/options.js';
 import { requireObject, withInherited } from '../../setup/option-resolution.js';
 import { type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from '../request/http-request-scope.js';
+import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+import { getFairLockToken } from '../fair-lock.tokens.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';
 
 /**
@@ -45,8 +47,9 @@ export class FairLockModule
 {
   /** @internal Nest makes it. */
   constructor(
-    @Optional() @Inject(FAIR_LOCK_NAME) name: string | undefined,
+    @Optional() @Inject(FAIR_LOCK_NAME) private readonly name: string | undefined,
     @Inject(ModuleRef) private readonly self: ModuleRef,
+    @Inject(ModulesContainer) private readonly modules: ModulesContainer,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
   ) {
     super();
@@ -83,7 +86,10 @@ export class FairLockModule
   }
 
   async onModuleInit(): Promise<void> {
-    await this.registration.engine?.start();
+    const { registration } = this;
+    const service = this.self.get<FairLockService>(getFairLockToken(this.name), { strict: true });
+    registration.prepareProviders(this.modules, service);
+    await registration.engine?.start();
   }
 
   /** Nest now lets requests in flight finish, so waits outside of a hold must end. */

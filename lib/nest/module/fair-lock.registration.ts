@@ -1,11 +1,16 @@
 import { Logger } from '@nestjs/common';
 import { LockEngine } from '../../core/engine/lock-engine.js';
 import { engineOptions } from '../../setup/engine-options.js';
+import { noteOnAddress } from '../../setup/option-checks.js';
 import { adviseOn, resolveOptions } from '../../setup/option-resolution.js';
 import { type FairLockModuleOptions, type ResolvedFairLockOptions } from '../../setup/options.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
+import { see } from '../../core/errors/mistakes.js';
+import { type ModulesContainer } from '@nestjs/core';
+import { servicePropertyOf } from '../decorator/locked-method.js';
+import { giveToHandedOut, unlockedOverrides } from './locked-providers.js';
 
 /**
  * One registration of the module: its options and its engine, which the module starts and ends with the application. If a test
@@ -14,24 +19,26 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 export class FairLockRegistration {
   readonly options: ResolvedFairLockOptions;
   private readonly logger: Logger;
+  private readonly noteOnAddress: string;
   /** Undefined until its service is made. */
   engine: LockEngine | undefined;
 
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(
-    name: string,
+    private readonly name: string,
     given: FairLockModuleOptions,
     private readonly createStore: StoreFactory,
   ) {
     this.logger = new Logger(name === DEFAULT_NAME ? 'FairLock' : `FairLock:${name}`);
     this.options = resolveOptions(given);
+    this.noteOnAddress = noteOnAddress(given);
     const advice = adviseOn(this.options);
     if (advice !== undefined) this.logger.warn(advice);
   }
 
   createService(): FairLockService {
     const { options, logger } = this;
-    const store = this.createStore(options, (message) => logger.warn(message));
+    const store = this.createStore(options, (message) => logger.warn(message + this.noteOnAddress));
     this.engine = new LockEngine(
       store,
       engineOptions(options, (message, detail) =>
@@ -39,5 +46,23 @@ export class FairLockRegistration {
       ),
     );
     return this.engine.service;
+  }
+
+  /**
+   * Gives `service` to the decorated objects of the application that Nest did not make, and warns of methods that override a locked
+   * one without a decorator.
+   *
+   * @throws LockConfigurationError for an object that cannot get it
+   */
+  prepareProviders(modules: ModulesContainer, service: FairLockService): void {
+    const property = servicePropertyOf(this.name);
+    giveToHandedOut(modules, property, service);
+    for (const { override, overridden } of unlockedOverrides(modules, property)) {
+      this.logger.warn(
+        `${override} overrides ${overridden.where}, which is locked by @FairLocked, and has no decorator: calls of it take no lock. ` +
+          'Decorate it too, or call the overridden method from it.' +
+          see('An override without a decorator'),
+      );
+    }
   }
 }

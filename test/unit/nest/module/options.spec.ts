@@ -1,6 +1,11 @@
+import { jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
+import { FairLockRegistration } from '../../../../lib/nest/module/fair-lock.registration.js';
+import { type StoreFactory } from '../../../../lib/setup/store-factory.js';
+import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock-store.js';
 
 const resolve = (options: object) => resolveOptions(options);
 const refusal = (options: unknown): string => {
@@ -54,6 +59,35 @@ describe('the options', () => {
     process.env['REDIS_URL'] = 'redis://cache:6380';
     expect(resolve({}).redis).toBe('redis://cache:6380');
     expect(resolve({ redis: 'redis://other:6379' }).redis).toBe('redis://other:6379');
+  });
+
+  test('a REDIS_URL that is no URL is named, and not repeated', () => {
+    process.env['REDIS_URL'] = 'cache:secret';
+    const message = refusal({});
+    expect(message).toMatch(
+      /^The environment variable REDIS_URL, taken as there is no option redis, must be a redis:/,
+    );
+    expect(message).not.toContain('secret');
+  });
+
+  test('a warning about the server says that nothing names it', () => {
+    delete process.env['REDIS_URL'];
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const warnings = (given: FairLockModuleOptions): unknown => {
+      const createStore: StoreFactory = (_, onWarning) => {
+        onWarning('Redis did not answer.');
+        return new MemoryLockStore();
+      };
+      new FairLockRegistration('default', given, createStore).createService();
+      return warned.mock.lastCall?.[0];
+    };
+    expect(warnings({})).toBe(
+      'Redis did not answer. Redis is taken to be at redis://localhost:6379, since there is neither an option redis nor a REDIS_URL in the environment.',
+    );
+    expect(warnings({ redis: 'redis://h' })).toBe('Redis did not answer.');
+    process.env['REDIS_URL'] = 'redis://cache:6380';
+    expect(warnings({})).toBe('Redis did not answer.');
+    warned.mockRestore();
   });
 
   test('Redis may be a URL, a socket, options, a client or a function', () => {

@@ -1,0 +1,53 @@
+import { LockedMethod } from './locked-method.js';
+
+/** The locked methods that an object of a class has, its inherited ones included. */
+export function lockedMethodsOf(object: object): LockedMethod[] {
+  return chainFrom(prototypeOf(object)).flatMap((prototype) =>
+    Reflect.ownKeys(prototype).flatMap((property) => LockedMethod.of(prototype, property) ?? []),
+  );
+}
+
+/** A locked method, and the method without a decorator that overrides it: `OrdersService.pay`. */
+export interface UnlockedOverride {
+  readonly override: string;
+  readonly overridden: LockedMethod;
+}
+
+/** The methods of a class, and of the classes that it extends, that override a locked one without a decorator of their own. */
+export function unlockedOverridesOf(prototype: object | undefined): UnlockedOverride[] {
+  const nearest = new Map<string | symbol, object>();
+  const found: UnlockedOverride[] = [];
+  for (const owner of chainFrom(prototype)) {
+    for (const property of Reflect.ownKeys(owner)) {
+      const overridden = LockedMethod.of(owner, property);
+      const overriding = nearest.get(property);
+      nearest.set(property, owner);
+      if (!overridden || !overriding || LockedMethod.of(overriding, property)) continue;
+      if (callsOverridden(overriding, property)) continue;
+      const { name } = overriding.constructor;
+      found.push({ override: `${name}.${String(property)}`, overridden });
+    }
+  }
+  return found;
+}
+
+/** Undefined where it has none, or is a proxy that does not tell it. */
+export function prototypeOf(object: object): object | undefined {
+  try {
+    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A prototype and those above it, which belong to classes. */
+function chainFrom(prototype: object | undefined): object[] {
+  if (prototype === undefined || prototype === Object.prototype) return [];
+  return [prototype, ...chainFrom(prototypeOf(prototype))];
+}
+
+/** Whether the text of a method has `super`: what it overrides then takes the lock. */
+function callsOverridden(owner: object, property: string | symbol): boolean {
+  const method: unknown = Object.getOwnPropertyDescriptor(owner, property)?.value;
+  return typeof method === 'function' && /super\b/.test(Function.prototype.toString.call(method));
+}

@@ -1,0 +1,78 @@
+import { type InjectionToken } from '@nestjs/common';
+import { type ModulesContainer } from '@nestjs/core';
+import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { see } from '../../core/errors/mistakes.js';
+import {
+  lockedMethodsOf,
+  prototypeOf,
+  type UnlockedOverride,
+  unlockedOverridesOf,
+} from '../decorator/locked-class.js';
+
+/**
+ * Gives the service of a registration to the decorated objects that `useFactory` and `useValue` hand out, alone or in an array: Nest
+ * injects it only into instances that it makes itself.
+ *
+ * @throws LockConfigurationError for an object that takes no property
+ */
+export function giveToHandedOut(
+  modules: ModulesContainer,
+  serviceProperty: symbol,
+  service: FairLockService,
+): void {
+  for (const { providers } of modules.values()) {
+    for (const { token, isNotMetatype, instance } of providers.values()) {
+      if (!isNotMetatype) continue;
+      const handedOut: unknown = instance;
+      for (const object of Array.isArray(handedOut) ? (handedOut as unknown[]) : [handedOut]) {
+        giveTo(object, serviceProperty, service, token);
+      }
+    }
+  }
+}
+
+function giveTo(object: unknown, property: symbol, service: FairLockService, token: InjectionToken): void {
+  if (!isObject(object)) return;
+  const locked = lockedMethodsOf(object).find((each) => each.serviceProperty === property);
+  if (locked === undefined || put(object, property, service)) return;
+  throw new LockConfigurationError(
+    `${locked.where} is locked by @FairLocked, but the object that the provider ${nameOf(token)} hands out takes no property, so ` +
+      'that it gets no lock: it is frozen, or a proxy that refuses. Let Nest create the class, or hand out an object that is not frozen.' +
+      see('A method called on an object that Nest did not create'),
+  );
+}
+
+/** Whether the object has the service now. */
+function put(object: object, property: symbol, service: FairLockService): boolean {
+  try {
+    return Reflect.set(object, property, service) && Reflect.get(object, property) === service;
+  } catch {
+    return false; // a proxy
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function nameOf(token: InjectionToken): string {
+  return typeof token === 'function' ? token.name : String(token);
+}
+
+/** The methods of all classes of the application that override a method of this registration without a decorator, each once. */
+export function unlockedOverrides(modules: ModulesContainer, serviceProperty: symbol): UnlockedOverride[] {
+  const found = new Map<string, UnlockedOverride>();
+  for (const { controllers, providers } of modules.values()) {
+    for (const { metatype, isNotMetatype, instance } of [...controllers.values(), ...providers.values()]) {
+      const handedOut: unknown = isNotMetatype ? instance : undefined;
+      const prototype = isObject(handedOut)
+        ? prototypeOf(handedOut)
+        : (metatype?.prototype as object | undefined);
+      for (const each of unlockedOverridesOf(prototype)) {
+        if (each.overridden.serviceProperty === serviceProperty) found.set(each.override, each);
+      }
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,168 @@
+/** Decorated objects that Nest does not make but hands out, and methods that override a locked one without a decorator. */
+import { jest } from '@jest/globals';
+import { Injectable, Logger, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { FairLocked, FairLockModule, FairLockService, LockConfigurationError } from 'nestjs-fair-lock';
+import { nestWith } from '../nest.js';
+
+class Orders {
+  constructor(private readonly held: () => string | undefined = () => undefined) {}
+  @FairLocked('order:<0>')
+  async pay(_id: string): Promise<string | undefined> {
+    return this.held();
+  }
+}
+
+describe('a decorated object that a provider hands out is locked', () => {
+  let locks: FairLockService;
+  const held = (): string | undefined => locks.current()?.key;
+
+  test.each([
+    ['by useFactory', { provide: 'orders', useFactory: () => new Orders(held) }, (orders: Orders) => orders],
+    [
+      'by an async useFactory',
+      { provide: 'orders', useFactory: async () => new Orders(held) },
+      (orders: Orders) => orders,
+    ],
+    ['by useValue', { provide: 'orders', useValue: new Orders(held) }, (orders: Orders) => orders],
+    [
+      'in an array',
+      { provide: 'orders', useFactory: () => ['other', new Orders(held)] },
+      (all: Orders[]) => all[1],
+    ],
+    [
+      'behind a proxy',
+      { provide: 'orders', useFactory: () => new Proxy(new Orders(held), {}) },
+      (orders: Orders) => orders,
+    ],
+  ] as const)('%s', async (_, provider, find) => {
+    const { module, locks: service } = await nestWith([provider]);
+    locks = service;
+    const orders = find(module.get<never>('orders'));
+    expect(await orders?.pay('7')).toBe('order:7');
+    await module.close();
+  });
+
+  test('by the registration that its decorator names', async () => {
+    class Bills {
+      @FairLocked('bill', { name: 'billing' })
+      async send(): Promise<string | undefined> {
+        return billing.current()?.key;
+      }
+    }
+    const module = await Test.createTestingModule({
+      imports: [
+        FairLockModule.forRoot({ store: 'memory' }),
+        FairLockModule.forRoot({ store: 'memory', name: 'billing' }),
+      ],
+      providers: [{ provide: Bills, useFactory: () => new Bills() }],
+    }).compile();
+    await module.init();
+    const billing = module.get<FairLockService>('FairLockService:billing');
+    expect(await module.get(Bills).send()).toBe('bill');
+    await module.close();
+  });
+
+  test('by each application that hands it out, one after the other', async () => {
+    const orders = new Orders(held);
+    for (let application = 0; application < 2; application++) {
+      const { module, locks: service } = await nestWith([{ provide: Orders, useValue: orders }]);
+      locks = service;
+      expect(await orders.pay('7')).toBe('order:7');
+      await module.close();
+    }
+  });
+
+  test.each([
+    ['a frozen object', () => Object.freeze(new Orders())],
+    ['a proxy that takes no property', () => new Proxy(new Orders(), { set: () => false })],
+    [
+      'a proxy that throws',
+      () =>
+        new Proxy(new Orders(), {
+          set: () => {
+            throw new Error('sealed');
+          },
+        }),
+    ],
+  ])('or the application does not start: %s', async (_, useFactory) => {
+    const starting = nestWith([{ provide: 'orders', useFactory }]);
+    await expect(starting).rejects.toThrow(LockConfigurationError);
+    await expect(starting).rejects.toMatchObject({
+      details: expect.stringContaining(
+        'Orders.pay is locked by @FairLocked, but the object that the provider orders hands out',
+      ) as string,
+    });
+  });
+
+  test('and what else is handed out does not matter: null, functions, proxies that throw', async () => {
+    const hostile = new Proxy(
+      {},
+      {
+        getPrototypeOf: () => {
+          throw new Error('hidden');
+        },
+      },
+    );
+    const { module } = await nestWith([
+      { provide: 'null', useValue: null },
+      { provide: 'function', useValue: () => new Orders() },
+      { provide: 'hostile', useValue: [hostile, Object.create(null)] },
+    ]);
+    await module.close();
+  });
+});
+
+describe('a method that overrides a locked one without a decorator', () => {
+  let warnings: string[];
+  beforeEach(() => {
+    warnings = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: string) => void warnings.push(message));
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  @Injectable()
+  class Unlocked extends Orders {
+    override async pay(id: string): Promise<string | undefined> {
+      return id;
+    }
+  }
+  @Injectable()
+  class Further extends Unlocked {}
+  @Injectable()
+  class Locked extends Orders {
+    @FairLocked('order:<0>')
+    override async pay(id: string): Promise<string | undefined> {
+      return id;
+    }
+  }
+  @Injectable()
+  class Inheriting extends Orders {}
+  @Injectable()
+  class Calling extends Orders {
+    override async pay(id: string): Promise<string | undefined> {
+      return super.pay(id);
+    }
+  }
+
+  const OF_UNLOCKED =
+    'Unlocked.pay overrides Orders.pay, which is locked by @FairLocked, and has no decorator: calls of it take no lock. ' +
+    'Decorate it too, or call the overridden method from it. See nestjs-fair-lock/docs/errors.md#an-override-without-a-decorator.';
+
+  test('is named at boot, with the method that it overrides, once', async () => {
+    @Module({ providers: [Unlocked, Further, { provide: 'again', useFactory: () => new Unlocked() }] })
+    class Shop {}
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ store: 'memory' }), Shop],
+    }).compile();
+    await module.init();
+    expect(warnings).toEqual([OF_UNLOCKED]);
+    await module.close();
+  });
+
+  test('is not named if it has a decorator, inherits, or calls what it overrides', async () => {
+    const { module } = await nestWith([Locked, Inheriting, Calling]);
+    expect(warnings).toEqual([]);
+    await module.close();
+  });
+});
