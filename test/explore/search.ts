@@ -111,7 +111,7 @@ export class Search {
     return index;
   }
 
-  /** The moves to a state, with the clients by the names that they have at the beginning. */
+  /** The moves to a state. Each names the clients as the state before it does: the order of the clients changes on the way. */
   private traceTo(index: number): Move[] {
     const moves: Move[] = [];
     for (let at = index; this.parents.at(at) >= 0; at = this.parents.at(at))
