@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { addressOf } from './cluster-nodes.js';
 import { limitHandshake } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, growingPauses, OWN_OPTIONS } from './own-options.js';
+import { CONNECT_TIMEOUT, GrowingPauses, OWN_OPTIONS } from './own-options.js';
 import type { SubscriberClient } from './subscriber.js';
 
 /**
@@ -16,8 +16,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   private node: Redis | undefined;
   private last: string | undefined;
   private state: 'wait' | 'open' | 'closing' | 'end' = 'wait';
-  private attempts = 0;
-  private readonly pauseBefore = growingPauses();
+  private readonly pauses = new GrowingPauses();
   private pause: NodeJS.Timeout | undefined;
 
   /** @param cluster knows the nodes, and is closed with this connection */
@@ -70,7 +69,7 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
     node.on('error', () => undefined);
     node.on('message', (channel, message) => this.emit('message', channel, message));
     node.on('ready', () => {
-      this.attempts = 0;
+      this.pauses.ready();
       this.emit('ready');
     });
     node.on('close', () => this.emit('close'));
@@ -81,11 +80,10 @@ export class AnyNode extends EventEmitter implements SubscriberClient {
   private closed(): void {
     this.node = undefined;
     if (this.state !== 'open') return this.end();
-    this.attempts += 1;
     this.pause = setTimeout(() => {
       this.pause = undefined;
       this.next();
-    }, this.pauseBefore(this.attempts));
+    }, this.pauses.next());
   }
 
   private end(): void {

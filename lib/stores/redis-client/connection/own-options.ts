@@ -58,22 +58,29 @@ export const OWN_CLUSTER_OPTIONS = {
   slotsRefreshTimeout: LOOK_UP_TIMEOUT,
 } satisfies ClusterOptions;
 
-/** A connection that held for longer than this (ms) is made anew at once. */
-const STEADY = 2_000;
+/** A connection that was ready for longer than this (ms) is made anew at once. */
+const BRIEF = 20;
 
 /**
- * The pauses of one connection before it is made anew. They grow by `reconnectDelay` also while each new connection is made and breaks
- * soon, which ioredis counts as a first attempt each time.
+ * The pauses of one connection before it is made anew. They grow by `reconnectDelay` also while each new connection breaks as soon as
+ * it is ready, which ioredis counts as a first attempt each time. A connection that was of use has no pause, however often it is cut:
+ * a waiter whose subscription is down for longer than the grace loses its place (R6).
  */
-export function growingPauses(): (attempt: number) => number {
-  let attempts = 0;
-  let madeAnewAt = -Infinity;
-  return (attempt) => {
-    const time = performance.now();
-    attempts = time - madeAnewAt > STEADY ? attempt : Math.max(attempt, attempts + 1);
-    const pause = reconnectDelay(attempts);
-    madeAnewAt = time + pause;
-    return pause;
+export class GrowingPauses {
+  private attempts = 0;
+  private readyAt: number | undefined;
+
+  /** The connection is ready. */
+  readonly ready = (): void => {
+    this.readyAt = performance.now();
+  };
+
+  /** The connection broke, or could not be made. Gives the pause before the next attempt, ms. */
+  readonly next = (): number => {
+    const held = this.readyAt !== undefined && performance.now() - this.readyAt > BRIEF;
+    this.readyAt = undefined;
+    this.attempts = held ? 1 : this.attempts + 1;
+    return reconnectDelay(this.attempts);
   };
 }
 

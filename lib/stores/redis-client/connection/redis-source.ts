@@ -2,7 +2,7 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
 import { limitHandshake, watchFailovers } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, growingPauses, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { CONNECT_TIMEOUT, GrowingPauses, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
 import { PrimaryConnector } from './primary-connector.js';
 import { SharedWrites, SocketConnector } from './socket-connector.js';
 import type { SubscriberClient } from './subscriber.js';
@@ -36,7 +36,9 @@ export function openConnection(
   shardedChannels = false,
 ): RedisConnection {
   const writes = new SharedWrites();
-  const client = makeClient(source, role, shardedChannels, writes);
+  const pauses = new GrowingPauses();
+  const client = makeClient(source, role, shardedChannels, writes, pauses);
+  client.on('ready', pauses.ready);
   // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
@@ -75,12 +77,15 @@ function makeClient(
   role: RedisRole,
   shardedChannels: boolean,
   writes: SharedWrites,
+  pauses: GrowingPauses,
 ): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes));
+  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes, pauses));
   if (typeof source === 'function') return newClient(source(role), role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes));
-  return new Redis({ ...source, ...ownOptions(source, writes) } as RedisOptions & { replyMapping: 'legacy' });
+  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes, pauses));
+  return new Redis({ ...source, ...ownOptions(source, writes, pauses) } as RedisOptions & {
+    replyMapping: 'legacy';
+  });
 }
 
 /** All clients that the user's functions have made. A function must not return the same client twice. */
@@ -106,11 +111,12 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
 function ownOptions(
   { sentinels, Connector }: RedisOptions,
   writes: SharedWrites,
+  pauses: GrowingPauses,
 ): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
   const Own = sentinels ? PrimaryConnector : SocketConnector;
   return {
     ...OWN_OPTIONS,
-    retryStrategy: growingPauses(),
+    retryStrategy: pauses.next,
     Connector: Connector ?? Own.bind(undefined, writes),
   };
 }
