@@ -264,8 +264,16 @@ describe('FairLockModule', () => {
       /^The options are a Promise: give .*forRootAsync/,
     ],
     ['an address', 'redis://:secret@redis', /^The options must be an object; they are an address/],
-    ['a number', 3, /^The options must be an object; they are 3\.$/],
-    ['null', null, /^The options must be an object; they are null\.$/],
+    [
+      'a number',
+      3,
+      /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/reference\.md#options-of-the-module\.$/,
+    ],
+    [
+      'null',
+      null,
+      /^The options must be an object; they are null\. See nestjs-fair-lock\/docs\/reference\.md#options-of-the-module\.$/,
+    ],
   ])('refuses %s in place of the options, and does not take the defaults', (_, options, sentence) => {
     const given = options as unknown as FairLockModuleOptions;
     expect(() => FairLockModule.forRoot(given)).toThrow(sentence);

@@ -6,9 +6,10 @@ import {
 } from '../../lib/core/options/option-domains.js';
 import { drawPlan } from './scenario/plan.js';
 
-/** Options of what is not simulated: the engine and its warnings, the query, the redisson store. */
+/** Options of what is not simulated: the engine and its warnings, kept locks, the query, the redisson store. */
 const NOT_SIMULATED: readonly NumberOption[] = [
   'maxHold',
+  'holdAtLeast',
   'drainTimeout',
   'query.timeout',
   'slowWait',

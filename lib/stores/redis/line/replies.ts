@@ -20,6 +20,8 @@ import type { Line } from './state.js';
 
 /** How long (ms) a try asks again if the lock is free and only requests of unreachable clients are in line. */
 const LONGEST_TRY = 500;
+/** Pause before a heartbeat is repeated whose reply came too late for the grant in it, ms. */
+const LATE_PAUSE = 100;
 
 /** Applies the part that every reply has, whatever the command was. */
 export function applyReply(line: Line, reply: LockReply): void {
@@ -171,7 +173,9 @@ function enter(line: Line, grant: PresentGrant): void {
     confirm(line, run);
   } else if (wanted && remaining(line, run) <= 0) {
     // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).
-    if (line.late?.first !== grant.first) line.nextBeat = line.now.monotonic;
+    // If even that reply is too old, a clock of this host was set while it was on its way, or the lease is tiny: pause before the next.
+    const pause = line.late?.first === grant.first ? LATE_PAUSE : 0;
+    line.nextBeat = Math.min(line.nextBeat || Infinity, line.now.monotonic + pause);
     line.late = grant;
   } else {
     line.late = undefined;

@@ -110,6 +110,23 @@ describe('learning of a grant', () => {
   });
 });
 
+describe('a grant whose message has an unknown age', () => {
+  test('R12: is asked for again soon if a clock of the host was set while the heartbeat for it was on its way', () => {
+    line.queue(10);
+    const since = { monotonic: line.now, wall: line.now };
+    line.dispatch({ type: 'granted', grant: { first: 500, run: [1], left: -Infinity, since } });
+    line.passes(0);
+    const first = line.last('heartbeat');
+    line.wallAhead += 3_600_000;
+    line.reply(first, { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.granted).toEqual([]);
+    line.passes(HEARTBEAT / 3);
+    line.reply(line.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(line.of('heartbeat')).toHaveLength(2);
+    expect(line.granted).toEqual([500]);
+  });
+});
+
 describe('a token that is not higher than one that the client saw before', () => {
   beforeEach(() => {
     line = new LineUnderTest({ seenBefore: 600 });
