@@ -1,10 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import main from '../../jest.config.mjs';
 
-const [
-  ,
-  { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment, globalSetup, globalTeardown },
-] = main.projects;
+const { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment, globalSetup, globalTeardown } =
+  main.projects.find(({ displayName }) => displayName === 'redis');
 
 /** `npm run test:upgrade`: processes of this version and of an earlier one on one Redis. */
 export default {
