@@ -2,8 +2,7 @@
 const EMPTY = `
   const nothing = () => undefined;
   export const [emit, beginWait, endWait, newHold, beginHold, endHold] = Array(6).fill(nothing);
-  export const hasListeners = () => false;
-  export const lockNameOf = ({ group }) => group ?? 'other';
+  export const [waitChannel, holdChannel, eventChannel] = Array(3).fill({ hasSubscribers: false });
   export const runInHold = (hold, code) => code();
 `;
 
