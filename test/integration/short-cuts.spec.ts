@@ -11,7 +11,10 @@ const TIMES = { window: 2_000, lease: 30_000, grace: 250 };
 const HOUR = 3_600_000;
 /** What may pass between two scripts, ms. */
 const SLACK = 2_000;
-const RUNS = 600;
+/** `.ci/nightly` compares 10,000 states. */
+const RUNS = Number(process.env.STATES ?? 600);
+/** What one comparison may take on a busy machine, ms. */
+const LONGEST_RUN = 200;
 /** For how long a released lock is remembered that nothing waits for, ms. */
 const REST = 2_000;
 
@@ -112,91 +115,97 @@ describe('the short cuts of acquire and release', () => {
     return { values, lifetimes };
   }
 
-  test('end in the same keys, reply and messages as the long way', async () => {
-    let taken = 0;
-    let releases = 0;
-    let handoffs = 0;
-    const messages: string[] = [];
-    listener.on('pmessage', (_pattern, channel: string, text: string) => messages.push(`${channel} ${text}`));
-    const prefixes = [uniquePrefix(), uniquePrefix()] as const;
-    await listener.psubscribe(`${prefixes[0]}*`, `${prefixes[1]}*`);
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 5 }), last, async (steps, command) => {
-        const clients = Array.from({ length: 3 }, () => new ScriptClient(redis, prefixes[0], TIMES));
-        let caller = clients[command.by]!;
-        const copied = new ScriptClient(redis, prefixes[1], TIMES);
-        await redis.del(...caller.keys, ...copied.keys);
-        const channels = clients.flatMap((client, i) => {
-          if (command.subscribed) client.subscribed = [runId, 10_000];
-          return command.listening[i] ? prefixes.map((prefix) => `${prefix}:client:${client.id}`) : [];
-        });
-        if (channels.length > 0) await listener.subscribe(...channels);
-        await play(clients, steps);
-        const holder = await redis.hget(caller.keys[0], 'holder');
-        if (command.command === 'release' && command.byHolder)
-          caller = clients.find(({ id }) => id === holder) ?? caller;
-        const isDenied = async ([hash, queue]: readonly string[]): Promise<boolean> =>
-          /^(held|free)$/.test((await redis.hget(hash!, 'state')) ?? '') && (await redis.zcard(queue!)) > 0;
-        expect(await isDenied(caller.keys)).toBe(false);
-        await copy(caller.keys, copied.keys);
-        messages.length = 0;
+  test(
+    'end in the same keys, reply and messages as the long way',
+    async () => {
+      let taken = 0;
+      let releases = 0;
+      let handoffs = 0;
+      const messages: string[] = [];
+      listener.on('pmessage', (_pattern, channel: string, text: string) =>
+        messages.push(`${channel} ${text}`),
+      );
+      const prefixes = [uniquePrefix(), uniquePrefix()] as const;
+      await listener.psubscribe(`${prefixes[0]}*`, `${prefixes[1]}*`);
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 5 }), last, async (steps, command) => {
+          const clients = Array.from({ length: 3 }, () => new ScriptClient(redis, prefixes[0], TIMES));
+          let caller = clients[command.by]!;
+          const copied = new ScriptClient(redis, prefixes[1], TIMES);
+          await redis.del(...caller.keys, ...copied.keys);
+          const channels = clients.flatMap((client, i) => {
+            if (command.subscribed) client.subscribed = [runId, 10_000];
+            return command.listening[i] ? prefixes.map((prefix) => `${prefix}:client:${client.id}`) : [];
+          });
+          if (channels.length > 0) await listener.subscribe(...channels);
+          await play(clients, steps);
+          const holder = await redis.hget(caller.keys[0], 'holder');
+          if (command.command === 'release' && command.byHolder)
+            caller = clients.find(({ id }) => id === holder) ?? caller;
+          const isDenied = async ([hash, queue]: readonly string[]): Promise<boolean> =>
+            /^(held|free)$/.test((await redis.hget(hash!, 'state')) ?? '') && (await redis.zcard(queue!)) > 0;
+          expect(await isDenied(caller.keys)).toBe(false);
+          await copy(caller.keys, copied.keys);
+          messages.length = 0;
 
-        const clock = Date.now() + command.clock;
-        const token = (await redis.hget(caller.keys[0], 'token')) ?? '1';
-        const deadline = command.isLate ? clock - 1 : clock + 1_000;
-        const seen = command.ahead === 0 ? 0 : (clock + command.ahead) * 1_000;
-        // As a client sends it: after the tokens of the grant.
-        const rest = clock + REST;
-        const restUntil = command.knowsTime && (rest - 1) * 1_000 > Number(token) ? rest : 0;
-        const moreOfAcquire: readonly (string | number)[] = command.isUsual
-          ? []
-          : [command.fixed, ...command.more];
-        const moreOfRelease: readonly (string | number)[] = command.moreOfRelease;
-        const own =
-          command.command === 'acquire'
-            ? [deadline, command.sequence, 'label', seen, ...moreOfAcquire]
-            : [token, command.sequence, restUntil, ...moreOfRelease];
-        const marksAlive = command.command === 'acquire' || moreOfRelease.includes('waiting');
-        const args = [caller.id, ...own, ...(marksAlive ? [...caller.subscribed, 'host/1'] : [])];
-        const [seconds, micros] = [Math.floor(clock / 1_000), String((clock % 1_000) * 1_000)];
-        const setClock = (lua: string): string =>
-          lua
-            .replace("redis.call('TIME')", `{ '${seconds}', '${micros}' }`)
-            .replace("'PEXPIREAT', hash, ARGV[4]", `'PEXPIRE', hash, ARGV[4] - ${clock}`);
-        const run = (lua: string, keys: readonly string[]): Promise<unknown> =>
-          redis.eval(setClock(lua), 3, ...keys, ...args);
-        const [short, long] = SCRIPTS[command.command];
-        const replies = [await run(short, caller.keys), await run(long, copied.keys)];
-        if (typeof replies[0] === 'string') taken += 1;
-        if (replies[0] === 'RELEASED') releases += 1;
-        if (/^RELEASED \d+ \d+$/.test(String(replies[0]))) handoffs += 1;
+          const clock = Date.now() + command.clock;
+          const token = (await redis.hget(caller.keys[0], 'token')) ?? '1';
+          const deadline = command.isLate ? clock - 1 : clock + 1_000;
+          const seen = command.ahead === 0 ? 0 : (clock + command.ahead) * 1_000;
+          // As a client sends it: after the tokens of the grant.
+          const rest = clock + REST;
+          const restUntil = command.knowsTime && (rest - 1) * 1_000 > Number(token) ? rest : 0;
+          const moreOfAcquire: readonly (string | number)[] = command.isUsual
+            ? []
+            : [command.fixed, ...command.more];
+          const moreOfRelease: readonly (string | number)[] = command.moreOfRelease;
+          const own =
+            command.command === 'acquire'
+              ? [deadline, command.sequence, 'label', seen, ...moreOfAcquire]
+              : [token, command.sequence, restUntil, ...moreOfRelease];
+          const marksAlive = command.command === 'acquire' || moreOfRelease.includes('waiting');
+          const args = [caller.id, ...own, ...(marksAlive ? [...caller.subscribed, 'host/1'] : [])];
+          const [seconds, micros] = [Math.floor(clock / 1_000), String((clock % 1_000) * 1_000)];
+          const setClock = (lua: string): string =>
+            lua
+              .replace("redis.call('TIME')", `{ '${seconds}', '${micros}' }`)
+              .replace("'PEXPIREAT', hash, ARGV[4]", `'PEXPIRE', hash, ARGV[4] - ${clock}`);
+          const run = (lua: string, keys: readonly string[]): Promise<unknown> =>
+            redis.eval(setClock(lua), 3, ...keys, ...args);
+          const [short, long] = SCRIPTS[command.command];
+          const replies = [await run(short, caller.keys), await run(long, copied.keys)];
+          if (typeof replies[0] === 'string') taken += 1;
+          if (replies[0] === 'RELEASED') releases += 1;
+          if (/^RELEASED \d+ \d+$/.test(String(replies[0]))) handoffs += 1;
 
-        // Which generation it is, the short cuts do not look; nor when, where nothing waits for the released lock.
-        const [one, other] = replies.map((reply) => ({
-          ...readReply(reply, 0, { monotonic: 0, wall: 0 }),
-          generation: 0,
-          ...(replies[0] === 'RELEASED' && { serverTime: undefined }),
-        }));
-        expect(one).toEqual(other);
-        const [after, expected] = [await stateOf(caller.keys), await stateOf(copied.keys)];
-        expect(after.values).toEqual(expected.values);
-        expect(await isDenied(caller.keys)).toBe(false);
-        for (const [i, ttl] of expected.lifetimes.entries()) {
-          expect(Math.abs(after.lifetimes[i]! - ttl)).toBeLessThan(SLACK);
-        }
-        await pause(1); // what was published has arrived
-        const sent = (prefix: string): string[] =>
-          messages
-            .filter((message) => message.startsWith(prefix))
-            .map((message) => message.replaceAll(prefix, ''));
-        expect(sent(prefixes[0])).toEqual(sent(prefixes[1]));
-        if (channels.length > 0) await listener.unsubscribe(...channels);
-      }),
-      { numRuns: RUNS, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },
-    );
-    // Most of the other states have waiters, a clock behind the tokens, or a command that came too late.
-    expect(taken).toBeGreaterThan(RUNS / 10);
-    expect(releases).toBeGreaterThan(0);
-    expect(handoffs).toBeGreaterThan(0);
-  });
+          // Which generation it is, the short cuts do not look; nor when, where nothing waits for the released lock.
+          const [one, other] = replies.map((reply) => ({
+            ...readReply(reply, 0, { monotonic: 0, wall: 0 }),
+            generation: 0,
+            ...(replies[0] === 'RELEASED' && { serverTime: undefined }),
+          }));
+          expect(one).toEqual(other);
+          const [after, expected] = [await stateOf(caller.keys), await stateOf(copied.keys)];
+          expect(after.values).toEqual(expected.values);
+          expect(await isDenied(caller.keys)).toBe(false);
+          for (const [i, ttl] of expected.lifetimes.entries()) {
+            expect(Math.abs(after.lifetimes[i]! - ttl)).toBeLessThan(SLACK);
+          }
+          await pause(1); // what was published has arrived
+          const sent = (prefix: string): string[] =>
+            messages
+              .filter((message) => message.startsWith(prefix))
+              .map((message) => message.replaceAll(prefix, ''));
+          expect(sent(prefixes[0])).toEqual(sent(prefixes[1]));
+          if (channels.length > 0) await listener.unsubscribe(...channels);
+        }),
+        { numRuns: RUNS, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },
+      );
+      // Most of the other states have waiters, a clock behind the tokens, or a command that came too late.
+      expect(taken).toBeGreaterThan(RUNS / 10);
+      expect(releases).toBeGreaterThan(0);
+      expect(handoffs).toBeGreaterThan(0);
+    },
+    RUNS * LONGEST_RUN,
+  );
 });
