@@ -43,6 +43,7 @@ export default defineConfig({
           page('Testing', '/testing'),
           page('Options and errors', '/reference'),
           page('Mistakes and their errors', '/errors'),
+          page('Errors on the wire', '/errors-on-the-wire'),
         ],
       },
       {
@@ -75,7 +76,9 @@ export default defineConfig({
         items: [
           page('Checklist', '/production-checklist'),
           page('Troubleshooting', '/troubleshooting'),
-          page('Operations', '/operations'),
+          page('Redis set-up', '/redis-setup'),
+          page('Choosing the times', '/times'),
+          page('Shutdown and restarts', '/shutdown'),
           page('Sizing', '/sizing'),
           page('Managed Redis', '/managed-redis'),
           page('Upgrading', '/upgrading'),
