@@ -34,7 +34,7 @@ export async function openEngine(store, dist = DIST) {
   return {
     /** @param {{ onQueued?: () => void, leaseTime?: number }} [options] */
     async lock(key, options) {
-      const held = await engine.acquire(key, options);
+      const held = await engine.service.acquire(key, options);
       return () => held.release();
     },
     close: () => engine.close(),

@@ -41,17 +41,15 @@ export async function createFairLock(
   const advice = adviseOn(resolved);
   if (advice !== undefined) warn(advice);
   const store = createStore(resolved, (message) => warn(message));
-  const locks = new StandaloneEngine(store, engineOptions(resolved, warn));
-  await locks.start();
-  return locks;
+  const engine = new LockEngine(store, engineOptions(resolved, warn));
+  await engine.start();
+  return Object.assign(engine.service, { close: () => shutDown(engine) });
 }
 
-class StandaloneEngine extends LockEngine {
-  override async close(): Promise<void> {
-    this.beginShutdown();
-    await this.drain();
-    await super.close();
-  }
+async function shutDown(engine: LockEngine): Promise<void> {
+  engine.beginShutdown();
+  await engine.drain();
+  await engine.close();
 }
 
 function toProcess(message: string, detail?: object): void {

@@ -60,7 +60,7 @@ describe('query over 50 processes with 200 waits each', () => {
   test('is complete within 500 ms, and names a process that is stopped as silent', async () => {
     const watcher = await clients.start(server.url);
     const held = await Promise.all(
-      Array.from({ length: PROCESSES }, (_, i) => watcher.engine.acquire(`many:${i}`)),
+      Array.from({ length: PROCESSES }, (_, i) => watcher.service.acquire(`many:${i}`)),
     );
     const workers = await lab.workersAlike(PROCESSES);
     let queued = 0;
@@ -69,7 +69,7 @@ describe('query over 50 processes with 200 waits each', () => {
     await eventually(() => queued === PROCESSES * WAITS, TIME_LIMIT, 'all requests in line');
     unwatch();
 
-    const { locks, processes, silent, problems } = await completeQuery(() => watcher.engine.query());
+    const { locks, processes, silent, problems } = await completeQuery(() => watcher.service.query());
     expect([silent, problems, processes.length]).toEqual([[], [], PROCESSES + 1]);
     expect(processes.filter(({ waits }) => waits.length === WAITS)).toHaveLength(PROCESSES);
     expect(locks).toHaveLength(PROCESSES);
@@ -77,7 +77,7 @@ describe('query over 50 processes with 200 waits each', () => {
 
     const stopped = workers[PROCESSES / 2] as WorkerProcess;
     const { resume } = stopped.stop();
-    const without = await watcher.engine.query();
+    const without = await watcher.service.query();
     resume();
     expect(without.silent).toContainEqual(expect.objectContaining({ pid: stopped.pid }));
 

@@ -54,18 +54,18 @@ describe('a Redis user whose rights are taken away while it holds a lock', () =>
   test('gives the lock back when it has them again, also where that takes longer than a lease that is renewed', async () => {
     const client = await clients.start(scene.server.url.replace('redis://', 'redis://lock:secret@'));
     const [fixed, renewed] = await Promise.all([
-      client.engine.acquire('fixed', { leaseTime: 10 * LEASE }),
-      client.engine.acquire('renewed'),
+      client.service.acquire('fixed', { leaseTime: 10 * LEASE }),
+      client.service.acquire('renewed'),
     ]);
     await scene.admin.call('ACL', 'SETUSER', 'lock', '-evalsha', '-eval');
     // The caller does not wait for what may take a lease.
     await Promise.all([fixed.release(), renewed.release()]);
-    await expect(client.engine.acquire('free')).rejects.toMatchObject({ failure: 'not-permitted' });
+    await expect(client.service.acquire('free')).rejects.toMatchObject({ failure: 'not-permitted' });
     await pause(LEASE + DEADLINE);
     await scene.admin.call('ACL', 'SETUSER', 'lock', '+evalsha', '+eval');
     const back = stamp();
     const other = await clients.start(scene.server.url);
-    const lock = await other.engine.acquire('fixed', { waitTime: TIME_LIMIT / 2 });
+    const lock = await other.service.acquire('fixed', { waitTime: TIME_LIMIT / 2 });
     await scene.expectWithin(back, stamp(), DEADLINE);
     await lock.release();
   });

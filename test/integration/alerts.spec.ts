@@ -25,10 +25,10 @@ const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
 async function scrape(): Promise<Map<string, Set<string>>> {
   const registry = new Registry();
   const end = collectPrometheusMetrics({ registry });
-  const { engine, store } = bench();
+  const { engine, service, store } = bench();
   await engine.start();
-  const lock = await engine.acquire('k', { group: 'order:<0>' });
-  await engine.acquire('k', { waitTime: 1, group: 'order:<0>' }).catch(() => undefined);
+  const lock = await service.acquire('k', { group: 'order:<0>' });
+  await service.acquire('k', { waitTime: 1, group: 'order:<0>' }).catch(() => undefined);
   store.lose('k');
   await lock.release();
   const text = await registry.metrics();

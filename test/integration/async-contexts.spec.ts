@@ -44,11 +44,11 @@ describe('the async context of what a Redis client does by itself', () => {
   };
 
   test('is no request: neither for the commands of a lock, nor for its heartbeats', async () => {
-    const [{ engine }, sent] = await startRecorded(() => requests.getStore());
+    const [{ service }, sent] = await startRecorded(() => requests.getStore());
     await requests.run({ request: 1 }, () =>
-      engine.withLock('k', async () => {
+      service.withLock('k', async () => {
         const before = sent.length;
-        const waiting = engine.acquire('other', { waitTime: 2_000 });
+        const waiting = service.acquire('other', { waitTime: 2_000 });
         await (await waiting).release();
         await eventually(() => sent.length >= before + 5, SOON, 'heartbeats');
       }),
@@ -58,10 +58,10 @@ describe('the async context of what a Redis client does by itself', () => {
   });
 
   test('is no request either after a lock was given back and taken anew from inside a request', async () => {
-    const [{ engine }, sent] = await startRecorded(() => requests.getStore());
-    const held = await engine.acquire('held');
+    const [{ service }, sent] = await startRecorded(() => requests.getStore());
+    const held = await service.acquire('held');
     for (let i = 0; i < 20; i += 1) {
-      await requests.run({ request: i }, () => engine.withLock(`k${i}`, () => undefined));
+      await requests.run({ request: i }, () => service.withLock(`k${i}`, () => undefined));
     }
     const before = sent.length;
     await eventually(() => sent.length >= before + 3, SOON, 'heartbeats');
@@ -72,14 +72,14 @@ describe('the async context of what a Redis client does by itself', () => {
   test('is in no span of OpenTelemetry', async () => {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     try {
-      const [{ engine }, sent] = await startRecorded(() => trace.getActiveSpan());
+      const [{ service }, sent] = await startRecorded(() => trace.getActiveSpan());
       const span = trace.wrapSpanContext({
         traceId: '0af7651916cd43dd8448eb211c80319c',
         spanId: 'b7ad6b7169203331',
         traceFlags: TraceFlags.SAMPLED,
       });
       await context.with(trace.setSpan(context.active(), span), () =>
-        engine.withLock('k', async () => {
+        service.withLock('k', async () => {
           expect(trace.getActiveSpan()).toBe(span);
           const before = sent.length;
           await eventually(() => sent.length >= before + 3, SOON, 'heartbeats');
@@ -92,17 +92,17 @@ describe('the async context of what a Redis client does by itself', () => {
   });
 
   test('keeps no finished request in memory while another lock is held', async () => {
-    const { engine } = await clients.start(redisUrl());
+    const { service } = await clients.start(redisUrl());
     const request = (key: string): WeakRef<object> => {
       const store = { key };
-      void requests.run(store, () => engine.withLock(key, () => engine.withLock(key, () => undefined)));
+      void requests.run(store, () => service.withLock(key, () => service.withLock(key, () => undefined)));
       return new WeakRef(store);
     };
     // The first that asks is the one that arms the timer.
     const finished = [request('first')];
-    const lock = await engine.acquire('held');
+    const lock = await service.acquire('held');
     for (let i = 0; i < 20; i += 1) finished.push(request(`k${i}`));
-    await (await engine.acquire('k19')).release();
+    await (await service.acquire('k19')).release();
     const kept = (): number => finished.filter((store) => store.deref() !== undefined).length;
     await eventually(
       () => {
@@ -116,11 +116,11 @@ describe('the async context of what a Redis client does by itself', () => {
   });
 
   test('an abort listener that locks does not nest in the hold of another flow', async () => {
-    const { engine, store } = await clients.start(redisUrl());
+    const { service, store } = await clients.start(redisUrl());
     const outcome = deferred<unknown>();
-    const own = await engine.acquire('other');
-    own.signal.addEventListener('abort', () => outcome.resolve(engine.tryAcquire('k')));
-    await engine.withLock('k', async () => {
+    const own = await service.acquire('other');
+    own.signal.addEventListener('abort', () => outcome.resolve(service.tryAcquire('k')));
+    await service.withLock('k', async () => {
       await store.forceRelease('other');
       expect(await within(outcome.promise, SOON, 'the loss')).toBeUndefined();
     });

@@ -22,7 +22,7 @@ test('while Redis is away, the locks that are held try their heartbeats no more 
   });
   const sent = (): number => spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
   try {
-    for (let i = 0; i < LOCKS; i += 1) await client.engine.acquire(`lock-${i}`);
+    for (let i = 0; i < LOCKS; i += 1) await client.service.acquire(`lock-${i}`);
     const before = sent();
     await server.kill();
     await pause(OUTAGE);

@@ -144,7 +144,7 @@ describe('when processes are killed', () => {
     await next.queued();
 
     const asked = stamp();
-    const left = (await observer.engine.inspect('k')).holder?.leaseLeft ?? NaN;
+    const left = (await observer.service.inspect('k')).holder?.leaseLeft ?? NaN;
     const killed = stamp();
     await holder.kill();
     const granted = await next.granted(2 * USUAL_TIMES.lease);

@@ -25,7 +25,7 @@ describe('a server that refuses the credentials', () => {
   ])('for %s: start and requests say so, without the password', async (_, credentials) => {
     const client = await clients.start(server.url.replace('redis://', `redis://${credentials}`));
     expect(client.warnings.join()).toMatch(/refuses the credentials/);
-    const refused = await client.engine.acquire('a').catch((error: unknown) => error);
+    const refused = await client.service.acquire('a').catch((error: unknown) => error);
     expect(refused).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       failure: 'wrong-credentials',
@@ -36,7 +36,7 @@ describe('a server that refuses the credentials', () => {
 
   test('until they are right: then requests are served', async () => {
     const client = await clients.start(server.url.replace('redis://', 'redis://:late-one@'));
-    const early = client.engine.acquire('b');
+    const early = client.service.acquire('b');
     await admin.config('SET', 'requirepass', 'late-one');
     await (await early).release();
   });

@@ -17,9 +17,9 @@ test('the first request of a client is served where a round trip takes more than
   try {
     proxy.disturb({ delay: DELAY });
     await playedWithoutStalls(SPARE, async () => {
-      const { engine } = await clients.start(proxy.url);
+      const { service } = await clients.start(proxy.url);
       const watch = new Stopwatch();
-      const lock = await engine.acquire('a');
+      const lock = await service.acquire('a');
       // By one command, which carries the script's text and a deadline that the server can judge.
       expect(watch.stop()).toBeLessThan(COMMAND_TIMEOUT);
       await lock.release();

@@ -21,7 +21,7 @@ describe('where a server lost its data and its clock is behind the last token', 
   const loseData = () => redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
   const inLine = async (leaseTime?: number): Promise<{ readonly grant: Promise<FairLock> }> => {
     const queued = deferred<void>();
-    const grant = client.engine.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
+    const grant = client.service.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
     grant.catch(() => undefined);
     await queued.promise;
     return { grant };
@@ -33,7 +33,7 @@ describe('where a server lost its data and its clock is behind the last token', 
     clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
     [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
     // Two of one client wait, not to be granted together; the first gets a token of the clock that is ahead, by a message.
-    const holder = await other.engine.acquire('lock');
+    const holder = await other.service.acquire('lock');
     const { grant } = await inLine(1_500);
     ({ grant: second } = await inLine());
     await redis.hset(`${prefix}:{lock}`, 'last-token', String((Date.now() + AHEAD) * 1_000));
@@ -54,7 +54,7 @@ describe('where a server lost its data and its clock is behind the last token', 
   });
 
   test('its waiters are granted the lock behind another client that did not see the token', async () => {
-    const between = await other.engine.acquire('lock');
+    const between = await other.service.acquire('lock');
     await first.release();
     await between.release();
     const next = await within(second, SOON, 'the second turn');
@@ -66,7 +66,7 @@ describe('where a server lost its data and its clock is behind the last token', 
     await first.release();
     const seen = await within(second, SOON, 'the second turn');
     await seen.release();
-    const holder = await other.engine.acquire('lock');
+    const holder = await other.service.acquire('lock');
     const { grant } = await inLine();
     // The line is kept: the heartbeat of a waiter finds the lock free, and the server takes its token from a clock that is behind.
     await redis.del(`${prefix}:{lock}`);

@@ -23,11 +23,11 @@ describe('requests of one client that are granted together', () => {
 
   /** So many requests of one client, in line behind a holder that has just released; the first has its turn. */
   const granted = async (count: number): Promise<{ grants: Promise<FairLock>[]; first: FairLock }> => {
-    const holder = await other.engine.acquire('lock');
+    const holder = await other.service.acquire('lock');
     const grants: Promise<FairLock>[] = [];
     for (let i = 0; i < count; i += 1) {
       const queued = deferred<void>();
-      grants.push(many.engine.acquire('lock', { label: `turn-${i}`, onQueued: () => queued.resolve() }));
+      grants.push(many.service.acquire('lock', { label: `turn-${i}`, onQueued: () => queued.resolve() }));
       await queued.promise;
     }
     await holder.release();
@@ -74,9 +74,9 @@ describe('requests of one client that are granted together', () => {
 
   test('count for maxQueue, and for how many are ahead', async () => {
     const { grants } = await granted(20);
-    await expect(other.engine.acquire('lock', { maxQueue: 19 })).rejects.toThrow(LockQueueFullError);
+    await expect(other.service.acquire('lock', { maxQueue: 19 })).rejects.toThrow(LockQueueFullError);
     const ahead = deferred<number>();
-    const last = other.engine.acquire('lock', { maxQueue: 20, onQueued: (place) => ahead.resolve(place) });
+    const last = other.service.acquire('lock', { maxQueue: 20, onQueued: (place) => ahead.resolve(place) });
     expect(await ahead.promise).toBe(19);
     await giveBack([...grants, last]);
   });
@@ -105,9 +105,9 @@ describe('the first lease after a handoff', () => {
     const clients = new InProcessClients(uniquePrefix(), { lease, livenessWindow, commandTimeout: 1_000 });
     try {
       const [one, two] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
-      const holder = await one.engine.acquire('lock');
+      const holder = await one.service.acquire('lock');
       const queued = deferred<void>();
-      const next = two.engine.acquire('lock', { onQueued: () => queued.resolve() });
+      const next = two.service.acquire('lock', { onQueued: () => queued.resolve() });
       await queued.promise;
       await holder.release();
       const lock = await next;

@@ -16,24 +16,24 @@ describe('an idle client whose subscription is dead without knowing it', () => {
   });
 
   test('does not report that it listens, and subscribes anew', async () => {
-    const { engine } = await clients.start(proxy.url);
-    await eventually(async () => (await engine.health()).listening, SOON, 'the subscription');
+    const { service } = await clients.start(proxy.url);
+    await eventually(async () => (await service.health()).listening, SOON, 'the subscription');
     const heal = proxy.blackHole({ role: 'subscriber' });
-    await eventually(async () => !(await engine.health()).listening, SOON, 'the loss to be found');
-    expect(await engine.health()).toMatchObject({ reachable: true, listening: false });
+    await eventually(async () => !(await service.health()).listening, SOON, 'the loss to be found');
+    expect(await service.health()).toMatchObject({ reachable: true, listening: false });
     heal();
-    await eventually(async () => (await engine.health()).listening, SOON, 'the new subscription');
+    await eventually(async () => (await service.health()).listening, SOON, 'the new subscription');
   });
 
   test('looks for the reason in itself when no process answers, and finds them again', async () => {
-    const { engine } = await clients.start(proxy.url);
+    const { service } = await clients.start(proxy.url);
     await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-    await eventually(async () => (await engine.query()).processes.length === 3, SOON, 'all processes');
+    await eventually(async () => (await service.query()).processes.length === 3, SOON, 'all processes');
     const heal = proxy.blackHole({ role: 'subscriber' });
-    const deaf = await engine.query();
+    const deaf = await service.query();
     expect(deaf.silent).toHaveLength(2);
     expect(deaf.problems).toEqual([expect.stringContaining('This process itself receives no messages')]);
     heal();
-    await eventually(async () => (await engine.query()).processes.length === 3, SOON, 'all processes again');
+    await eventually(async () => (await service.query()).processes.length === 3, SOON, 'all processes again');
   });
 });

@@ -24,12 +24,12 @@ describe('idle waiters', () => {
     const proxy = await TcpProxy.start(redisUrl());
     try {
       const key = `key-${waiters}`;
-      const lock = await holder.engine.acquire(key);
-      const { engine } = await clients.start(proxy.url);
+      const lock = await holder.service.acquire(key);
+      const { service } = await clients.start(proxy.url);
       const leave = new AbortController();
       const waits = Array.from({ length: waiters }, () => {
         const queued = deferred<number>();
-        const granted = engine.acquire(key, { onQueued: queued.resolve, signal: leave.signal });
+        const granted = service.acquire(key, { onQueued: queued.resolve, signal: leave.signal });
         return { queued: queued.promise, granted: granted.catch((error: unknown) => error) };
       });
       await Promise.all(waits.map(({ queued }) => queued));

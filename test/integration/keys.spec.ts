@@ -122,9 +122,9 @@ describe('the keys of the native store', () => {
   test("begin with the key prefix of the user's client, once; so do the channels", async () => {
     const user = new Redis(redisUrl(), { keyPrefix: `${prefix}-user:` });
     const [holder, waiter] = [await patient.start(user), await patient.start(user)];
-    const lock = await holder.engine.acquire('a');
+    const lock = await holder.service.acquire('a');
     const queued = deferred<number>();
-    const next = waiter.engine.acquire('a', { onQueued: queued.resolve });
+    const next = waiter.service.acquire('a', { onQueued: queued.resolve });
     await queued.promise;
     const own = `${prefix}-user:${prefix}`;
     expect((await keysLeft(`${prefix}-user:`)).sort()).toEqual(
@@ -168,9 +168,9 @@ describe('the keys of the native store', () => {
     const user = new Redis(redisUrl(), { keyPrefix: whose === 'ours' ? '' : `${prefix}${part}` });
     try {
       const [holder, waiter] = [await odd.start(user), await odd.start(user)];
-      const lock = await holder.engine.acquire('a');
+      const lock = await holder.service.acquire('a');
       const queued = deferred<number>();
-      const next = waiter.engine.acquire('a', { onQueued: queued.resolve });
+      const next = waiter.service.acquire('a', { onQueued: queued.resolve });
       await queued.promise;
       const start = performance.now();
       await lock.release();
@@ -217,9 +217,9 @@ describe('the keys of the native store', () => {
       async (key) => {
         await put(key);
         // A request that is served at once need not touch all keys; one that has to wait does.
-        const lock = await first.engine.acquire('a').catch((error: unknown) => error);
+        const lock = await first.service.acquire('a').catch((error: unknown) => error);
         if (lock instanceof Error) await expectTypedError(Promise.reject(lock));
-        await expectTypedError(second.engine.acquire('a'));
+        await expectTypedError(second.service.acquire('a'));
         if ('release' in (lock as object)) await (lock as { release(): Promise<void> }).release();
         await expectUntouched(key);
         await expectNothingAtRest();
@@ -229,10 +229,10 @@ describe('the keys of the native store', () => {
     test.each(foreignKeys)(
       '(…{a}%s) since it was locked: release and renewal leave it alone, and nothing hangs',
       async (key) => {
-        const lock = await first.engine.acquire('a');
+        const lock = await first.service.acquire('a');
         await redis.del(`${prefix}:{a}${key}`);
         await put(key);
-        await expectTypedError(second.engine.acquire('a'));
+        await expectTypedError(second.service.acquire('a'));
         await pause(HEARTBEAT + 200);
         await within(lock.release(), SOON, 'the release');
         await expectUntouched(key);
@@ -240,9 +240,9 @@ describe('the keys of the native store', () => {
     );
 
     test.each([':queue', ':clients'])('(…{a}%s) since it was locked: force leaves it alone', async (key) => {
-      await first.engine.acquire('a');
+      await first.service.acquire('a');
       await put(key);
-      await second.engine.forceRelease('a').catch((error: unknown) => {
+      await second.service.forceRelease('a').catch((error: unknown) => {
         expect(error).toMatchObject({ failure: 'foreign-type' });
       });
       await expectUntouched(key);

@@ -50,7 +50,10 @@ await meterProvider.shutdown();
 async function lockUntil(amount) {
   while (done < amount) {
     done += 1;
-    await engine.withLock(`order:${done}`, () => undefined, { group: 'order:<0.id>', label: 'Orders.pay' });
+    await engine.service.withLock(`order:${done}`, () => undefined, {
+      group: 'order:<0.id>',
+      label: 'Orders.pay',
+    });
   }
 }
 

@@ -35,31 +35,31 @@ describe('nested locking on Redis', () => {
   };
 
   test('on the same key costs no Redis command, however deep and in however many branches', async () => {
-    const { engine } = here;
-    await engine.withLock('a', async (outer) => {
+    const { service } = here;
+    await service.withLock('a', async (outer) => {
       const sent = await commandsDuring(async () => {
-        await engine.withLock('a', async (inner) => {
+        await service.withLock('a', async (inner) => {
           expect(inner.token).toBe(outer.token);
-          await engine.withLock('a', () => expect(outer.holdCount).toBe(3));
+          await service.withLock('a', () => expect(outer.holdCount).toBe(3));
         });
-        await Promise.all([1, 2, 3].map(() => engine.withLock('a', () => Promise.resolve())));
-        await (await engine.acquire('a')).release();
-        expect(await engine.tryAcquire('a').then((lock) => lock?.release())).toBeUndefined();
-        expect(engine.current('a')).toBe(outer);
+        await Promise.all([1, 2, 3].map(() => service.withLock('a', () => Promise.resolve())));
+        await (await service.acquire('a')).release();
+        expect(await service.tryAcquire('a').then((lock) => lock?.release())).toBeUndefined();
+        expect(service.current('a')).toBe(outer);
       });
       expect(sent).toEqual([]);
     });
     // The counting itself works: an outermost section is one command to take the lock and one to give it back.
-    const sent = await commandsDuring(() => engine.withLock('b', () => Promise.resolve()));
+    const sent = await commandsDuring(() => service.withLock('b', () => Promise.resolve()));
     expect(sent).toEqual(['evalsha', 'evalsha']);
   });
 
   test('branches of a Promise.all inside a hold exclude each other', async () => {
     let inside = 0;
     let most = 0;
-    await here.engine.withLock('a', async () => {
+    await here.service.withLock('a', async () => {
       const branch = (): Promise<void> =>
-        here.engine.withLock('a', async () => {
+        here.service.withLock('a', async () => {
           most = Math.max(most, (inside += 1));
           await new Promise(setImmediate);
           inside -= 1;
@@ -72,12 +72,12 @@ describe('nested locking on Redis', () => {
   test('a child section that is not awaited keeps the lock until it ends', async () => {
     const mayEnd = deferred();
     const childEnded = deferred();
-    await here.engine.withLock('a', () => {
-      void here.engine.withLock('a', () => mayEnd.promise).then(() => childEnded.resolve());
+    await here.service.withLock('a', () => {
+      void here.service.withLock('a', () => mayEnd.promise).then(() => childEnded.resolve());
     });
-    expect(await elsewhere.engine.tryAcquire('a')).toBeUndefined();
+    expect(await elsewhere.service.tryAcquire('a')).toBeUndefined();
     const queued = deferred<number>();
-    const next = elsewhere.engine.acquire('a', { onQueued: queued.resolve });
+    const next = elsewhere.service.acquire('a', { onQueued: queued.resolve });
     await within(queued.promise, SOON, 'the place in line');
     mayEnd.resolve();
     await childEnded.promise;

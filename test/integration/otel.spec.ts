@@ -66,12 +66,12 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
 
   test('a section runs inside of the span of its hold, which is a child of the request', async () => {
     await request(() =>
-      one.engine.withLock(
+      one.service.withLock(
         'order:1',
         async () => {
           await pause(1_200);
           tracer.startSpan('sql').end();
-          await one.engine.withLock('order:1', () => tracer.startSpan('nested sql').end());
+          await one.service.withLock('order:1', () => tracer.startSpan('nested sql').end());
         },
         options,
       ),
@@ -99,8 +99,8 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   });
 
   test('a request that stands in line has a span for it, from the call to the grant', async () => {
-    const busy = await one.engine.acquire('order:2');
-    const waits = request(() => one.engine.withLock('order:2', () => undefined, options));
+    const busy = await one.service.acquire('order:2');
+    const waits = request(() => one.service.withLock('order:2', () => undefined, options));
     await eventually(async () => (await one.store.inspect('order:2')).queueLength === 1, SOON, 'a waiter');
     await busy.release();
     await waits;
@@ -110,9 +110,9 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   });
 
   test('a wait that fails ends its span once, as an error without the key', async () => {
-    const busy = await one.engine.acquire('order:3');
+    const busy = await one.service.acquire('order:3');
     await expect(
-      request(() => one.engine.acquire('order:3', { ...options, waitTime: 30 })),
+      request(() => one.service.acquire('order:3', { ...options, waitTime: 30 })),
     ).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' });
     await busy.release();
     const failed = named('fairlock wait');
@@ -129,9 +129,9 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     const holder = await clients.start(redisUrl());
     const waiter = await clients.start(redisUrl(), { slowWait: 20 });
     const waits = deferred();
-    const holds = request(() => holder.engine.withLock('order:6', () => waits.promise));
-    await eventually(() => one.engine.isLocked('order:6'), SOON, 'the hold');
-    const served = request(() => waiter.engine.withLock('order:6', () => undefined));
+    const holds = request(() => holder.service.withLock('order:6', () => waits.promise));
+    await eventually(() => one.service.isLocked('order:6'), SOON, 'the hold');
+    const served = request(() => waiter.service.withLock('order:6', () => undefined));
     await eventually(() => waiter.warnings.some((text) => text.includes('order:6')), SOON, 'the warning');
     waits.resolve();
     await Promise.all([holds, served]);
@@ -143,11 +143,11 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   });
 
   test('a span is where the wall clock is, also after that was set', async () => {
-    const { engine } = bench();
+    const { engine, service } = bench();
     const set = Date.now() + 3_600_000;
     const clock = jest.spyOn(Date, 'now').mockReturnValue(set);
-    const busy = await engine.acquire('order:7');
-    const waits = engine.acquire('order:7');
+    const busy = await service.acquire('order:7');
+    const waits = service.acquire('order:7');
     await busy.release();
     await (await waits).release();
     clock.mockRestore();
@@ -176,9 +176,9 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
       };
       const tracerProvider = new BasicTracerProvider({ spanProcessors: [processor] });
       const endBroken = instrumentFairLock({ tracerProvider, metrics: false });
-      const { engine } = bench();
+      const { engine, service } = bench();
       const served: number[] = [];
-      await Promise.all([1, 2].map((i) => engine.withLock('order:8', () => served.push(i))));
+      await Promise.all([1, 2].map((i) => service.withLock('order:8', () => served.push(i))));
       expect(served).toEqual([1, 2]);
       expect(errors).toEqual([fault, fault, fault]);
       expect(named('fairlock hold')).toHaveLength(2);
@@ -191,9 +191,9 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   test('query names the trace of a hold and of a wait', async () => {
     await request(async (span) => {
       const { traceId } = span.spanContext();
-      const lock = await one.engine.acquire('order:4');
-      const waits = one.engine.withLock('order:4', () => undefined);
-      const { processes } = await one.engine.query();
+      const lock = await one.service.acquire('order:4');
+      const waits = one.service.withLock('order:4', () => undefined);
+      const { processes } = await one.service.query();
       expect(processes[0]?.holds[0]?.traceId).toBe(traceId);
       expect(processes[0]?.waits[0]?.traceId).toBe(traceId);
       await lock.release();
@@ -231,6 +231,6 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
 
   test('a context of no SDK costs nothing and breaks nothing', async () => {
     expect(trace.getActiveSpan()).toBeUndefined();
-    await one.engine.withLock('order:5', () => expect(trace.getActiveSpan()).toBeDefined());
+    await one.service.withLock('order:5', () => expect(trace.getActiveSpan()).toBeDefined());
   });
 });

@@ -62,17 +62,17 @@ describe('what the metrics count', () => {
     } finally {
       heal();
     }
-    await eventually(async () => (await two.engine.health()).listening, SOON, 'the way back');
+    await eventually(async () => (await two.service.health()).listening, SOON, 'the way back');
   };
 
   const waits: Record<WaitOutcome, (key: string) => Promise<unknown>> = {
-    granted: (key) => one.engine.withLock(key, () => undefined, { group }),
+    granted: (key) => one.service.withLock(key, () => undefined, { group }),
     timeout: (key) =>
-      two.engine.withLock(key, () =>
+      two.service.withLock(key, () =>
         expect(wait(key, { waitTime: 1_000 })).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' }),
       ),
     aborted: (key) =>
-      two.engine.withLock(key, async () => {
+      two.service.withLock(key, async () => {
         const gone = new AbortController();
         const waiting = wait(key, { signal: gone.signal });
         await inLine(key);
@@ -80,37 +80,37 @@ describe('what the metrics count', () => {
         await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' });
       }),
     full: (key) =>
-      two.engine.withLock(key, () =>
+      two.service.withLock(key, () =>
         expect(wait(key, { maxQueue: 0 })).rejects.toMatchObject({ code: 'QUEUE_FULL' }),
       ),
     unavailable: (key) =>
       withoutRedis(() =>
-        expect(two.engine.acquire(key, { group, waitTime: 5_000 })).rejects.toMatchObject({
+        expect(two.service.acquire(key, { group, waitTime: 5_000 })).rejects.toMatchObject({
           code: 'STORE_UNAVAILABLE',
         }),
       ),
     /** A branch of a flow waits for another branch, and the lock of both is lost. */
     refused: (key) =>
-      two.engine.withLock(key, async (lock) => {
+      two.service.withLock(key, async (lock) => {
         const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-        const first = two.engine.withLock(key, () => lost);
-        const second = two.engine.withLock(key, () => undefined, { group });
-        await one.engine.forceRelease(key);
+        const first = two.service.withLock(key, () => lost);
+        const second = two.service.withLock(key, () => undefined, { group });
+        await one.service.forceRelease(key);
         await expect(second).rejects.toMatchObject({ code: 'LOST' });
         await first;
       }),
   };
 
   const holds: Record<HoldOutcome, (key: string) => Promise<unknown>> = {
-    released: (key) => one.engine.withLock(key, () => undefined, { group }),
+    released: (key) => one.service.withLock(key, () => undefined, { group }),
     lost: async (key) => {
-      const lock = await one.engine.acquire(key, { group });
-      await two.engine.forceRelease(key);
+      const lock = await one.service.acquire(key, { group });
+      await two.service.forceRelease(key);
       await eventually(() => lock.state === 'lost', SOON, 'the loss');
       await lock.release();
     },
     'max-hold': async (key) => {
-      const lock = await one.engine.acquire(key, { group, maxHold: 10 });
+      const lock = await one.service.acquire(key, { group, maxHold: 10 });
       await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
       await lock.release();
     },
@@ -127,21 +127,21 @@ describe('what the metrics count', () => {
     forced: { by: holds.lost },
     uncertain: {
       by: async (key) => {
-        const lock = await two.engine.acquire(key, { group });
+        const lock = await two.service.acquire(key, { group });
         await withoutRedis(() => eventually(() => lock.state !== 'held', SOON, 'a failed renewal'));
         await lock.release();
       },
     },
     'slow-wait': {
       by: async (key) => {
-        const busy = await two.engine.acquire(key);
+        const busy = await two.service.acquire(key);
         const waiting = wait(key);
         await published('slow-wait');
         await busy.release();
         await waiting;
       },
     },
-    'slow-hold': { by: (key) => one.engine.withLock(key, () => published('slow-hold')) },
+    'slow-hold': { by: (key) => one.service.withLock(key, () => published('slow-hold')) },
     'store-failure': {
       by: waits.unavailable,
       counter: ['fairlock_store_failures_total', 'fairlock.store.failures'],
@@ -149,7 +149,7 @@ describe('what the metrics count', () => {
     'store-recovery': {
       by: async (key) => {
         await waits.unavailable(key);
-        await two.engine.withLock(key, () => undefined);
+        await two.service.withLock(key, () => undefined);
       },
     },
     'passed-over': {
@@ -186,7 +186,7 @@ describe('what the metrics count', () => {
 
   /** A request of the first client that waits. */
   async function wait(key: string, options: object = {}): Promise<void> {
-    await (await one.engine.acquire(key, { group, ...options })).release();
+    await (await one.service.acquire(key, { group, ...options })).release();
   }
 
   function published(type: LockEvent['type']): Promise<void> {

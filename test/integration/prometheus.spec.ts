@@ -50,8 +50,8 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     (await scrape()).get(`fairlock_wait_duration_seconds_count{lock="${group}",outcome="${outcome}"}`) ?? 0;
 
   test('show what waits and holds now, and zeros when all has ended, also after a failure of Redis', async () => {
-    const lock = await two.engine.acquire('g', { group });
-    const waiting = two.engine.acquire('g', { group });
+    const lock = await two.service.acquire('g', { group });
+    const waiting = two.service.acquire('g', { group });
     await eventually(async () => (await one.store.inspect('g')).queueLength === 1, SOON, 'a waiter');
     const during = await scrape();
     expect(during.get(`fairlock_waiting{lock="${group}"}`)).toBe(1);
@@ -60,7 +60,7 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
 
     const heal = proxy.acceptAndClose();
     proxy.cut();
-    await expect(two.engine.acquire('away', { group, waitTime: 5_000 })).rejects.toMatchObject({
+    await expect(two.service.acquire('away', { group, waitTime: 5_000 })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
     });
     await eventually(() => lock.state === 'lost', SOON, 'the loss');
@@ -77,8 +77,8 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
   });
 
   test('of several workers are added up, but of their oldest waits the longest is shown', async () => {
-    const lock = await two.engine.acquire('workers', { group: 'workers' });
-    const waiting = two.engine.acquire('workers', { group: 'workers' });
+    const lock = await two.service.acquire('workers', { group: 'workers' });
+    const waiting = two.service.acquire('workers', { group: 'workers' });
     await eventually(async () => (await one.store.inspect('workers')).queueLength === 1, SOON, 'a waiter');
     const worker = await registry.getMetricsAsJSON();
     await lock.release();
@@ -98,8 +98,8 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     const losses = async (group: string): Promise<number | undefined> =>
       (await scrape()).get(`fairlock_lost_total{lock="${group}"}`);
     expect(await losses('other')).toBe(0);
-    const { engine, store } = bench();
-    const lock = await engine.acquire('k', { group: 'never lost before' });
+    const { engine, service, store } = bench();
+    const lock = await service.acquire('k', { group: 'never lost before' });
     expect(await losses('never lost before')).toBe(0);
     store.lose('k');
     expect(await losses('never lost before')).toBe(1);
@@ -134,8 +134,8 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
 
     const next = await Test.createTestingModule({ imports }).compile();
     await next.init();
-    const { engine } = bench();
-    await engine.withLock('k', () => undefined, { group: 'counted once' });
+    const { engine, service } = bench();
+    await service.withLock('k', () => undefined, { group: 'counted once' });
     expect(await own.metrics()).toContain(
       'fairlock_hold_duration_seconds_count{lock="counted once",outcome="released"} 1',
     );
@@ -166,8 +166,8 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
   });
 
   test('have at most 500 names for groups that are made of data', async () => {
-    const { engine } = bench();
-    for (let i = 0; i < 600; i += 1) await engine.withLock('k', () => undefined, { group: `made of ${i}` });
+    const { engine, service } = bench();
+    for (let i = 0; i < 600; i += 1) await service.withLock('k', () => undefined, { group: `made of ${i}` });
     const names = [...(await scrape()).keys()].filter((series) => series.startsWith('fairlock_held{'));
     expect(names).toHaveLength(500);
     await engine.close();

@@ -23,14 +23,14 @@ describe('query over all processes', () => {
     eventually(async () => (await one.store.inspect(key)).queueLength === count, SOON, `${count} in line`);
 
   test('shows holder and waiters of every process, with labels, and the same from each', async () => {
-    const lock = await one.engine.acquire('order:1', { label: 'Orders.pay' });
+    const lock = await one.service.acquire('order:1', { label: 'Orders.pay' });
     const waits = [];
-    for (const [i, { engine }] of [two, one, two].entries()) {
-      waits.push(engine.withLock('order:1', () => undefined, { label: `Orders.ship${i}` }));
+    for (const [i, { service }] of [two, one, two].entries()) {
+      waits.push(service.withLock('order:1', () => undefined, { label: `Orders.ship${i}` }));
       await inLine('order:1', i + 1);
     }
-    for (const { engine } of [one, two]) {
-      const overview = await engine.query({ timeout: SOON });
+    for (const { service } of [one, two]) {
+      const overview = await service.query({ timeout: SOON });
       expect(overview).toMatchObject({ cycles: [], silent: [], problems: [] });
       expect(overview.processes).toHaveLength(2);
       expect(overview.locks).toMatchObject([
@@ -59,23 +59,23 @@ describe('query over all processes', () => {
       const gaveUp = new AbortController();
       const begun = deferred();
       let holding = 0;
-      const flows = all.map(({ engine }, i) =>
-        engine.withLock(`c:${i}`, async () => {
+      const flows = all.map(({ service }, i) =>
+        service.withLock(`c:${i}`, async () => {
           if ((holding += 1) === all.length) begun.resolve();
           await begun.promise;
           const next = `c:${(i + 1) % all.length}`;
-          await engine.withLock(next, () => undefined, { ...(i === 0 && { signal: gaveUp.signal }) });
+          await service.withLock(next, () => undefined, { ...(i === 0 && { signal: gaveUp.signal }) });
         }),
       );
       const ended = Promise.allSettled(flows);
       await begun.promise;
       await Promise.all(all.map((_, i) => inLine(`c:${i}`, 1)));
-      const { cycles } = await two.engine.query({ timeout: SOON });
+      const { cycles } = await two.service.query({ timeout: SOON });
       expect(cycles).toHaveLength(1);
       expect(cycles[0]!.steps.map(({ waitsFor }) => waitsFor).sort()).toEqual(all.map((_, i) => `c:${i}`));
       gaveUp.abort();
       await ended;
-      expect((await two.engine.query({ timeout: SOON })).cycles).toEqual([]);
+      expect((await two.service.query({ timeout: SOON })).cycles).toEqual([]);
     }
   });
 
@@ -87,10 +87,10 @@ describe('query over all processes', () => {
       const watcher = await watchers.start(redisUrl());
       const ask = worker!.ask('k');
       await ask.granted();
-      const waits = watcher.engine.withLock('k', () => undefined);
+      const waits = watcher.service.withLock('k', () => undefined);
       await eventually(async () => (await watcher.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
       process.kill(worker!.pid, 'SIGSTOP');
-      const overview = await watcher.engine.query();
+      const overview = await watcher.service.query();
       process.kill(worker!.pid, 'SIGCONT');
       expect(overview.silent).toMatchObject([{ pid: worker!.pid }]);
       expect(overview.locks).toMatchObject([{ key: 'k', holder: { pid: worker!.pid }, orphan: false }]);
@@ -104,31 +104,31 @@ describe('query over all processes', () => {
 
   test('shows locks of processes that are gone, only if asked for orphans', async () => {
     const hash = `${prefix}:{lost%7b1%7d}`;
-    const lock = await one.engine.acquire('lost{1}', { label: 'Orders.pay' });
+    const lock = await one.service.acquire('lost{1}', { label: 'Orders.pay' });
     const [kept, ttl] = await Promise.all([redis.dumpBuffer(hash), redis.pttl(hash)]);
     await lock.release();
     await one.close();
     await redis.restore(hash, ttl, kept, 'REPLACE');
 
-    expect((await two.engine.query({ timeout: SOON })).locks).toEqual([]);
-    const { locks, problems } = await two.engine.query({ orphans: true, timeout: SOON });
+    expect((await two.service.query({ timeout: SOON })).locks).toEqual([]);
+    const { locks, problems } = await two.service.query({ orphans: true, timeout: SOON });
     expect(problems).toEqual([]);
     expect(locks).toMatchObject([
       { key: 'lost{1}', orphan: true, holder: { label: 'Orders.pay', pid: process.pid, token: lock.token } },
     ]);
-    expect(await two.engine.forceRelease('lost{1}', { token: lock.token })).toBe(true);
+    expect(await two.service.forceRelease('lost{1}', { token: lock.token })).toBe(true);
   });
 
   test('costs no command while it is not called: a section is still two', async () => {
     const proxy = await TcpProxy.start(redisUrl());
     const here = await clients.start(proxy.url);
     // The first section loads the scripts.
-    await here.engine.withLock('quiet', () => undefined);
+    await here.service.withLock('quiet', () => undefined);
     const sent: string[] = [];
     const stop = proxy.listenTo(({ name }) => sent.push(name));
-    await here.engine.withLock('quiet', () => undefined);
+    await here.service.withLock('quiet', () => undefined);
     expect(sent).toEqual(['evalsha', 'evalsha']);
-    await here.engine.query({ timeout: SOON });
+    await here.service.query({ timeout: SOON });
     expect(sent).toContain('pubsub');
     stop();
     await here.close();
@@ -146,12 +146,12 @@ describe('query over all processes', () => {
     });
     await stranger.subscribe(`${channel}stranger`);
     for (const bad of [1, 2]) {
-      const { problems, silent, processes } = await one.engine.query({ timeout: SOON });
+      const { problems, silent, processes } = await one.service.query({ timeout: SOON });
       expect(problems).toEqual([expect.stringMatching(/client stranger gave an answer that cannot be read/)]);
       expect([silent, processes.length, bad]).toEqual([[], 2, bad]);
       answers.shift();
     }
-    const { problems, locks } = await one.engine.query({ timeout: SOON });
+    const { problems, locks } = await one.service.query({ timeout: SOON });
     expect(problems).toEqual([]);
     expect(locks).toEqual([
       {
@@ -164,17 +164,17 @@ describe('query over all processes', () => {
     for (const text of ['Q', 'Q x', 'Q a b {', 'Q a b []', 'Q a b {"key":1}', 'A', 'A a b 5 1 x', 'Z news']) {
       await redis.publish(`${channel}${one.store.peers.self.clientId}`, text);
     }
-    await one.engine.withLock('still works', () => undefined);
+    await one.service.withLock('still works', () => undefined);
     await stranger.quit();
   });
 
   test('reports 2,000 waits of a process in parts, and says what it left out', async () => {
-    const lock = await one.engine.acquire('long');
+    const lock = await one.service.acquire('long');
     const gone = new AbortController();
-    const waits = Array.from({ length: 2_000 }, () => one.engine.acquire('long', { signal: gone.signal }));
+    const waits = Array.from({ length: 2_000 }, () => one.service.acquire('long', { signal: gone.signal }));
     const ended = Promise.allSettled(waits);
     await inLine('long', 2_000);
-    const { processes, locks } = await two.engine.query({ timeout: SOON });
+    const { processes, locks } = await two.service.query({ timeout: SOON });
     expect(processes.find(({ truncated }) => truncated)?.waits).toHaveLength(1_000);
     expect(locks[0]!.waiters).toHaveLength(1_000);
     gone.abort();
@@ -184,7 +184,7 @@ describe('query over all processes', () => {
 
   test('fails with a typed error when Redis is away', async () => {
     const away = await clients.start('redis://127.0.0.1:1');
-    await expect(away.engine.query()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(away.service.query()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 });
 
@@ -204,35 +204,35 @@ describe('inspect and forceRelease over processes', () => {
 
   test('inspect names waiters, and a holder from its first moment, by their labels', async () => {
     const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-    const first = await one.engine.acquire('k', { label: 'First.hold' });
-    const second = two.engine.acquire('k', { label: 'Second.hold' });
+    const first = await one.service.acquire('k', { label: 'First.hold' });
+    const second = two.service.acquire('k', { label: 'Second.hold' });
     await eventually(async () => (await one.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
     const here = `${one.store.peers.self.host}/${process.pid}`;
-    expect(await one.engine.inspect('k')).toMatchObject({
+    expect(await one.service.inspect('k')).toMatchObject({
       holder: { who: `${here}/First.hold` },
       waiters: [{ who: `${here}/Second.hold` }],
     });
     await first.release();
     const lock = await second;
     // The grant was handed on by the other process, which does not know the label.
-    expect((await one.engine.inspect('k')).holder?.who).toBe(`${here}/Second.hold`);
+    expect((await one.service.inspect('k')).holder?.who).toBe(`${here}/Second.hold`);
     await lock.release();
   });
 
   test('forceRelease with the token of a former holder changes nothing', async () => {
     const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-    const first = await one.engine.acquire('k');
+    const first = await one.service.acquire('k');
     await first.release();
-    const second = await two.engine.acquire('k');
-    const error: unknown = await one.engine
+    const second = await two.service.acquire('k');
+    const error: unknown = await one.service
       .forceRelease('k', { token: first.token })
       .catch((e: unknown) => e);
     expect(error).toBeInstanceOf(LockHolderChangedError);
     expect(error).toMatchObject({ presentToken: second.token });
     expect(second.state).toBe('held');
-    expect(await one.engine.forceRelease('k', { token: second.token })).toBe(true);
+    expect(await one.service.forceRelease('k', { token: second.token })).toBe(true);
     await eventually(() => second.state === 'lost', SOON, 'the loss');
-    await expect(one.engine.forceRelease('k', { token: second.token })).rejects.toMatchObject({
+    await expect(one.service.forceRelease('k', { token: second.token })).rejects.toMatchObject({
       code: 'HOLDER_CHANGED',
       presentToken: undefined,
     });
@@ -245,17 +245,17 @@ describe('inspect and forceRelease over processes', () => {
     'forceRelease with a token spares the next request of the same process, of which Redis does not know yet: %s',
     async (_, key) => {
       const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-      const busy = await two.engine.acquire(key);
+      const busy = await two.service.acquire(key);
       const places = [deferred(), deferred()];
-      const waits = places.map(({ resolve }) => one.engine.acquire(key, { onQueued: () => resolve() }));
+      const waits = places.map(({ resolve }) => one.service.acquire(key, { onQueued: () => resolve() }));
       await Promise.all(places.map(({ promise }) => promise));
       await busy.release();
       const first = await waits[0]!;
-      const { holder } = await two.engine.inspect(key);
+      const { holder } = await two.service.inspect(key);
       expect(holder?.token).toBe(first.token);
       void first.release();
       const second = await waits[1]!;
-      await expect(two.engine.forceRelease(key, { token: first.token! })).rejects.toMatchObject({
+      await expect(two.service.forceRelease(key, { token: first.token! })).rejects.toMatchObject({
         code: 'HOLDER_CHANGED',
         presentToken: second.token,
       });

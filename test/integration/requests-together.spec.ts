@@ -1,4 +1,4 @@
-import type { LockEngine } from '../../lib/core/engine/lock-engine.js';
+import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -11,10 +11,10 @@ describe('requests that are made in the same moment', () => {
   });
   afterEach(() => clients.close());
 
-  const take = (engine: LockEngine, count: number, key: string, served: number[]): Promise<unknown> =>
+  const take = (service: FairLockService, count: number, key: string, served: number[]): Promise<unknown> =>
     Promise.all(
       Array.from({ length: count }, async (_, i) => {
-        const lock = await engine.acquire(key);
+        const lock = await service.acquire(key);
         served.push(i);
         await lock.release();
       }),
@@ -22,13 +22,13 @@ describe('requests that are made in the same moment', () => {
 
   test('are put in line by a few commands, and served in the order of the calls', async () => {
     const proxy = await TcpProxy.start(redisUrl());
-    const { engine } = await clients.start(proxy.url);
-    const warm = await engine.acquire('other');
+    const { service } = await clients.start(proxy.url);
+    const warm = await service.acquire('other');
     await warm.release();
     let commands = 0;
     const stop = proxy.listenTo(() => (commands += 1));
     const served: number[] = [];
-    await take(engine, 500, 'k', served);
+    await take(service, 500, 'k', served);
     stop();
     await proxy.close();
     expect(served).toEqual(Array.from({ length: 500 }, (_, i) => i));
@@ -37,11 +37,11 @@ describe('requests that are made in the same moment', () => {
   });
 
   test('keep their order also where some want other terms', async () => {
-    const { engine } = await clients.start(redisUrl());
-    const holder = await engine.acquire('k');
+    const { service } = await clients.start(redisUrl());
+    const holder = await service.acquire('k');
     const order: string[] = [];
     const ask = async (name: string, options = {}): Promise<void> => {
-      const lock = await engine.acquire('k', options);
+      const lock = await service.acquire('k', options);
       order.push(name);
       await lock.release();
     };
@@ -53,7 +53,7 @@ describe('requests that are made in the same moment', () => {
       ask('e', { maxQueue: 10 }),
       ask('f'),
     ];
-    const busy = engine.tryAcquire('k');
+    const busy = service.tryAcquire('k');
     expect(await busy).toBeUndefined();
     await holder.release();
     await Promise.all(asked);
@@ -61,13 +61,13 @@ describe('requests that are made in the same moment', () => {
   });
 
   test('get to know their places, one behind the other, and may leave from any of them', async () => {
-    const { engine } = await clients.start(redisUrl());
-    const { engine: other } = await clients.start(redisUrl());
+    const { service } = await clients.start(redisUrl());
+    const { service: other } = await clients.start(redisUrl());
     const holder = await other.acquire('k');
     const leave = new AbortController();
     const places = Array.from({ length: 5 }, () => deferred<number>());
     const waits = places.map(({ resolve }, i) =>
-      engine
+      service
         .acquire('k', { onQueued: resolve, ...(i === 2 && { signal: leave.signal }) })
         .then((lock) => lock.release().then(() => i))
         .catch(() => 'left'),

@@ -155,9 +155,9 @@ describe('what dead waiters cost the others', () => {
     test('of a client gets the lock, instead of finding it busy', async () => {
       const clients = new InProcessClients(prefix);
       try {
-        const { engine } = await clients.start(redisUrl());
+        const { service } = await clients.start(redisUrl());
         await behindTheDead();
-        const lock = await engine.acquire('lock', { waitTime: 0 });
+        const lock = await service.acquire('lock', { waitTime: 0 });
         await lock.release();
       } finally {
         await clients.close();

@@ -31,7 +31,11 @@ describe('a server in trouble', () => {
     expect(client.warnings[0]).toMatch(/did not answer/);
 
     const asked = new Stopwatch();
-    const attempts = [client.engine.acquire('a'), client.engine.tryAcquire('a'), client.engine.inspect('a')];
+    const attempts = [
+      client.service.acquire('a'),
+      client.service.tryAcquire('a'),
+      client.service.inspect('a'),
+    ];
     for (const error of await Promise.all(attempts.map(refusal))) {
       expect(error.failure).toBe('unreachable');
       expect(error.details).toMatch(/no connection to Redis \(.*ECONNREFUSED/);
@@ -42,7 +46,7 @@ describe('a server in trouble', () => {
     try {
       // The longest pause between two attempts to connect is 1.2 s.
       const lock = await within(
-        retry(() => client.engine.acquire('a')),
+        retry(() => client.service.acquire('a')),
         1_200 + SOON,
         'the lock',
       );
@@ -54,22 +58,22 @@ describe('a server in trouble', () => {
   });
 
   test('whose address cannot be one, or whose client has given up: requests fail at once, and say so', async () => {
-    const { engine } = await clients.start({ host: '127.0.0.1', port: 70_000 });
-    const { details } = await refusal(engine.acquire('a'));
+    const { service } = await clients.start({ host: '127.0.0.1', port: 70_000 });
+    const { details } = await refusal(service.acquire('a'));
     expect(details).toMatch(/has ended and does not connect again \(.*70000/);
 
     const server = await startRedisServer();
     const given = await clients.start(() => new Redis(server.url, { retryStrategy: () => null }));
-    await (await given.engine.acquire('a')).release();
+    await (await given.service.acquire('a')).release();
     await server.stop();
     const ended = async (): Promise<boolean> =>
-      (await refusal(given.engine.acquire('a'))).details.includes('does not connect again');
+      (await refusal(given.service.acquire('a'))).details.includes('does not connect again');
     await eventually(ended, SOON, 'the client to give up');
   });
 
   test('that is not there: closing takes no longer than the command deadline, twice', async () => {
     const client = await clients.start(`redis://127.0.0.1:${await freePort()}`);
-    void client.engine.acquire('a').catch(() => undefined);
+    void client.service.acquire('a').catch(() => undefined);
     const closing = new Stopwatch();
     await client.close();
     expect(closing.stop()).toBeLessThan(2 * commandTimeout + SLACK);
@@ -89,7 +93,7 @@ describe('a server in trouble', () => {
       SOON,
       'the end of the connections',
     );
-    const asked = refusal(client.engine.inspect('a'));
+    const asked = refusal(client.service.inspect('a'));
     // ioredis leaves unanswered what it had queued when it is told to disconnect between two attempts.
     await client.close();
     const { failure } = await within(asked, SOON, 'an answer');
@@ -111,7 +115,7 @@ describe('a server in trouble', () => {
 
     const waitingFor = async (client: InProcessClient, key: string): Promise<Promise<FairLock>> => {
       const queued = deferred<number>();
-      const granted = client.engine.acquire(key, { onQueued: queued.resolve });
+      const granted = client.service.acquire(key, { onQueued: queued.resolve });
       await within(Promise.race([queued.promise, granted]), SOON, 'the place in line');
       // In a list, or awaiting would wait for the lock.
       return [granted] as never;
@@ -123,12 +127,12 @@ describe('a server in trouble', () => {
         await clients.start(server.url),
         await clients.start(server.url),
       ];
-      const lock = await holder.engine.acquire('a');
-      const free = await holder.engine.acquire('b');
+      const lock = await holder.service.acquire('a');
+      const free = await holder.service.acquire('b');
       const [next] = (await waitingFor(waiter, 'a')) as unknown as [Promise<FairLock>];
       const leaving = new AbortController();
       const queued = deferred<number>();
-      const left = other.engine
+      const left = other.service
         .acquire('a', { signal: leaving.signal, onQueued: queued.resolve })
         .catch((error: unknown) => error);
       await queued.promise;
@@ -136,9 +140,9 @@ describe('a server in trouble', () => {
       await admin.config('SET', 'maxmemory', '1');
       try {
         for (const attempt of [
-          other.engine.acquire('a'),
-          other.engine.acquire('c'),
-          other.engine.tryAcquire('c'),
+          other.service.acquire('a'),
+          other.service.acquire('c'),
+          other.service.tryAcquire('c'),
         ]) {
           expect(await refusal(attempt)).toMatchObject({ failure: 'out-of-memory' });
         }
@@ -148,7 +152,7 @@ describe('a server in trouble', () => {
         leaving.abort();
         expect(await left).toMatchObject({ code: 'ABORTED' });
         await eventually(
-          async () => (await other.engine.inspect('a')).queueLength === 1,
+          async () => (await other.service.inspect('a')).queueLength === 1,
           SOON,
           'the leaving',
         );
@@ -158,12 +162,12 @@ describe('a server in trouble', () => {
         expect(released.stop()).toBeLessThan(SLACK);
         await granted.release();
         await free.release();
-        expect(await other.engine.isLocked('a')).toBe(false);
-        expect(await other.engine.isLocked('b')).toBe(false);
+        expect(await other.service.isLocked('a')).toBe(false);
+        expect(await other.service.isLocked('b')).toBe(false);
       } finally {
         await admin.config('SET', 'maxmemory', '0');
       }
-      await (await other.engine.acquire('a')).release();
+      await (await other.service.acquire('a')).release();
     });
 
     test('whose scripts are flushed all the time is not noticed', async () => {
@@ -204,7 +208,7 @@ describe('a server in trouble', () => {
       await user.ping();
       const [id, options] = [await user.client('ID'), { ...user.options }];
       const client = await clients.start(user);
-      await (await client.engine.acquire('a')).release();
+      await (await client.service.acquire('a')).release();
       await client.close();
       expect(await user.ping()).toBe('PONG');
       expect(await user.client('ID')).toBe(id);

@@ -40,10 +40,10 @@ describe('a process that stood still reads what came meanwhile before it judges'
   };
 
   test('an answer that lay there is no timeout, and its connection is kept', async () => {
-    const { engine } = await clients.start(server.url);
-    await (await engine.acquire('before')).release();
+    const { service } = await clients.start(server.url);
+    await (await service.acquire('before')).release();
     const before = await connections();
-    const asked = engine.acquire('k');
+    const asked = service.acquire('k');
     await afterSending();
     standStill(commandTimeout + 100);
     const lock = await asked;
@@ -56,9 +56,9 @@ describe('a process that stood still reads what came meanwhile before it judges'
     ['a request', {}],
     ['a try', { waitTime: 0 }],
   ])('%s that could not be sent meanwhile is sent then', async (_, options) => {
-    const { engine } = await clients.start(server.url);
-    await (await engine.acquire('before')).release();
-    const asked = engine.acquire('k', options);
+    const { service } = await clients.start(server.url);
+    await (await service.acquire('before')).release();
+    const asked = service.acquire('k', options);
     await beforeSending();
     standStill(commandTimeout + 100);
     const lock = await asked;
@@ -67,8 +67,8 @@ describe('a process that stood still reads what came meanwhile before it judges'
   });
 
   test('a server that answered a check of its health counts as reachable', async () => {
-    const { engine } = await clients.start(server.url);
-    const health = engine.health();
+    const { service } = await clients.start(server.url);
+    const health = service.health();
     standStill(commandTimeout + 100);
     expect(await health).toMatchObject({ reachable: true });
   });
@@ -76,14 +76,14 @@ describe('a process that stood still reads what came meanwhile before it judges'
   test('a WAIT that was answered counts, and its connection is kept', async () => {
     const replicas = { min: 0, timeout: 100 };
     clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { replicas });
-    const { engine } = await clients.start(server.url);
-    await (await engine.acquire('before')).release();
+    const { service } = await clients.start(server.url);
+    await (await service.acquire('before')).release();
     const before = await connections();
     const call = jest.spyOn(Redis.prototype, 'call').mockImplementationOnce(function (this: Redis, ...args) {
       process.nextTick(standStill, replicas.timeout + commandTimeout + 100);
       return this.call(...args);
     });
-    const lock = await engine.acquire('k');
+    const lock = await service.acquire('k');
     expect(call.mock.calls[0]).toContain('WAIT');
     call.mockRestore();
     await lock.release();

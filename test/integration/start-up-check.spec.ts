@@ -98,8 +98,8 @@ describe('at start an operator is told', () => {
       expect(await warnings(renamed.url)).toMatch(
         /did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/,
       );
-      const { engine, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
-      await engine.withLock('k', () => undefined);
+      const { service, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
+      await service.withLock('k', () => undefined);
       expect(reported.join()).toMatch(/lacks rights that the lock needs: \+info\./);
     } finally {
       await clients.close();

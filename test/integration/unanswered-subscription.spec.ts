@@ -17,14 +17,14 @@ describe('a subscription that is never acknowledged', () => {
   });
 
   test('does not cost requests their time: they are served from the start', async () => {
-    const { engine } = await clients.start(proxy.url);
-    const lock = await engine.acquire('k', {});
-    expect((await engine.health()).listening).toBe(false);
+    const { service } = await clients.start(proxy.url);
+    const lock = await service.acquire('k', {});
+    expect((await service.health()).listening).toBe(false);
     await lock.release();
   });
 
   test('is made anew on another connection', async () => {
-    const { engine } = await clients.start(proxy.url);
-    await eventually(async () => (await engine.health()).listening, SOON, 'the subscription');
+    const { service } = await clients.start(proxy.url);
+    await eventually(async () => (await service.health()).listening, SOON, 'the subscription');
   });
 });

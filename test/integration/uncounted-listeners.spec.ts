@@ -23,8 +23,8 @@ describe('where scripts count no listener although messages arrive', () => {
     const source = (role: string): Redis =>
       new Redis((role === 'subscriber' ? replica : servers.primary).url, { lazyConnect: true });
     const [holder, waiter] = [await clients.start(source), await clients.start(source)];
-    const lock = await holder.engine.acquire('k');
-    const next = waiter.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
+    const next = waiter.service.acquire('k');
     const before = await opened();
     // For two heartbeats: a client that reconnects each time does so up to 80 times a second.
     await pause((2 * clients.times.livenessWindow) / 3);

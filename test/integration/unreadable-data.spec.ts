@@ -91,12 +91,12 @@ describe('data and arguments that the scripts cannot read', () => {
     });
 
     test('is a LockProtocolError of status 503 to a caller, which says what to do', async () => {
-      const { engine, store } = await clients.start(redisUrl());
+      const { service, store } = await clients.start(redisUrl());
       const one = await newer();
       const before = await state(one.keys);
       for (const call of [
-        () => engine.acquire('lock'),
-        () => engine.acquire('lock', { waitTime: 0 }),
+        () => service.acquire('lock'),
+        () => service.acquire('lock', { waitTime: 0 }),
         () => store.inspect('lock'),
         () => store.forceRelease('lock'),
       ]) {
@@ -132,12 +132,12 @@ describe('data and arguments that the scripts cannot read', () => {
   });
 
   test('a caller gets a LockProtocolError, and forceRelease makes the lock usable again', async () => {
-    const { engine, store } = await clients.start(redisUrl());
+    const { service, store } = await clients.start(redisUrl());
     await redis.hset(client().keys[0], 'state', 'taken');
-    await expect(engine.acquire('lock')).rejects.toThrow(LockProtocolError);
+    await expect(service.acquire('lock')).rejects.toThrow(LockProtocolError);
     await expect(store.inspect('lock')).rejects.toThrow(LockProtocolError);
     expect(await store.forceRelease('lock')).toBe(true);
-    const lock = await engine.acquire('lock');
+    const lock = await service.acquire('lock');
     await lock.release();
   });
 

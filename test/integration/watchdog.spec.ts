@@ -49,9 +49,9 @@ describe('the watchdog', () => {
   test('keeps a section of 10 s alive on a lease of 3 s', async () => {
     const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
     let states = '';
-    await holder.engine.withLock('long', async (lock) => {
+    await holder.service.withLock('long', async (lock) => {
       const queued = deferred<number>();
-      const next = other.engine.acquire('long', { onQueued: queued.resolve });
+      const next = other.service.acquire('long', { onQueued: queued.resolve });
       await queued.promise;
       for (let i = 0; i < 20; i += 1) {
         await pause(500);
@@ -66,7 +66,7 @@ describe('the watchdog', () => {
 
   test('lets a lease run out that cannot be renewed: lost fires before the server ends it, without any answer', async () => {
     const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
-    const lock = await holder.engine.acquire('cut');
+    const lock = await holder.service.acquire('cut');
     const heal = proxy.blackHole();
     const left = await leaseLeft(observer, 'cut');
     expect(await untilLost(lock)).toBeLessThan(left);
@@ -82,7 +82,7 @@ describe('the watchdog', () => {
     const slow = new InProcessClients(prefix, times);
     try {
       const [holder, observer] = [await slow.start(proxy.url), await slow.start(server.url)];
-      const lock = await holder.engine.acquire('slow');
+      const lock = await holder.service.acquire('slow');
       const heal = proxy.disturb({ blackHole: true }, { direction: 'toServer', role: 'commands' });
       const left = await leaseLeft(observer, 'slow');
       expect(await untilLost(lock)).toBeLessThan(left);
@@ -95,7 +95,7 @@ describe('the watchdog', () => {
 
   test('and so it does when only the answers are swallowed', async () => {
     const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
-    const lock = await holder.engine.acquire('one-way');
+    const lock = await holder.service.acquire('one-way');
     const heal = proxy.blackHole({ direction: 'toClient' });
     await untilLost(lock);
     expect(await leaseLeft(observer, 'one-way')).toBeGreaterThan(0);
@@ -105,7 +105,7 @@ describe('the watchdog', () => {
 
   test('and when the server stands still', async () => {
     const holder = await clients.start(server.url);
-    const lock = await holder.engine.acquire('stopped');
+    const lock = await holder.service.acquire('stopped');
     await server.kill('SIGSTOP');
     try {
       // A renewal may have been answered just before the server stopped; by then the lease was whole again.
@@ -121,7 +121,7 @@ describe('the watchdog', () => {
     // A tenth of the lease that is given (R12).
     const margin = lease / 10;
     const client = await clients.start(proxy.url);
-    await (await client.engine.acquire('since')).release();
+    await (await client.service.acquire('since')).release();
     const heal = proxy.disturb({ delay }, { direction: 'toClient' });
     const first = await client.store.acquire(request('since'));
     expect(first.lease.remaining()).toBeLessThanOrEqual(lease - margin - delay);
@@ -138,7 +138,7 @@ describe('the watchdog', () => {
 
   test('gives the next of a run a whole lease where the one before it was renewed no more', async () => {
     const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
-    const lock = await holder.engine.acquire('run');
+    const lock = await holder.service.acquire('run');
     const places = [deferred<number>(), deferred<number>()];
     const grants = places.map(({ resolve }) => other.store.acquire(request('run', { onQueued: resolve })));
     await Promise.all(places.map(({ promise }) => promise));
@@ -173,7 +173,7 @@ describe('the watchdog', () => {
   test('asks anew for a request whose only grant came too late to be entered', async () => {
     const [slow, fixed] = [450, 400];
     const client = await clients.start(proxy.url);
-    await (await client.engine.acquire('late')).release();
+    await (await client.service.acquire('late')).release();
     const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
     const first = client.store.acquire(request('late', { leaseTime: fixed }));
     // Its lease is over in Redis, and its answer still under way: the next is granted before the first is received.
@@ -191,7 +191,7 @@ describe('the watchdog', () => {
       let commands = 0;
       const stop = proxy.listenTo(() => (commands += 1));
       for (let i = 0; i < 20; i += 1) {
-        const asked = client.engine.acquire('tiny', { leaseTime }).then(
+        const asked = client.service.acquire('tiny', { leaseTime }).then(
           (lock) => lock.release().catch(() => undefined),
           (error: unknown) => expect(error).toMatchObject({ code: 'CONFIGURATION' }),
         );
@@ -204,12 +204,12 @@ describe('the watchdog', () => {
 
   test('refuses a leaseTime that is over before its grants are received, after a few commands', async () => {
     const client = await clients.start(proxy.url);
-    await (await client.engine.acquire('tiny')).release();
+    await (await client.service.acquire('tiny')).release();
     const heal = proxy.disturb({ delay: 60 }, { direction: 'toClient' });
     let commands = 0;
     const stop = proxy.listenTo(() => (commands += 1));
     try {
-      const asked = client.engine.acquire('tiny', { leaseTime: 50 });
+      const asked = client.service.acquire('tiny', { leaseTime: 50 });
       const refused = expect(asked).rejects.toMatchObject({
         code: 'CONFIGURATION',
         details: expect.stringContaining('A leaseTime of 50 ms is too short for the lock "tiny"') as string,
@@ -221,20 +221,20 @@ describe('the watchdog', () => {
     }
     // Three acquires and a few heartbeats behind each.
     expect(commands).toBeLessThanOrEqual(15);
-    await (await client.engine.acquire('tiny')).release();
+    await (await client.service.acquire('tiny')).release();
   });
 
   test('and for one whose grant was taken by force before it was received', async () => {
     const client = await clients.start(proxy.url);
     const other = await clients.start(server.url);
-    await (await client.engine.acquire('forced')).release();
+    await (await client.service.acquire('forced')).release();
     const revoked = proxy.messages({ match: ({ text }) => text.startsWith('revoked ') });
     const answers = proxy.blackHole({ direction: 'toClient', role: 'commands' });
     const asked = client.store.acquire(request('forced'));
-    await eventually(() => other.engine.isLocked('forced'), SOON, 'the grant');
-    await other.engine.forceRelease('forced');
+    await eventually(() => other.service.isLocked('forced'), SOON, 'the grant');
+    await other.service.forceRelease('forced');
     await revoked.hit();
-    const between = await other.engine.acquire('forced');
+    const between = await other.service.acquire('forced');
     await between.release();
     answers();
     const grant = await within(asked, SOON, 'the grant');

@@ -119,12 +119,12 @@ describe('The sample app as a process', () => {
       const env = { REDIS_URL: redisUrl(), NAMESPACE, LEASE: '3000', LIVENESS_WINDOW: '2000' };
       const redis = new Redis(redisUrl());
       const clients = new InProcessClients(`${NAMESPACE}:lock`);
-      const { engine } = await clients.start(redisUrl());
+      const { service } = await clients.start(redisUrl());
       try {
         const shop = start(['dist-sample/main.js'], env);
         const url = await shop.open(STARTED);
         await post(`${url}/stock/lamp/deliveries`, { quantity: 1 });
-        const relaying = await engine.acquire('job:outbox');
+        const relaying = await service.acquire('job:outbox');
         expect(await post(`${url}/orders`, order)).toBe(201);
         await shop.end('SIGKILL');
         expect(await redis.llen(`${NAMESPACE}:outbox`)).toBe(1);

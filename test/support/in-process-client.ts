@@ -1,3 +1,4 @@
+import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import type { EngineDefaults } from '../../lib/core/options/acquire-options.js';
 import { LockEngine } from '../../lib/core/engine/lock-engine.js';
 import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
@@ -8,6 +9,7 @@ import { USUAL_TIMES, type LabTimes } from './history/lab.js';
 /** A client of the native store in this very process, on the sources. */
 export interface InProcessClient {
   readonly engine: LockEngine;
+  readonly service: FairLockService;
   readonly store: RedisLockStore;
   /** What an operator would read. */
   readonly warnings: string[];
@@ -46,7 +48,7 @@ export class InProcessClients {
       onWarning,
       ...defaults,
     });
-    const client = { engine, store, warnings, close: () => engine.close() };
+    const client = { engine, service: engine.service, store, warnings, close: () => engine.close() };
     this.clients.push(client);
     await engine.start();
     return client;

@@ -23,8 +23,8 @@ afterEach(() => clients.close());
 /** Two clients of the lock on `source`: one waits for the other, and is woken by a message, not by a heartbeat. */
 async function works(source: RedisSource): Promise<void> {
   const [one, other] = [await clients.start(source), await clients.start(source)];
-  const first = await one.engine.acquire('k', {});
-  const second = other.engine.acquire('k', {});
+  const first = await one.service.acquire('k', {});
+  const second = other.service.acquire('k', {});
   const inLine = async (): Promise<boolean> => (await one.store.inspect('k')).queueLength === 1;
   await eventually(inLine, SOON, 'the other to be in line');
   const from = performance.now();
@@ -159,8 +159,8 @@ describe("the user's own client of sentinels", () => {
 
   test('the address of a sentinel in place of that of Redis: the error says what to give', async () => {
     const [sentinel] = setup.options.sentinels;
-    const { engine } = await clients.start({ ...sentinel });
-    await expect(engine.acquire('k', {})).rejects.toMatchObject({
+    const { service } = await clients.start({ ...sentinel });
+    await expect(service.acquire('k', {})).rejects.toMatchObject({
       details: expect.stringContaining('a Sentinel (give `sentinels` and `name` instead)') as string,
     });
   });
@@ -173,7 +173,7 @@ describe("the user's own client of sentinels", () => {
     const there = async (): Promise<boolean> =>
       ((await now.admin.pubsub('CHANNELS', '*:client:*')) as string[]).length === 1;
     await eventually(there, 15_000, 'the subscription to follow');
-    const lock = await client.engine.acquire('k', {});
+    const lock = await client.service.acquire('k', {});
     await lock.release();
   });
 });
@@ -219,13 +219,14 @@ describe("the user's own client of a Cluster", () => {
   });
 
   test('from a function, with autopipelining, is led on to the node that serves a slot now', async () => {
-    const { engine } = await clients.start(() => cluster.client({ enableAutoPipelining: true }));
+    const { service } = await clients.start(() => cluster.client({ enableAutoPipelining: true }));
     const node = await cluster.masterOf('{a}');
     const names = ['a'];
     for (let i = 0; names.length < 2; i += 1) {
       if ((await cluster.masterOf(`{b${i}}`)) === node) names.push(`b${i}`);
     }
-    const ask = (): Promise<boolean[]> => Promise.all(names.map((name) => engine.withLock(name, () => true)));
+    const ask = (): Promise<boolean[]> =>
+      Promise.all(names.map((name) => service.withLock(name, () => true)));
     await ask();
     await cluster.move('{a}', await cluster.otherMaster(node));
     // One pipeline: ioredis does not follow the redirection of a part of it.
@@ -233,9 +234,9 @@ describe("the user's own client of a Cluster", () => {
   });
 
   test('a client of one node is told that it takes a Cluster client', async () => {
-    const { engine } = await clients.start(cluster.nodes[0]!.server.url);
+    const { service } = await clients.start(cluster.nodes[0]!.server.url);
     const keys = Array.from({ length: 20 }, (_, i) => `k${i}`); // some of them are of other nodes
-    const asked = keys.map((key) => engine.acquire(key, {}).then((lock) => lock.release()));
+    const asked = keys.map((key) => service.acquire(key, {}).then((lock) => lock.release()));
     const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);
     const sentence = /is a node of a Redis Cluster.*set the option `redis` to a `Cluster` of ioredis/;
@@ -252,8 +253,8 @@ describe("the user's own client of a Cluster", () => {
     clients = new InProcessClients('fairlock', TIMES);
     const users = cluster.client({ redisOptions: { username: 'lock', password: 'secret' } });
     await works(users);
-    const { engine } = await clients.start(users);
-    const lock = await engine.acquire('k', {});
+    const { service } = await clients.start(users);
+    const lock = await service.acquire('k', {});
     const target = await cluster.otherMaster(await cluster.masterOf('fairlock:{k}'));
     await cluster.beginMove('fairlock:{k}', target);
     while ((await cluster.moveKeys('fairlock:{k}', target)) > 0);
@@ -302,15 +303,15 @@ describe("the user's own client of a Cluster", () => {
     }
     clients = new InProcessClients('fairlock', TIMES);
     const users = cluster.client({ redisOptions: { username: 'lock', password: 'secret' } });
-    const { engine } = await clients.start(users);
-    const lock = await engine.acquire('k', {});
+    const { service } = await clients.start(users);
+    const lock = await service.acquire('k', {});
     const target = await cluster.otherMaster(await cluster.masterOf('fairlock:{k}'));
     await cluster.beginMove('fairlock:{k}', target);
     while ((await cluster.moveKeys('fairlock:{k}', target)) > 0);
-    await expect(engine.acquire('k', { waitTime: 0 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(service.acquire('k', { waitTime: 0 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await cluster.endMove('fairlock:{k}', target);
     await lock.release();
-    await (await engine.acquire('k', {})).release();
+    await (await service.acquire('k', {})).release();
   });
 
   test('several keys in several slots are locked in one order by all, so that no request waits for ever', async () => {
@@ -320,8 +321,8 @@ describe("the user's own client of a Cluster", () => {
     const one = await clients.start(cluster.client());
     const other = await clients.start(cluster.client());
     let inside = 0;
-    const round = ({ engine }: typeof one, keys: string[]): Promise<void> =>
-      engine.withLock(keys, async (lock) => {
+    const round = ({ service }: typeof one, keys: string[]): Promise<void> =>
+      service.withLock(keys, async (lock) => {
         expect((inside += 1)).toBe(1);
         await new Promise(setImmediate);
         lock.assertHeld();

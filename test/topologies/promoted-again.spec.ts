@@ -26,7 +26,7 @@ describe('a server that was primary, became a replica of a server with older dat
   /** A request of that client in line, when this resolves; `served` counts it when it has the lock. */
   const inLine = async (client: InProcessClient, label: string, served: string[]): Promise<void> => {
     const queued = deferred<number>();
-    const held = client.engine.withLock('k', () => void served.push(label), {
+    const held = client.service.withLock('k', () => void served.push(label), {
       onQueued: queued.resolve,
       label,
     });
@@ -42,7 +42,7 @@ describe('a server that was primary, became a replica of a server with older dat
     const holder = await clients.start(source);
     const waiter = await clients.start(source);
     const served: string[] = [];
-    const lock = await holder.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
     await inLine(waiter, 'known to both', served);
     await servers.followed(1);
     await servers.promote(replica);
@@ -52,7 +52,7 @@ describe('a server that was primary, became a replica of a server with older dat
     await servers.promote(primary);
     if (closed) await servers.admin(primary).call('CLIENT', 'KILL', 'TYPE', 'normal');
     await eventually(
-      async () => (await waiter.engine.inspect('k')).queueLength === 2,
+      async () => (await waiter.service.inspect('k')).queueLength === 2,
       TIME_LIMIT,
       'both places on the server',
     );

@@ -24,16 +24,16 @@ describe('query on a Cluster', () => {
   test('finds clients that listen on different nodes, and orphans on all of them', async () => {
     const source = cluster.client();
     const all = await Promise.all(Array.from({ length: 6 }, () => patient.start(source)));
-    await eventually(async () => (await all[0]!.engine.health()).listening, SOON, 'the subscription');
+    await eventually(async () => (await all[0]!.service.health()).listening, SOON, 'the subscription');
     const locks = await Promise.all(
-      all.map(({ engine }, i) => engine.acquire(`order:${i}`, { label: `flow ${i}` })),
+      all.map(({ service }, i) => service.acquire(`order:${i}`, { label: `flow ${i}` })),
     );
     await eventually(
-      async () => (await all[0]!.engine.query()).processes.length === all.length,
+      async () => (await all[0]!.service.query()).processes.length === all.length,
       SOON,
       'an answer of each client',
     );
-    const overview = await all[1]!.engine.query({ orphans: true, timeout: SOON });
+    const overview = await all[1]!.service.query({ orphans: true, timeout: SOON });
     expect(overview).toMatchObject({ silent: [], problems: [] });
     expect(overview.locks.map(({ key, holder, orphan }) => [key, holder?.label, orphan]).sort()).toEqual(
       all.map((_, i) => [`order:${i}`, `flow ${i}`, false]),
@@ -46,14 +46,14 @@ describe('query on a Cluster', () => {
     const source = cluster.client();
     const one = await clients.start(source);
     const lost = await cluster.masterOf(`${prefix}:{lost}`);
-    const kept = await one.engine.acquire(await keyOfOther(lost));
+    const kept = await one.service.acquire(await keyOfOther(lost));
     const frozen = [lost, ...(await cluster.replicasOf(lost))];
     await Promise.all(frozen.map(({ server }) => server.kill('SIGSTOP')));
     try {
       // On a busy machine one answer of the others may take longer than a command's limit.
       let overview: LockOverview | undefined;
       const asked = async (): Promise<boolean> => {
-        overview = await one.engine.query({ orphans: true }).catch(() => undefined);
+        overview = await one.service.query({ orphans: true }).catch(() => undefined);
         return overview !== undefined;
       };
       await eventually(asked, SOON, 'an overview');
@@ -78,17 +78,17 @@ describe('query on a Cluster', () => {
   test('finds a client that listens on a node which joined the Cluster later', async () => {
     const source = cluster.client();
     const early = await clients.start(source);
-    await early.engine.query();
+    await early.service.query();
     const { server } = await cluster.join(await cluster.masterOf('any'));
     // Its messages come by the new node, and its commands go where the keys are.
     const late = await clients.start((role) =>
       role === 'subscriber' ? new Redis(server.url) : cluster.client(),
     );
-    await eventually(async () => (await late.engine.health()).listening, SOON, 'the subscription');
-    const lock = await late.engine.acquire('order:late');
+    await eventually(async () => (await late.service.health()).listening, SOON, 'the subscription');
+    const lock = await late.service.acquire('order:late');
     // A node drops messages of one that it does not yet know; so it may take a second query.
     const found = async (): Promise<boolean> => {
-      const { locks } = await early.engine.query({ key: 'order:late' });
+      const { locks } = await early.service.query({ key: 'order:late' });
       return locks[0]?.holder?.token === lock.token;
     };
     await eventually(found, SOON, 'the report of the late client');
@@ -100,9 +100,9 @@ describe('query on a Cluster', () => {
     const leaver = await cluster.join(await cluster.masterOf('any'));
     const deaf = await listenerAt(leaver);
     await cluster.leave(leaver);
-    await eventually(async () => !(await deaf.engine.health()).listening, SOON, 'the loss to be found');
-    await eventually(async () => (await deaf.engine.health()).listening, SOON, 'the new subscription');
-    expect((await deaf.engine.query()).silent).toEqual([]);
+    await eventually(async () => !(await deaf.service.health()).listening, SOON, 'the loss to be found');
+    await eventually(async () => (await deaf.service.health()).listening, SOON, 'the new subscription');
+    expect((await deaf.service.query()).silent).toEqual([]);
     await clients.close();
     // No client chooses it by its old address either.
     const { server } = leaver;
@@ -123,7 +123,7 @@ describe('query on a Cluster', () => {
   async function listenerAt(node: Node): Promise<InProcessClient> {
     for (;;) {
       const client = await clients.start(cluster.client());
-      await eventually(async () => (await client.engine.health()).listening, SOON, 'the subscription');
+      await eventually(async () => (await client.service.health()).listening, SOON, 'the subscription');
       if ((await listenersAt(node)).includes(client.store.peers.self.clientId)) return client;
     }
   }

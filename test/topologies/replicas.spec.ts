@@ -36,7 +36,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
 /** In line, when this resolves; in an object, or awaiting would wait for the lock. */
 async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
   const queued = deferred<number>();
-  const granted = client.engine.acquire(key, { onQueued: queued.resolve });
+  const granted = client.service.acquire(key, { onQueued: queued.resolve });
   granted.catch(() => undefined); // some are refused before the test looks
   await within(queued.promise, TIME_LIMIT, 'the place in line');
   return { granted };
@@ -74,7 +74,7 @@ describe('replicas: a grant counts only when they have it', () => {
       await clients.start(servers.source),
     ];
     const [first, ...others] = all as [InProcessClient, InProcessClient, InProcessClient];
-    const lock = await first.engine.acquire('k');
+    const lock = await first.service.acquire('k');
     const line = [];
     for (const client of [...others, ...others]) line.push(await inLine(client, 'k'));
     const tokens = [lock.token ?? NaN];
@@ -92,7 +92,7 @@ describe('replicas: a grant counts only when they have it', () => {
   test('a replica that stands still: a new request fails with a typed error that says how many confirmed, and the lock is free', async () => {
     const client = await clientsWith(2).start(servers.source);
     await servers.freeze(one);
-    const error = await refusal(client.engine.acquire('k'));
+    const error = await refusal(client.service.acquire('k'));
     expect(error).toBeInstanceOf(LockNotReplicatedError);
     expect(error).toMatchObject({
       code: 'NOT_REPLICATED',
@@ -102,9 +102,9 @@ describe('replicas: a grant counts only when they have it', () => {
       min: 2,
       timeout: TIMEOUT,
     });
-    await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
+    await eventually(async () => !(await client.service.isLocked('k')), TIME_LIMIT, 'the free lock');
     await servers.thaw(one);
-    const lock = await client.engine.acquire('k');
+    const lock = await client.service.acquire('k');
     expect(lock.state).toBe('held');
     await lock.release();
   });
@@ -116,7 +116,7 @@ describe('replicas: a grant counts only when they have it', () => {
       await clients.start(servers.source),
       await clients.start(servers.source),
     ];
-    const lock = await holder.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
     const second = await inLine(head, 'k');
     const third = await inLine(behind, 'k');
     await servers.freeze(one);
@@ -131,7 +131,7 @@ describe('replicas: a grant counts only when they have it', () => {
   test('of a run only the first is refused: the others keep their places', async () => {
     const clients = clientsWith(2);
     const [holder, waiter] = [await clients.start(servers.source), await clients.start(servers.source)];
-    const lock = await holder.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
     const [head, ...rest] = [
       await inLine(waiter, 'k'),
       await inLine(waiter, 'k'),
@@ -157,7 +157,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const clients = clientsWith(1);
     const holder = await clients.start(servers.source);
     const observer = await clients.start(servers.source);
-    const lock = await holder.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
     const lost = deferred();
     lock.signal.addEventListener('abort', () => lost.resolve());
     await servers.freeze(one, other);
@@ -176,7 +176,7 @@ describe('replicas: a grant counts only when they have it', () => {
 
   test('a replica that goes on in time: held again', async () => {
     const client = await clientsWith(2).start(servers.source);
-    const lock = await client.engine.acquire('k');
+    const lock = await client.service.acquire('k');
     await servers.freeze(other);
     const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
     expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
@@ -193,7 +193,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(2, GENEROUS).start(servers.source);
     await servers.resetCounts(servers.primary);
     const many = 300;
-    const locks = await Promise.all(Array.from({ length: many }, (_, i) => client.engine.acquire(`k${i}`)));
+    const locks = await Promise.all(Array.from({ length: many }, (_, i) => client.service.acquire(`k${i}`)));
     // Each is renewed at least twice.
     await pause(2.5 * HEARTBEAT);
     for (const lock of locks) expect(lock.state).toBe('held');
@@ -207,7 +207,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const clients = clientsWith(1, GENEROUS);
     const [holder, observer] = [await clients.start(servers.source), await clients.start(servers.source)];
     await servers.freeze(other);
-    const lock = await holder.engine.acquire('k');
+    const lock = await holder.service.acquire('k');
     // Its old primary is gone for good; the other replica follows the new one.
     await servers.primary.kill('SIGKILL');
     await servers.promote(one);
@@ -223,9 +223,9 @@ describe('replicas: a grant counts only when they have it', () => {
     // Longer than a lease: without renewals there it would be lost.
     await pause(lease + HEARTBEAT);
     expect(lock.state).toBe('held');
-    expect(await observer.engine.tryAcquire('k')).toBeUndefined();
+    expect(await observer.service.tryAcquire('k')).toBeUndefined();
     await lock.release();
-    const next = await observer.engine.acquire('k');
+    const next = await observer.service.acquire('k');
     expect(next.token).toBeGreaterThan(lock.token ?? NaN);
     await next.release();
   });
@@ -233,7 +233,7 @@ describe('replicas: a grant counts only when they have it', () => {
   test('fewer replicas than demanded are warned of at boot, and nothing is granted', async () => {
     const client = await clientsWith(3).start(servers.source);
     expect(client.warnings).toEqual([expect.stringMatching(/^Redis has 2 replicas .* demands 3/)]);
-    expect(await refusal(client.engine.acquire('k'))).toMatchObject({ code: 'NOT_REPLICATED', replicas: 2 });
+    expect(await refusal(client.service.acquire('k'))).toMatchObject({ code: 'NOT_REPLICATED', replicas: 2 });
   });
 
   test('a user who may not WAIT is told at boot, and nothing is granted, until that is mended', async () => {
@@ -243,14 +243,14 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(1).start(url);
     expect(client.warnings).toEqual([expect.stringMatching(/needs the command WAIT, which .*NOPERM/)]);
     expect(client.warnings.join()).not.toContain('secret');
-    const error = await refusal(client.engine.acquire('k'));
+    const error = await refusal(client.service.acquire('k'));
     expect(error).toBeInstanceOf(LockConfigurationError);
-    expect(await client.engine.isLocked('k')).toBe(false);
+    expect(await client.service.isLocked('k')).toBe(false);
     await admin.call('ACL', 'SETUSER', 'locker', '+wait');
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await eventually(
       async () => {
-        const lock = await client.engine.acquire('k').catch(() => undefined);
+        const lock = await client.service.acquire('k').catch(() => undefined);
         await lock?.release();
         return lock !== undefined;
       },
@@ -264,10 +264,10 @@ describe('replicas: a grant counts only when they have it', () => {
     await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all');
     const url = servers.primary.url.replace('redis://', 'redis://locker:secret@');
     const client = await clientsWith(1).start(url);
-    await (await client.engine.acquire('k')).release();
+    await (await client.service.acquire('k')).release();
     await admin.call('ACL', 'SETUSER', 'locker', '-wait');
-    expect(await refusal(client.engine.acquire('k'))).toBeInstanceOf(LockConfigurationError);
-    await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
+    expect(await refusal(client.service.acquire('k'))).toBeInstanceOf(LockConfigurationError);
+    await eventually(async () => !(await client.service.isLocked('k')), TIME_LIMIT, 'the free lock');
   });
 
   describe('behind a faulty front', () => {
@@ -287,12 +287,12 @@ describe('replicas: a grant counts only when they have it', () => {
             disableClientInfo: true,
           }),
       );
-      await (await client.engine.acquire('warm-up')).release();
+      await (await client.service.acquire('warm-up')).release();
       await servers.freeze(one, other);
       // After the renewal was answered, so that WAIT comes back alone.
       const cut = proxy.rule({ match: ({ name }) => name === 'wait', reply: 'cut' });
       const again = proxy.rule({ match: ({ name }) => name === 'wait', times: Infinity });
-      expect(await refusal(client.engine.acquire('k'))).toBeInstanceOf(LockNotReplicatedError);
+      expect(await refusal(client.service.acquire('k'))).toBeInstanceOf(LockNotReplicatedError);
       expect(cut.hits).toHaveLength(1);
       expect(again.hits.length).toBeGreaterThan(0);
     });
@@ -304,18 +304,18 @@ describe('replicas: a grant counts only when they have it', () => {
       { what: 'the connection after WAIT', name: 'wait', reply: 'cut' },
     ] as const)('$what is lost: the grant is confirmed anew, or given back', async ({ name, reply }) => {
       const client = await clientsWith(1).start(proxy.url);
-      await (await client.engine.acquire('warm-up')).release();
+      await (await client.service.acquire('warm-up')).release();
       const connections = new Set<number>();
       const heal = proxy.listenTo((command) => {
         if (command.name === 'wait') connections.add(command.connection);
       });
-      await (await client.engine.acquire('warm-up')).release();
+      await (await client.service.acquire('warm-up')).release();
       const rule = proxy.rule({
         match: (command) => command.name === name && connections.has(command.connection),
         reply,
       });
       const outcome: unknown = await within(
-        client.engine.acquire('k').catch((error: unknown) => error),
+        client.service.acquire('k').catch((error: unknown) => error),
         TIME_LIMIT,
         'an outcome',
       );
@@ -323,27 +323,27 @@ describe('replicas: a grant counts only when they have it', () => {
       heal();
       if (outcome instanceof Error) {
         expect(outcome).toMatchObject({ code: 'NOT_REPLICATED', replicas: undefined });
-        await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
+        await eventually(async () => !(await client.service.isLocked('k')), TIME_LIMIT, 'the free lock');
       } else {
         expect((outcome as FairLock).state).toBe('held');
         await (outcome as FairLock).release();
       }
-      await (await client.engine.acquire('k')).release();
+      await (await client.service.acquire('k')).release();
     });
 
     test('the whole connection is silent: typed error in time, and the lock is free', async () => {
       const client = await clientsWith(1).start(proxy.url);
-      await (await client.engine.acquire('warm-up')).release();
+      await (await client.service.acquire('warm-up')).release();
       const silent = proxy.rule({ match: ({ name }) => name === 'wait', times: Infinity, reply: 'lost' });
       const asked = new Stopwatch();
-      expect(await refusal(client.engine.acquire('k'))).toMatchObject({
+      expect(await refusal(client.service.acquire('k'))).toMatchObject({
         code: 'NOT_REPLICATED',
         replicas: undefined,
       });
       // The attempt that is under way when the limit ends it is awaited: twice timeout and commandTimeout, and a reconnect.
       expect(asked.stop()).toBeLessThan(2 * (TIMEOUT + commandTimeout) + 1_000);
       silent.remove();
-      await eventually(async () => !(await client.engine.isLocked('k')), TIME_LIMIT, 'the free lock');
+      await eventually(async () => !(await client.service.isLocked('k')), TIME_LIMIT, 'the free lock');
     });
   });
 
@@ -358,7 +358,7 @@ describe('replicas: a grant counts only when they have it', () => {
       }
     })();
     try {
-      for (let i = 0; i < 30; i += 1) await (await client.engine.acquire('k')).release();
+      for (let i = 0; i < 30; i += 1) await (await client.service.acquire('k')).release();
     } finally {
       flushing = false;
       await flush;
@@ -372,9 +372,9 @@ describe('replicas: a grant counts only when they have it', () => {
     const tokens = new Map<string, number>();
     const seen = { overlaps: 0, regressions: 0, served: 0, refused: 0, lost: 0 };
     let loading = true;
-    const load = async ({ engine }: InProcessClient, key: string): Promise<void> => {
+    const load = async ({ service }: InProcessClient, key: string): Promise<void> => {
       while (loading) {
-        const lock = await engine.acquire(key, { waitTime: TIME_LIMIT }).catch((error: unknown) => {
+        const lock = await service.acquire(key, { waitTime: TIME_LIMIT }).catch((error: unknown) => {
           expect(error).toMatchObject({ code: 'NOT_REPLICATED' });
           seen.refused += 1;
         });
@@ -408,7 +408,7 @@ describe('replicas: a grant counts only when they have it', () => {
     expect(seen.refused).toBeGreaterThan(0);
     expect(seen.served).toBeGreaterThan(50);
     for (const key of ['a', 'b']) {
-      await eventually(async () => !(await all[0]?.engine.isLocked(key)), TIME_LIMIT, 'the free lock');
+      await eventually(async () => !(await all[0]?.service.isLocked(key)), TIME_LIMIT, 'the free lock');
     }
   });
 
@@ -430,12 +430,12 @@ describe('replicas: a grant counts only when they have it', () => {
     const client = await clientsWith(2).start(servers.source);
     await servers.freeze(one);
     const leaving = new AbortController();
-    const request = client.engine.acquire('k', { signal: leaving.signal });
-    await eventually(async () => client.engine.isLocked('k'), TIME_LIMIT, 'the grant on the server');
+    const request = client.service.acquire('k', { signal: leaving.signal });
+    await eventually(async () => client.service.isLocked('k'), TIME_LIMIT, 'the grant on the server');
     leaving.abort();
     expect(await refusal(request)).toMatchObject({ code: 'ABORTED' });
     await servers.thaw(one);
-    const lock = await within(client.engine.acquire('k'), TIME_LIMIT, 'the lock');
+    const lock = await within(client.service.acquire('k'), TIME_LIMIT, 'the lock');
     await lock.release();
   });
 });

@@ -23,15 +23,15 @@ describe('sentinels that ask who wants to know', () => {
   test('the user of the documentation finds the primary, and learns of its replacement; nothing is denied', async () => {
     await setup.tellSentinels('ACL', ...documentedAcl().onSentinels);
     const user = { sentinelUsername: 'lookout', sentinelPassword: 'secret' };
-    const { engine, warnings } = await clients.start({ ...setup.options, ...user });
-    const lock = await engine.acquire('k');
+    const { service, warnings } = await clients.start({ ...setup.options, ...user });
+    const lock = await service.acquire('k');
     const former = await setup.primary();
     await setup.failover();
     await setup.promoted(former);
     // Only the sentinels can tell that: the former primary runs, and takes itself for one.
     const moved = async (): Promise<boolean> => !(await hasClientsOfLock(former));
     await eventually(moved, FOUND, 'the connections to leave the former primary');
-    await eventually(() => engine.isLocked('k').catch(() => false), FOUND, 'the new primary to answer');
+    await eventually(() => service.isLocked('k').catch(() => false), FOUND, 'the new primary to answer');
     lock.assertHeld();
     await lock.release();
     expect(warnings).toEqual([]);
@@ -39,8 +39,8 @@ describe('sentinels that ask who wants to know', () => {
   });
 
   test('whom they refuse has no lock: a typed error, not a wait without an end', async () => {
-    const { engine } = await clients.start(setup.options);
-    await expect(engine.acquire('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    const { service } = await clients.start(setup.options);
+    await expect(service.acquire('k')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
   async function hasClientsOfLock({

@@ -30,7 +30,7 @@ async function refusal(request: Promise<unknown>): Promise<unknown> {
 /** In line, when this resolves; in an object, or awaiting would wait for the lock. */
 async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
   const queued = deferred<number>();
-  const granted = client.engine.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
+  const granted = client.service.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
   granted.catch(() => undefined); // some are refused before the test looks
   await within(queued.promise, TIME_LIMIT, 'the place in line');
   return { granted };
@@ -64,7 +64,7 @@ describe('strict mode', () => {
     const all = [];
     for (let i = 0; i < many; i += 1) all.push(await clients.start(redis));
     const [first] = all;
-    await (await first?.engine.acquire('first start', DOES_NOT_MATTER))?.release();
+    await (await first?.service.acquire('first start', DOES_NOT_MATTER))?.release();
     return all;
   };
 
@@ -86,14 +86,14 @@ describe('strict mode', () => {
       const started = performance.now();
       const first = await clients.start(server.url);
       expect(first.warnings).toEqual([expect.stringMatching(/no lock is given for the next \d+ ms/)]);
-      expect(await first.engine.tryAcquire('k')).toBeUndefined();
-      const lock = await first.engine.acquire('k', DOES_NOT_MATTER);
+      expect(await first.service.tryAcquire('k')).toBeUndefined();
+      const lock = await first.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now() - started).toBeGreaterThan(MAX_LEASE - TIMES.commandTimeout);
       await lock.release();
       const second = await clients.start(server.url);
       expect(second.warnings).toEqual([]);
-      for (const client of [first, second]) await (await client.engine.tryAcquire('k'))?.release();
-      expect((await second.engine.tryAcquire('k'))?.state).toBe('held');
+      for (const client of [first, second]) await (await client.service.tryAcquire('k'))?.release();
+      expect((await second.service.tryAcquire('k'))?.state).toBe('held');
     });
 
     test('requests of one moment, which queue up together, wait as well, and are served in their order', async () => {
@@ -102,7 +102,7 @@ describe('strict mode', () => {
       const served: number[] = [];
       await Promise.all(
         [0, 1, 2].map(async (index) => {
-          const lock = await client.engine.acquire('k', DOES_NOT_MATTER);
+          const lock = await client.service.acquire('k', DOES_NOT_MATTER);
           served.push(index);
           await lock.release();
         }),
@@ -119,14 +119,14 @@ describe('strict mode', () => {
         lease: String(MAX_LEASE),
       });
       expect(await admin.pttl(marker())).toBeGreaterThan(10 * MAX_LEASE);
-      for (let i = 0; i < 5; i += 1) await (await client.engine.acquire('k')).release();
+      for (let i = 0; i < 5; i += 1) await (await client.service.acquire('k')).release();
       await strict().start(server.url);
       expect(await admin.hgetall(marker())).toEqual(before);
     });
 
     test('locks pass in order from client to client', async () => {
       const all = (await settled(server.url, 3)) as [InProcessClient, InProcessClient, InProcessClient];
-      const lock = await all[0].engine.acquire('k');
+      const lock = await all[0].service.acquire('k');
       const line = [];
       for (const client of [all[1], all[2], all[1], all[1], all[0]]) line.push(await inLine(client, 'k'));
       await lock.release();
@@ -141,11 +141,11 @@ describe('strict mode', () => {
 
     test('data that is lost: nothing is granted before maxLease has passed', async () => {
       const [holder, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
-      const lock = await holder.engine.acquire('k');
+      const lock = await holder.service.acquire('k');
       // A heartbeat may find the data gone before this process reads the answer.
       const flushed = performance.now();
       await admin.flushall();
-      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now() - flushed).toBeGreaterThan(MAX_LEASE - 1);
       expect(lock.state).toBe('lost');
       expect(next.token).toBeGreaterThan(lock.token ?? NaN);
@@ -153,7 +153,7 @@ describe('strict mode', () => {
 
     test('a restart of the server with its data is a new primary, too: who holds goes on, who waits waits for maxLease', async () => {
       const [holder, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
-      const lock = await holder.engine.acquire('k');
+      const lock = await holder.service.acquire('k');
       const { granted } = await inLine(other, 'k');
       await server.restart();
       const back = performance.now();
@@ -167,17 +167,17 @@ describe('strict mode', () => {
 
     test('a fixed lease longer than maxLease is refused', async () => {
       const [client] = (await settled(server.url, 1)) as [InProcessClient];
-      const error = await refusal(client.engine.acquire('k', { leaseTime: MAX_LEASE + 1 }));
+      const error = await refusal(client.service.acquire('k', { leaseTime: MAX_LEASE + 1 }));
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect((error as FairLockError).details).toMatch(/longer than maxLease \(5000 ms\)/);
-      await (await client.engine.acquire('k', { leaseTime: MAX_LEASE })).release();
+      await (await client.service.acquire('k', { leaseTime: MAX_LEASE })).release();
     });
 
     test('of clients with different maxLease the longest counts', async () => {
       await settled(server.url, 1);
       const longer = await strict({ maxLease: 2 * MAX_LEASE }).start(server.url);
       expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
-      await (await longer.engine.acquire('k', DOES_NOT_MATTER)).release();
+      await (await longer.service.acquire('k', DOES_NOT_MATTER)).release();
       await strict().start(server.url);
       expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
     });
@@ -185,20 +185,20 @@ describe('strict mode', () => {
     test('a client of the same prefix that is not strict is refused with what to do', async () => {
       await settled(server.url, 1);
       const other = await clientsWith({}).start(server.url);
-      const error = await refusal(other.engine.acquire('k'));
+      const error = await refusal(other.service.acquire('k'));
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect((error as FairLockError).details).toMatch(/Set strict: true for all clients/);
-      expect(await refusal(other.engine.tryAcquire('k'))).toBeInstanceOf(LockConfigurationError);
+      expect(await refusal(other.service.tryAcquire('k'))).toBeInstanceOf(LockConfigurationError);
     });
 
     test('one that was there before is refused when it connects again, in line as well', async () => {
       const early = await clientsWith({}).start(server.url);
-      const held = await early.engine.acquire('k');
+      const held = await early.service.acquire('k');
       const { granted } = await inLine(early, 'k');
       await settled(server.url, 1);
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       expect(await refusal(granted)).toBeInstanceOf(LockConfigurationError);
-      expect(await refusal(early.engine.acquire('other'))).toBeInstanceOf(LockConfigurationError);
+      expect(await refusal(early.service.acquire('other'))).toBeInstanceOf(LockConfigurationError);
       // What it holds it may finish.
       held.assertHeld();
       await held.release();
@@ -208,13 +208,13 @@ describe('strict mode', () => {
       await settled(server.url, 1);
       const others = new InProcessClients(uniquePrefix(), TIMES);
       opened.push(others);
-      await (await (await others.start(server.url)).engine.acquire('k')).release();
+      await (await (await others.start(server.url)).service.acquire('k')).release();
     });
 
     test('where INFO is not permitted nothing is granted, and requests fail with what to do', async () => {
       await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
       const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
-      const error = await refusal(client.engine.acquire('k'));
+      const error = await refusal(client.service.acquire('k'));
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect((error as FairLockError).details).toMatch(/permit INFO/);
       expect(client.warnings.join()).toMatch(/permit INFO/);
@@ -224,8 +224,8 @@ describe('strict mode', () => {
       await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
       const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
       const other = await clientsWith({}).start(server.url);
-      const locks = async ({ engine }: InProcessClient): Promise<boolean> => {
-        const request = engine.acquire('k', DOES_NOT_MATTER).then((lock) => lock.release());
+      const locks = async ({ service }: InProcessClient): Promise<boolean> => {
+        const request = service.acquire('k', DOES_NOT_MATTER).then((lock) => lock.release());
         return (await refusal(request)) === 'was granted';
       };
       expect(await locks(client)).toBe(false);
@@ -272,7 +272,7 @@ describe('strict mode', () => {
       const [holder] = (await settled(servers.primary.url, 1)) as [InProcessClient];
       await servers.followed(1);
       await servers.promote(replica);
-      const lock = await holder.engine.acquire(key);
+      const lock = await holder.service.acquire(key);
       let lostAt = Infinity;
       lock.signal.addEventListener('abort', () => (lostAt = performance.now()));
       await servers.freeze(servers.primary);
@@ -285,7 +285,7 @@ describe('strict mode', () => {
     test('that never learned of a grant, it grants the lock to no other request before its holder knows that it is lost', async () => {
       const { lock, lostAt } = await failoverWithout('k');
       const other = await strict().start(servers.source);
-      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now()).toBeGreaterThan(lostAt());
       expect(lock.state).toBe('lost');
       expect(next.state).toBe('held');
@@ -297,7 +297,7 @@ describe('strict mode', () => {
       await pause(MAX_LEASE / 2);
       const late = await strict().start(servers.source);
       expect(late.warnings.join()).toMatch(/no lock is given for the next/);
-      const next = await late.engine.acquire('k', DOES_NOT_MATTER);
+      const next = await late.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now()).toBeGreaterThan(lostAt());
       expect(lock.state).toBe('lost');
       await next.release();
@@ -314,7 +314,7 @@ describe('strict mode', () => {
         return client;
       });
       // A replica refuses it.
-      expect(await refusal(early.engine.acquire('k', DOES_NOT_MATTER))).toMatchObject({
+      expect(await refusal(early.service.acquire('k', DOES_NOT_MATTER))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
       // The client leaves a server that refuses writes, at most once in a command deadline; until then the connection stays.
@@ -328,8 +328,8 @@ describe('strict mode', () => {
       for (const client of connections) client.on('close', () => closed.push(client.options.host));
       await servers.promote(replica);
       const promoted = performance.now();
-      const lock = await holder.engine.acquire('k');
-      const next = await early.engine.acquire('k', DOES_NOT_MATTER);
+      const lock = await holder.service.acquire('k');
+      const next = await early.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       expect(closed).toEqual([]);
       await next.release();
@@ -342,13 +342,13 @@ describe('strict mode', () => {
       await servers.followed(1);
       await servers.promote(replica);
       // Only the replica lacks this grant, which would last for all of maxLease.
-      const lock = await client.engine.acquire('k', { leaseTime: MAX_LEASE });
+      const lock = await client.service.acquire('k', { leaseTime: MAX_LEASE });
       // No strict client sends a command to the replica while that is the primary.
       await servers.follow(primary, replica);
       await servers.promote(primary);
       const promoted = performance.now();
       const other = await strict().start(primary.url);
-      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       expect(lock.state).toBe('lost');
       await next.release();
@@ -356,7 +356,7 @@ describe('strict mode', () => {
 
     test('a holder whom it knows goes on, and gives the lock back; the next is served when the wait is over', async () => {
       const [holder, other] = (await settled(servers.source, 2)) as [InProcessClient, InProcessClient];
-      const lock = await holder.engine.acquire('k');
+      const lock = await holder.service.acquire('k');
       await servers.followed(1);
       await servers.primary.kill('SIGKILL');
       await servers.promote(replica);
@@ -370,23 +370,23 @@ describe('strict mode', () => {
       const next = await within(granted, TIME_LIMIT, 'the turn');
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       await next.release();
-      await (await holder.engine.acquire('k')).release();
+      await (await holder.service.acquire('k')).release();
     });
 
     test('with replicas demanded, an old primary that is cut off confirms nothing more, and its holder is lost first', async () => {
       const demanding = { replicas: { min: 1, timeout: 300 } };
       const [holder] = (await settled(servers.primary.url, 1, demanding)) as [InProcessClient];
-      const lock = await holder.engine.acquire('k');
+      const lock = await holder.service.acquire('k');
       let lostAt = Infinity;
       lock.signal.addEventListener('abort', () => (lostAt = performance.now()));
       // The old primary is alive, and goes on renewing; its replica has left it.
       await servers.promote(replica);
       servers.lead(replica);
       const other = await strict().start(servers.source);
-      const next = await other.engine.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now()).toBeGreaterThan(lostAt);
       expect(lock.state).toBe('lost');
-      expect(await refusal(holder.engine.acquire('other'))).toMatchObject({ code: 'NOT_REPLICATED' });
+      expect(await refusal(holder.service.acquire('other'))).toMatchObject({ code: 'NOT_REPLICATED' });
       await next.release();
     });
   });

@@ -38,17 +38,17 @@ export class Locks {
 
   /** @param orphans whether to look through Redis for locks of dead processes */
   async query({ timeout }: Arguments, orphans = false): Promise<LockOverview> {
-    const overview = await this.engine.query({ timeout, orphans });
+    const overview = await this.engine.service.query({ timeout, orphans });
     const self = this.store.peers?.self.clientId;
     return { ...overview, processes: overview.processes.filter(({ clientId }) => clientId !== self) };
   }
 
   inspect(key: string) {
-    return this.engine.inspect(key);
+    return this.engine.service.inspect(key);
   }
 
   forceRelease(key: string, token: number): Promise<boolean> {
-    return this.engine.forceRelease(key, { token });
+    return this.engine.service.forceRelease(key, { token });
   }
 }
 

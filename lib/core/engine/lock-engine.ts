@@ -15,14 +15,14 @@ import { Waits } from '../waits/waits.js';
 import { Timers } from '../runtime/timers.js';
 
 /**
- * The service with its life cycle: what callers may do, and how it starts and ends. It adds nesting, several keys and shutdown to a
- * store, which keeps the line of one lock.
+ * The life cycle of a service: what it is made of, how it starts, and how it ends. With its parts, the service adds nesting, several keys
+ * and shutdown to a store, which keeps the line of one lock.
  *
  * A lock belongs to the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
  * nothing to the store. See `Hold` for flows that fork.
  */
-export class LockEngine extends FairLockService implements ObservableEngine {
-  /** The part for callers, who must not end the engine. */
+export class LockEngine implements ObservableEngine {
+  /** What callers may do; they must not end the engine. */
   readonly service: FairLockService;
   private readonly timers: Timers;
   private readonly grants: SharedGrants;
@@ -45,9 +45,7 @@ export class LockEngine extends FairLockService implements ObservableEngine {
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, timers, waits, grants, observer);
-    const parts = { store, defaults, grants, acquirer, observer };
-    super(parts);
-    this.service = new FairLockService(parts);
+    this.service = new FairLockService({ store, defaults, grants, acquirer, observer });
     this.timers = timers;
     this.grants = grants;
     this.shutdown = shutdown;

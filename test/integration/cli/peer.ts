@@ -21,6 +21,7 @@ const engine = new LockEngine(store, {
   onWarning,
 });
 await engine.start();
+const { service } = engine;
 const hang = (): Promise<never> => new Promise<never>(() => undefined);
 setInterval(() => undefined, 60_000);
 
@@ -30,14 +31,14 @@ process.stdout.write('ready\n');
 function begin(step: string, ready: () => void): void {
   const waiting = { label: 'Peer.wait', onQueued: ready };
   if (step.startsWith('?')) {
-    void engine.withLock(step.slice(1), hang, waiting);
+    void service.withLock(step.slice(1), hang, waiting);
     return;
   }
   const [held = '', wanted] = step.split('>');
   const section = async () => {
-    if (wanted !== undefined) await engine.withLock(wanted, hang, waiting);
+    if (wanted !== undefined) await service.withLock(wanted, hang, waiting);
     ready();
     await hang();
   };
-  void engine.withLock(held, section, { label: 'Peer.hold' });
+  void service.withLock(held, section, { label: 'Peer.hold' });
 }

@@ -9,13 +9,13 @@ import { Requests } from './worker-requests.mjs';
  * forgotten, while the next one runs.
  */
 export class Flows {
-  #engines;
+  #services;
   #recorder;
   #name;
   #rounds = new Map();
 
-  constructor(engines, recorder, name) {
-    this.#engines = engines;
+  constructor(services, recorder, name) {
+    this.#services = services;
     this.#recorder = recorder;
     this.#name = name;
   }
@@ -27,7 +27,7 @@ export class Flows {
     const recorder = new TurnRecorder(files[0]);
     const round = { ended: false, complete: false, files, recorder };
     this.#rounds.set(number, round);
-    const requests = new Requests(this.#engines, recorder, files[1]);
+    const requests = new Requests(this.#services, recorder, files[1]);
     const random = seededRandom(seed);
     let begun = 0;
     const run = async ({ key, load, longestPause }) => {

@@ -80,13 +80,13 @@ const NESTINGS = [
 ];
 
 async function child(
-  { request, key, engine, requests },
+  { request, key, service, requests },
   name,
   parent,
   work = () => new Promise(setImmediate),
 ) {
   const id = `${request}/${name}`;
-  await engine.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
+  await service.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
 }
 
 function pick(list, random) {

@@ -7,15 +7,15 @@ const ENDINGS = { WAIT_TIMEOUT: 'timeout', ABORTED: 'aborted' };
 
 /** The requests of this process, and how each of them lives. */
 export class Requests {
-  #engines;
+  #services;
   #recorder;
   #log;
   #running = new Map();
   #all = new Set();
 
   /** @param log descriptor of the file, opened for appending, to which each section writes; or undefined */
-  constructor(engines, recorder, log) {
-    this.#engines = engines;
+  constructor(services, recorder, log) {
+    this.#services = services;
     this.#recorder = recorder;
     this.#log = log;
   }
@@ -37,7 +37,7 @@ export class Requests {
   }
 
   async #live(request, client, key, options, holdFor) {
-    const engine = this.#engines[client];
+    const service = this.#services[client];
     const abort = new AbortController();
     const running = { abort, lock: undefined, release: undefined };
     this.#running.set(request, running);
@@ -47,13 +47,13 @@ export class Requests {
     record('sent', { key, waitTime: finite, ...(holdAtLeast && { holdAtLeast }) });
     try {
       const onQueued = (ahead) => record('acked', { ahead });
-      const lock = await engine.acquire(key, { ...options, signal: abort.signal, onQueued });
+      const lock = await service.acquire(key, { ...options, signal: abort.signal, onQueued });
       record('granted', { token: lock.token ?? null });
       running.lock = lock;
       lock.signal.addEventListener('abort', () => {
         if (lock.signal.reason?.code === 'LOST') record('lost', {});
       });
-      await this.#section(request, key, lock, running, holdFor, engine).catch((error) => {
+      await this.#section(request, key, lock, running, holdFor, service).catch((error) => {
         // A nested request inside a lost hold is refused with that; anything else should not have happened.
         if (error.code !== 'LOST') record('error', describe(error));
       });
@@ -68,11 +68,11 @@ export class Requests {
     }
   }
 
-  async #section(request, key, lock, running, holdFor, engine) {
+  async #section(request, key, lock, running, holdFor, service) {
     this.#look(request, lock);
     this.#write('B', request, key, lock);
     await lock.run(async () => {
-      if (typeof holdFor === 'function') await holdFor({ request, key, lock, engine });
+      if (typeof holdFor === 'function') await holdFor({ request, key, lock, service });
       else if (holdFor === 'told') await new Promise((resolve) => (running.release = resolve));
       else if (holdFor > 0) await sleep(holdFor);
       else await new Promise(setImmediate);

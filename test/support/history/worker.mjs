@@ -36,9 +36,10 @@ process.on('warning', (warning) => recorder.record('unhandled', { message: text(
 process.on('disconnect', () => closing ?? process.exit(1));
 
 const engines = await makeEngines();
+const services = engines.map(({ service }) => service);
 const log = options.log === undefined ? undefined : openSync(options.log, 'a');
-const requests = new Requests(engines, recorder, log);
-const flows = new Flows(engines, recorder, options.name);
+const requests = new Requests(services, recorder, log);
+const flows = new Flows(services, recorder, options.name);
 let closing;
 let loadEnded = false;
 
@@ -55,9 +56,9 @@ const commands = {
   beginRound: ({ round }) => flows.begin(round),
   endRound: ({ number }) => flows.end(number),
   inspect: ({ query, key }) =>
-    answer(query, async () => ({ token: (await engines[0].inspect(key)).holder?.token ?? null })),
+    answer(query, async () => ({ token: (await services[0].inspect(key)).holder?.token ?? null })),
   forceRelease: ({ query, key }) =>
-    answer(query, async () => ({ ended: await engines[0].forceRelease(key) })),
+    answer(query, async () => ({ ended: await services[0].forceRelease(key) })),
   block: ({ ms }) => block(ms),
   stepClock: ({ ms }) => stepClock(ms),
   suspend: ({ ms }) => suspend(ms),

@@ -1,4 +1,5 @@
 import type { FairLockError } from '../../../lib/core/errors/errors.js';
+import type { FairLockService } from '../../../lib/core/engine/fair-lock-service.js';
 import type { EngineDefaults } from '../../../lib/core/options/acquire-options.js';
 import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
 import { runForClient } from '../../../lib/core/runtime/async-context.js';
@@ -61,6 +62,7 @@ export class RecordingStore extends MemoryLockStore {
 export interface Bench {
   readonly store: RecordingStore;
   readonly engine: LockEngine;
+  readonly service: FairLockService;
   readonly warnings: string[];
 }
 
@@ -77,7 +79,7 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
     onWarning: (message) => void warnings.push(message),
     ...defaults,
   });
-  return { store, engine, warnings };
+  return { store, engine, service: engine.service, warnings };
 }
 
 /** What an engine still keeps: after everything has ended, nothing. */

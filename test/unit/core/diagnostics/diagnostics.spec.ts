@@ -45,7 +45,7 @@ afterEach(async () => {
 
 describe('the diagnostics channels', () => {
   it('describe each wait and each hold once, from its beginning to its end', async () => {
-    await b.engine.withLock('order:1', () => expect(holds).toEqual([]), {
+    await b.service.withLock('order:1', () => expect(holds).toEqual([]), {
       group: 'order:<0>',
       label: 'Orders.pay',
     });
@@ -62,10 +62,10 @@ describe('the diagnostics channels', () => {
 
   it('describe a wait for a branch as one, also where it goes on in line when the section around it has ended', async () => {
     const asked: Promise<unknown>[] = [];
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k');
-      const second = b.engine.withLock('k', () => undefined);
-      asked.push(second, rejection(b.engine.acquire('k', { waitTime: 10 })));
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
+      const second = b.service.withLock('k', () => undefined);
+      asked.push(second, rejection(b.service.acquire('k', { waitTime: 10 })));
       setImmediate(() => void asked[1]!.then(() => first.release()));
     });
     await Promise.all(asked);
@@ -75,10 +75,11 @@ describe('the diagnostics channels', () => {
   });
 
   it('describe a wait for a branch as one, also where it is refused before it joins a line', async () => {
-    const outer = await b.engine.acquire('k');
+    const outer = await b.service.acquire('k');
     const controller = new AbortController();
     const [first, refused] = outer.run(
-      () => [b.engine.acquire('k'), rejection(b.engine.acquire('k', { signal: controller.signal }))] as const,
+      () =>
+        [b.service.acquire('k'), rejection(b.service.acquire('k', { signal: controller.signal }))] as const,
     );
     const lock = await first;
     const released = outer.release();
@@ -89,16 +90,16 @@ describe('the diagnostics channels', () => {
   });
 
   it('count what has no group under one name', async () => {
-    await b.engine.withLock('order:1', () => undefined);
+    await b.service.withLock('order:1', () => undefined);
     expect(waits).toMatchObject([{ lock: 'other' }]);
   });
 
   it('name the outcome of a wait that fails', async () => {
-    const lock = await b.engine.acquire('k');
-    await rejection(b.engine.acquire('k', { waitTime: 1 }));
-    await rejection(b.engine.acquire('k', { maxQueue: 0 }));
+    const lock = await b.service.acquire('k');
+    await rejection(b.service.acquire('k', { waitTime: 1 }));
+    await rejection(b.service.acquire('k', { maxQueue: 0 }));
     const gone = new AbortController();
-    const aborted = rejection(b.engine.acquire('k', { signal: gone.signal }));
+    const aborted = rejection(b.service.acquire('k', { signal: gone.signal }));
     gone.abort();
     await aborted;
     expect(waits.map(({ outcome }) => outcome)).toEqual(['granted', 'timeout', 'full', 'aborted']);
@@ -107,19 +108,19 @@ describe('the diagnostics channels', () => {
   });
 
   it('name the outcome of a hold that is lost, or held for too long', async () => {
-    const lost = await b.engine.acquire('k');
+    const lost = await b.service.acquire('k');
     b.store.lose('k');
     await lost.release();
-    const long = await b.engine.acquire('k', { maxHold: 1 });
+    const long = await b.service.acquire('k', { maxHold: 1 });
     await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
     await long.release();
     expect(holds.map(({ outcome }) => outcome)).toEqual(['lost', 'max-hold']);
   });
 
   it('describe no hold that did not begin: of several keys that were not all had, or lost before its section', async () => {
-    const other = await b.engine.acquire('b');
-    await rejection(b.engine.acquire(['a', 'b'], { waitTime: 1 }));
-    const lost = rejection(b.engine.withLock('c', () => undefined));
+    const other = await b.service.acquire('b');
+    await rejection(b.service.acquire(['a', 'b'], { waitTime: 1 }));
+    const lost = rejection(b.service.withLock('c', () => undefined));
     await b.store.forceRelease('c');
     await lost;
     await other.release();
@@ -127,10 +128,10 @@ describe('the diagnostics channels', () => {
   });
 
   it('tell of what happens in between', async () => {
-    const lock = await b.engine.acquire('k');
-    const next = b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
+    const next = b.service.acquire('k');
     await settle();
-    await b.engine.forceRelease('k');
+    await b.service.forceRelease('k');
     await (await next).release();
     await lock.release();
     expect(events.map(({ type }) => type)).toEqual(['granted', 'queued', 'lost', 'forced', 'granted']);
@@ -145,13 +146,13 @@ describe('the diagnostics channels', () => {
         (hold.around = (section) => around.run(`around ${hold.key}`, section)),
     };
     holdChannel.subscribe(wrap as never);
-    await b.engine.withLock(['a', 'b'], async () => {
+    await b.service.withLock(['a', 'b'], async () => {
       await settle();
       expect([store.getStore(), around.getStore()]).toEqual(['in b', 'around b']);
-      await b.engine.withLock('a', () => expect(around.getStore()).toBe('around b'));
+      await b.service.withLock('a', () => expect(around.getStore()).toBe('around b'));
     });
     expect([store.getStore(), around.getStore()]).toEqual([undefined, undefined]);
-    const scoped = await b.engine.acquire('c');
+    const scoped = await b.service.acquire('c');
     expect(scoped.run(() => around.getStore())).toBe('around c');
     expect(scoped.run(() => around.getStore())).toBe('around c');
     await scoped.release();
@@ -162,8 +163,8 @@ describe('the diagnostics channels', () => {
 
   it('are not needed to count what goes on', async () => {
     await b.engine.start();
-    const lock = await b.engine.acquire('k', { group: 'g' });
-    const next = b.engine.acquire('k', { group: 'g' });
+    const lock = await b.service.acquire('k', { group: 'g' });
+    const next = b.service.acquire('k', { group: 'g' });
     expect(totalLoad().get('g')).toMatchObject({ waiting: 1, held: 1 });
     b.store.lose('k');
     const later = await next;
@@ -176,10 +177,10 @@ describe('the diagnostics channels', () => {
 describe('what takes long', () => {
   it('is warned of once each, with the holder at that moment', async () => {
     const slow = bench({ slowWait: 20, slowHold: 60 });
-    const lock = await slow.engine.acquire('order:1', { label: 'Orders.ship' });
+    const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
     const waits = [
-      slow.engine.acquire('order:1', { label: 'Orders.pay' }),
-      slow.engine.acquire('order:1', { waitTime: 150 }),
+      slow.service.acquire('order:1', { label: 'Orders.pay' }),
+      slow.service.acquire('order:1', { waitTime: 150 }),
     ];
     await rejection(waits[1]!);
     await lock.release();
@@ -197,8 +198,8 @@ describe('what takes long', () => {
 
   it('is not warned of as a hold when the lock was lost', async () => {
     const slow = bench({ slowHold: 20 });
-    const lost = await slow.engine.acquire('lost');
-    const held = await slow.engine.acquire('held');
+    const lost = await slow.service.acquire('lost');
+    const held = await slow.service.acquire('held');
     slow.store.lose('lost');
     await eventually(
       () => slow.warnings.some((warning) => warning.includes('has been held')),
@@ -217,9 +218,9 @@ describe('what takes long', () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     try {
       const slow = bench({ slowWait: 10_000 });
-      const lock = await slow.engine.acquire('order:1', { label: 'Orders.ship' });
+      const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
       const giveUp = async (): Promise<void> => {
-        const refused = rejection(slow.engine.acquire('order:1', { label: 'Orders.pay', waitTime: 3_000 }));
+        const refused = rejection(slow.service.acquire('order:1', { label: 'Orders.pay', waitTime: 3_000 }));
         await jest.advanceTimersByTimeAsync(3_000);
         expect(await refused).toMatchObject({ code: 'WAIT_TIMEOUT' });
       };
@@ -230,7 +231,7 @@ describe('what takes long', () => {
         ),
         expect.stringMatching(/ Since the last such warning, 3 more gave up waiting for it\.$/),
       ]);
-      await rejection(slow.engine.acquire('order:1', { waitTime: 0 }));
+      await rejection(slow.service.acquire('order:1', { waitTime: 0 }));
       expect(slow.warnings).toHaveLength(2);
       await lock.release();
       await slow.engine.close();
@@ -240,8 +241,8 @@ describe('what takes long', () => {
   });
 
   it('is not warned of where that is switched off', async () => {
-    const lock = await b.engine.acquire('k');
-    await rejection(b.engine.acquire('k', { waitTime: 50 }));
+    const lock = await b.service.acquire('k');
+    await rejection(b.service.acquire('k', { waitTime: 50 }));
     await lock.release();
     expect(b.warnings).toEqual([]);
   });

@@ -8,7 +8,7 @@ afterEach(() => b.engine.close());
 
 describe('close', () => {
   it('aborts the signals of the remaining holds, gives them back, then closes the store', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const { signal } = lock;
     b.store.log.length = 0;
     await b.engine.close();
@@ -22,19 +22,19 @@ describe('close', () => {
   it('refuses waiting and new requests, inside a hold or not', async () => {
     const waits: Promise<Error>[] = [];
     const end = deferred();
-    const section = b.engine.withLock('k', async () => {
-      await b.engine.acquire('k');
-      waits.push(rejection(b.engine.acquire('k')));
+    const section = b.service.withLock('k', async () => {
+      await b.service.acquire('k');
+      waits.push(rejection(b.service.acquire('k')));
       await end.promise;
-      waits.push(rejection(b.engine.acquire('k')));
+      waits.push(rejection(b.service.acquire('k')));
       return 'own result';
     });
-    waits.push(rejection(b.engine.acquire('k')));
+    waits.push(rejection(b.service.acquire('k')));
     await settle();
     await b.engine.close();
     end.resolve();
     expect(await section).toBe('own result');
-    waits.push(rejection(b.engine.acquire('k')));
+    waits.push(rejection(b.service.acquire('k')));
     expect((await Promise.all(waits)).map((error) => error.constructor)).toEqual(
       waits.map(() => LockShuttingDownError),
     );
@@ -43,9 +43,9 @@ describe('close', () => {
   it('ends nesting too, inside sections that are still running', async () => {
     const end = deferred();
     let nested: Promise<Error> | undefined;
-    const section = b.engine.withLock('k', async () => {
+    const section = b.service.withLock('k', async () => {
       await end.promise;
-      nested = rejection(b.engine.acquire('k'));
+      nested = rejection(b.service.acquire('k'));
     });
     await settle();
     await b.engine.close();
@@ -63,7 +63,7 @@ describe('close', () => {
       return grant;
     };
     b.store.close = () => Promise.resolve();
-    const asked = rejection(b.engine.acquire('k'));
+    const asked = rejection(b.service.acquire('k'));
     await b.engine.close();
     late.resolve();
     expect(await asked).toBeInstanceOf(LockShuttingDownError);
@@ -80,11 +80,11 @@ describe('close', () => {
 
   it('leaves no timer behind', async () => {
     b = bench({ drainTimeout: 60_000, maxHold: 60_000 });
-    const lock = await b.engine.acquire('a');
+    const lock = await b.service.acquire('a');
     let inBranch: Promise<Error> | undefined;
-    await b.engine.withLock('k', async () => {
-      const branch = await b.engine.acquire('k');
-      inBranch = rejection(b.engine.acquire('k'));
+    await b.service.withLock('k', async () => {
+      const branch = await b.service.acquire('k');
+      inBranch = rejection(b.service.acquire('k'));
       await settle();
       b.engine.beginShutdown();
       // Two holds, a wait and the drain time.

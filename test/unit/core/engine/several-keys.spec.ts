@@ -12,7 +12,7 @@ afterEach(async () => {
 
 describe('several keys', () => {
   it('are taken one after the other in the order of their encoded names, whatever the order asked', async () => {
-    await b.engine.withLock(['b', 'a', 'c'], (lock) => {
+    await b.service.withLock(['b', 'a', 'c'], (lock) => {
       expect(lock.keys).toEqual(['a', 'b', 'c']);
       expect(lock.key).toBe('a');
     });
@@ -27,32 +27,32 @@ describe('several keys', () => {
   });
 
   it('are ordered by UTF-16 units, the same in every locale', async () => {
-    const lock = await b.engine.acquire(['ä', 'Z', 'a', '10', '9']);
+    const lock = await b.service.acquire(['ä', 'Z', 'a', '10', '9']);
     expect(lock.keys).toEqual(['10', '9', 'Z', 'a', 'ä']);
     await lock.release();
   });
 
   it('are ordered, and taken once, by the name under which the store keeps them', async () => {
     b.store.encode = (key) => key.toLowerCase().split('').reverse().join('');
-    const lock = await b.engine.acquire(['xA', 'bz', 'Xa', 'XA']);
+    const lock = await b.service.acquire(['xA', 'bz', 'Xa', 'XA']);
     expect(lock.keys).toEqual(['xA', 'bz']);
     await lock.release();
   });
 
   it('given twice are locked once', async () => {
-    await b.engine.withLock(['a', 'b', 'a'], (lock) => expect(lock.keys).toEqual(['a', 'b']));
+    await b.service.withLock(['a', 'b', 'a'], (lock) => expect(lock.keys).toEqual(['a', 'b']));
     expect(b.store.acquires).toBe(2);
   });
 
   it('are given back in reverse', async () => {
-    await b.engine.withLock(['a', 'b', 'c'], () => undefined);
+    await b.service.withLock(['a', 'b', 'c'], () => undefined);
     expect(b.store.log.slice(6)).toEqual(['release c', 'release b', 'release a']);
   });
 
   it('are all or nothing: what was taken is given back in reverse when one cannot be had', async () => {
-    const other = await b.engine.acquire('c');
+    const other = await b.service.acquire('c');
     b.store.log.length = 0;
-    const error = await rejection(b.engine.acquire(['a', 'b', 'c'], { waitTime: 10 }));
+    const error = await rejection(b.service.acquire(['a', 'b', 'c'], { waitTime: 10 }));
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(error).toMatchObject({ key: 'c', waitTime: 10 });
     expect(b.store.log).toEqual([
@@ -69,8 +69,8 @@ describe('several keys', () => {
 
   it('share one wait time', async () => {
     const asked = recordWaitTimes(b.store);
-    const a = await b.engine.acquire('a');
-    const both = b.engine.acquire(['a', 'b'], { waitTime: 5_000 });
+    const a = await b.service.acquire('a');
+    const both = b.service.acquire(['a', 'b'], { waitTime: 5_000 });
     await pause(100);
     await a.release();
     await (await both).release();
@@ -79,18 +79,18 @@ describe('several keys', () => {
   });
 
   it('are busy for a try when one is', async () => {
-    const other = await b.engine.acquire('b');
-    expect(await b.engine.tryAcquire(['a', 'b'])).toBeUndefined();
+    const other = await b.service.acquire('b');
+    expect(await b.service.tryAcquire(['a', 'b'])).toBeUndefined();
     expect(await b.store.held('a')).toBe(false);
     await other.release();
-    const both = await b.engine.tryAcquire(['a', 'b']);
+    const both = await b.service.tryAcquire(['a', 'b']);
     expect(both?.state).toBe('held');
     await both?.release();
   });
 
   it('are refused as a whole when one ran out while the flow stood in line for the next', async () => {
-    const other = await b.engine.acquire('b');
-    const both = rejection(b.engine.acquire(['a', 'b'], { leaseTime: 20 }));
+    const other = await b.service.acquire('b');
+    const both = rejection(b.service.acquire(['a', 'b'], { leaseTime: 20 }));
     await pause(40);
     await other.release();
     expect(await both).toBeInstanceOf(LockLostError);
@@ -99,14 +99,14 @@ describe('several keys', () => {
 
   it('do not deadlock when two flows ask in opposite order, even with Infinity', async () => {
     const options = { waitTime: Infinity };
-    const flow = (keys: string[]): Promise<void> => b.engine.withLock(keys, () => settle(), options);
+    const flow = (keys: string[]): Promise<void> => b.service.withLock(keys, () => settle(), options);
     await Promise.all([flow(['a', 'b']), flow(['b', 'a']), flow(['a', 'b'])]);
   });
 
   it('nest where the flow holds one of them, and ask the store for the rest', async () => {
-    await b.engine.withLock('b', async () => {
+    await b.service.withLock('b', async () => {
       b.store.log.length = 0;
-      await b.engine.withLock(['a', 'b', 'c'], (lock) => expect(lock.keys).toEqual(['a', 'b', 'c']));
+      await b.service.withLock(['a', 'b', 'c'], (lock) => expect(lock.keys).toEqual(['a', 'b', 'c']));
     });
     expect(b.store.log).toEqual([
       'acquire a',
@@ -120,16 +120,16 @@ describe('several keys', () => {
   });
 
   it('have a token each, and none for the whole', async () => {
-    await b.engine.withLock(['a', 'b'], (lock) => {
+    await b.service.withLock(['a', 'b'], (lock) => {
       expect(lock.token).toBeUndefined();
       expect([...lock.tokens.keys()]).toEqual(['a', 'b']);
       expect(lock.tokens.get('a')).toBe(b.store.grants.get('a')?.token);
     });
-    await b.engine.withLock(['a'], (lock) => expect(lock.token).toBe(lock.tokens.get('a')));
+    await b.service.withLock(['a'], (lock) => expect(lock.token).toBe(lock.tokens.get('a')));
   });
 
   it('are lost, and their signal aborts, when one is lost', async () => {
-    await b.engine.withLock(['a', 'b'], (lock) => {
+    await b.service.withLock(['a', 'b'], (lock) => {
       const { signal } = lock;
       expect(lock.state).toBe('held');
       b.store.lose('b');
@@ -141,7 +141,7 @@ describe('several keys', () => {
   });
 
   it('are uncertain when one is', async () => {
-    await b.engine.withLock(['a', 'b'], (lock) => {
+    await b.service.withLock(['a', 'b'], (lock) => {
       b.store.grants.get('b')?.lease.suspect();
       expect(lock.state).toBe('uncertain');
       lock.assertHeld();
@@ -151,17 +151,17 @@ describe('several keys', () => {
   });
 
   it('have the smallest remaining time of all', async () => {
-    await b.engine.withLock('a', () =>
-      b.engine.withLock(['a', 'b'], (lock) => expect(lock.remaining()).toBeLessThanOrEqual(5_000), {
+    await b.service.withLock('a', () =>
+      b.service.withLock(['a', 'b'], (lock) => expect(lock.remaining()).toBeLessThanOrEqual(5_000), {
         leaseTime: 5_000,
       }),
     );
   });
 
   it('leave no listener on the outer hold when they nest and are released', async () => {
-    await b.engine.withLock(['a', 'b'], async (outer) => {
+    await b.service.withLock(['a', 'b'], async (outer) => {
       const inner: FairLock[] = [];
-      await b.engine.withLock(['a', 'b'], (lock) => {
+      await b.service.withLock(['a', 'b'], (lock) => {
         inner.push(lock);
         expect(lock.signal.aborted).toBe(false);
       });
@@ -173,11 +173,11 @@ describe('several keys', () => {
   });
 
   it('do not follow the outer hold if their signal is first asked for after the release', async () => {
-    await b.engine.withLock(['a', 'b'], async () => {
-      const inner = await b.engine.acquire(['a', 'b']);
+    await b.service.withLock(['a', 'b'], async () => {
+      const inner = await b.service.acquire(['a', 'b']);
       await inner.release();
       const { signal } = inner;
-      const unread = await b.engine.acquire('a');
+      const unread = await b.service.acquire('a');
       await unread.release();
       b.store.lose('a');
       expect(signal.aborted).toBe(false);

@@ -11,7 +11,7 @@ afterEach(async () => {
 
 describe('the handle', () => {
   it('says what it holds', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     expect(lock).toMatchObject({ key: 'k', keys: ['k'], state: 'held', holdCount: 1 });
     expect(lock.token).toBe(b.store.grants.get('k')?.token);
     expect(lock.tokens).toEqual(new Map([['k', lock.token]]));
@@ -21,18 +21,18 @@ describe('the handle', () => {
   });
 
   it('is released once, however often that is asked', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const first = lock.release();
     expect(lock.release()).toBe(first);
     await first;
-    const next = await b.engine.acquire('k');
+    const next = await b.service.acquire('k');
     await lock.release();
     expect(next.state).toBe('held');
     await next.release();
   });
 
   it('says after the release that it holds nothing, and its signal does not abort', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const { signal } = lock;
     await lock.release();
     expect(lock).toMatchObject({ state: 'released', holdCount: 0 });
@@ -43,7 +43,7 @@ describe('the handle', () => {
 
   it('is released at the end of its block by `await using`', async () => {
     {
-      await using lock = await b.engine.acquire('k');
+      await using lock = await b.service.acquire('k');
       expect(lock.state).toBe('held');
       expect(await b.store.held('k')).toBe(true);
     }
@@ -51,7 +51,7 @@ describe('the handle', () => {
   });
 
   it('says that it was lost, and goes on saying so after the release', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const { signal } = lock;
     b.store.lose('k');
     const check = (): void => {
@@ -66,8 +66,8 @@ describe('the handle', () => {
   });
 
   it('does not care for what happens to the lease after its own release', async () => {
-    await b.engine.withLock('k', async () => {
-      const inner = await b.engine.acquire('k');
+    await b.service.withLock('k', async () => {
+      const inner = await b.service.acquire('k');
       await inner.release();
       expect(inner.remaining()).toBe(0);
       b.store.lose('k');
@@ -77,7 +77,7 @@ describe('the handle', () => {
   });
 
   it('may be released by the listener that learns, at the release, that it was lost', async () => {
-    const lock = await b.engine.acquire('k', { leaseTime: 10 });
+    const lock = await b.service.acquire('k', { leaseTime: 10 });
     lock.signal.addEventListener('abort', () => void lock.release());
     block(20);
     await lock.release();
@@ -86,7 +86,7 @@ describe('the handle', () => {
   });
 
   it('passes assertHeld while uncertain', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     b.store.grants.get('k')?.lease.suspect();
     expect(lock.state).toBe('uncertain');
     lock.assertHeld();
@@ -95,7 +95,7 @@ describe('the handle', () => {
 
   it('lets any number of calls listen to its signal without a listener-leak warning', async () => {
     for (const keys of ['k', ['k', 'l']]) {
-      const lock = await b.engine.acquire(keys);
+      const lock = await b.service.acquire(keys);
       for (let n = 0; n < 50; n += 1) lock.signal.addEventListener('abort', () => undefined);
       // The warning itself does not reach a test's process object; Node notes here that it gave it.
       const warned = Object.getOwnPropertySymbols(lock.signal).find(
@@ -109,7 +109,7 @@ describe('the handle', () => {
   it('of a store without tokens has none', async () => {
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = async (request) => ({ ...(await acquire(request)), token: undefined });
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     expect(lock.token).toBeUndefined();
     expect(lock.tokens.size).toBe(0);
     await lock.release();
@@ -119,10 +119,10 @@ describe('the handle', () => {
 describe('withLock', () => {
   it('passes the result and the error of the section through untouched', async () => {
     const value = {};
-    expect(await b.engine.withLock('k', () => value)).toBe(value);
-    expect(await b.engine.withLock('k', async () => value)).toBe(value);
+    expect(await b.service.withLock('k', () => value)).toBe(value);
+    expect(await b.service.withLock('k', async () => value)).toBe(value);
     const thrown = new Error('own');
-    expect(await rejection(b.engine.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
+    expect(await rejection(b.service.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
     expect(await b.store.held('k')).toBe(false);
   });
 
@@ -136,16 +136,16 @@ describe('withLock', () => {
       };
       return { ...grant, release };
     };
-    await b.engine.withLock('k', () => undefined);
+    await b.service.withLock('k', () => undefined);
     expect(await b.store.held('k')).toBe(false);
-    await rejection(b.engine.withLock('k', () => Promise.reject(new Error('own'))));
+    await rejection(b.service.withLock('k', () => Promise.reject(new Error('own'))));
     expect(await b.store.held('k')).toBe(false);
-    await b.engine.withLock(['k', 'l'], () => undefined);
+    await b.service.withLock(['k', 'l'], () => undefined);
     expect(await b.store.held('k')).toBe(false);
   });
 
   it('lets the section go on when the lock is lost: its signal aborts, its result counts, a warning is given', async () => {
-    const result = await b.engine.withLock('k', async (lock) => {
+    const result = await b.service.withLock('k', async (lock) => {
       b.store.lose('k');
       expect(lock.signal.aborted).toBe(true);
       return 'own result';
@@ -158,7 +158,7 @@ describe('withLock', () => {
     const end = deferred();
     let settled = false;
     const result = rejection(
-      b.engine.withLock(
+      b.service.withLock(
         'k',
         () => {
           b.store.lose('k');
@@ -176,17 +176,17 @@ describe('withLock', () => {
   it("with onLost: 'reject' leaves the section's own error alone", async () => {
     b = bench({ onLost: 'reject' });
     const thrown = new Error('own');
-    const result = b.engine.withLock('k', () => {
+    const result = b.service.withLock('k', () => {
       b.store.lose('k');
       throw thrown;
     });
     expect(await rejection(result)).toBe(thrown);
-    expect(await b.engine.withLock('k', () => 'held to the end')).toBe('held to the end');
-    expect(await rejection(b.engine.withLock('k', () => b.store.lose('k')))).toBeInstanceOf(LockLostError);
+    expect(await b.service.withLock('k', () => 'held to the end')).toBe('held to the end');
+    expect(await rejection(b.service.withLock('k', () => b.store.lose('k')))).toBeInstanceOf(LockLostError);
   });
 
   it('finds at the release a lease that ran out while the event loop was blocked', async () => {
-    const result = b.engine.withLock(
+    const result = b.service.withLock(
       'k',
       () => {
         for (const end = performance.now() + 20; performance.now() < end;);
@@ -204,7 +204,7 @@ describe('withLock', () => {
       return grant;
     };
     let begun = false;
-    const result = b.engine.withLock('k', () => (begun = true), { leaseTime: 10 });
+    const result = b.service.withLock('k', () => (begun = true), { leaseTime: 10 });
     expect(await rejection(result)).toBeInstanceOf(LockLostError);
     expect(begun).toBe(false);
     expect(await b.store.held('k')).toBe(false);
@@ -216,20 +216,20 @@ describe('withLock', () => {
         throw new Error('logger');
       },
     });
-    await b.engine.withLock('k', () => b.store.lose('k'));
-    await (await b.engine.acquire('k')).release();
+    await b.service.withLock('k', () => b.store.lose('k'));
+    await (await b.service.acquire('k')).release();
   });
 });
 
 describe('the pass-through', () => {
   it('shows, tells and forces', async () => {
-    const lock = await b.engine.acquire('k', { label: 'Orders.pay' });
-    expect((await b.engine.inspect('k')).holder?.who).toContain('Orders.pay');
-    expect(await b.engine.isLocked('k')).toBe(true);
-    expect(await b.engine.forceRelease('k')).toBe(true);
+    const lock = await b.service.acquire('k', { label: 'Orders.pay' });
+    expect((await b.service.inspect('k')).holder?.who).toContain('Orders.pay');
+    expect(await b.service.isLocked('k')).toBe(true);
+    expect(await b.service.forceRelease('k')).toBe(true);
     expect(lock.state).toBe('lost');
-    expect(await b.engine.isLocked('k')).toBe(false);
-    expect(await b.engine.forceRelease('k')).toBe(false);
+    expect(await b.service.isLocked('k')).toBe(false);
+    expect(await b.service.forceRelease('k')).toBe(false);
     await lock.release();
   });
 });

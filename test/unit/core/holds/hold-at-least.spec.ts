@@ -13,19 +13,19 @@ afterEach(async () => {
 });
 
 /** For how long `key` is still kept, ms; 0 if it is not. */
-const keptFor = async (key: string): Promise<number> => (await b.engine.inspect(key)).kept?.left ?? 0;
+const keptFor = async (key: string): Promise<number> => (await b.service.inspect(key)).kept?.left ?? 0;
 
 describe('holdAtLeast', () => {
   const job = { holdAtLeast: LONG };
 
   it('keeps the lock after a section that ended early: nobody holds it, nobody gets it', async () => {
-    expect(await b.engine.withLock('k', () => 'done', job)).toBe('done');
-    expect(await b.engine.tryAcquire('k')).toBeUndefined();
-    expect(await b.engine.isLocked('k')).toBe(true);
-    expect(await b.engine.inspect('k')).toMatchObject({ holder: undefined, kept: {} });
+    expect(await b.service.withLock('k', () => 'done', job)).toBe('done');
+    expect(await b.service.tryAcquire('k')).toBeUndefined();
+    expect(await b.service.isLocked('k')).toBe(true);
+    expect(await b.service.inspect('k')).toMatchObject({ holder: undefined, kept: {} });
     expect(await keptFor('k')).toBeGreaterThan(LONG - 10_000);
     expect(await keptFor('k')).toBeLessThanOrEqual(LONG);
-    const late = await b.engine.acquire('k', { waitTime: 10 }).catch((error: unknown) => error);
+    const late = await b.service.acquire('k', { waitTime: 10 }).catch((error: unknown) => error);
     expect((late as LockTimeoutError).blockedBy.keptFor).toBeGreaterThan(LONG - 10_000);
     expect((late as LockTimeoutError).details).toMatch(
       /, kept for another 3[56]\d\d(\.\d)? s: .* held it last, with holdAtLeast, 0 ahead.*lower holdAtLeast/,
@@ -33,14 +33,14 @@ describe('holdAtLeast', () => {
   });
 
   it('keeps it also after a section that threw', async () => {
-    const failing = b.engine.withLock('k', () => Promise.reject(new Error('no paper')), job);
+    const failing = b.service.withLock('k', () => Promise.reject(new Error('no paper')), job);
     await expect(failing).rejects.toThrow('no paper');
     expect(await keptFor('k')).toBeGreaterThan(0);
   });
 
   it('counts for acquire and tryAcquire as well, from the grant to the release', async () => {
-    const first = await b.engine.acquire('a', job);
-    const second = await b.engine.tryAcquire('b', job);
+    const first = await b.service.acquire('a', job);
+    const second = await b.service.tryAcquire('b', job);
     expect(await keptFor('a')).toBe(0);
     await Promise.all([first.release(), second?.release()]);
     expect(await keptFor('a')).toBeGreaterThan(0);
@@ -53,11 +53,11 @@ describe('holdAtLeast', () => {
   ] as const)(
     'of nested holds the longest counts, when the outermost ends: %s',
     async (_which, outer, inner) => {
-      await b.engine.withLock(
+      await b.service.withLock(
         'k',
         async () => {
-          await b.engine.withLock('k', () => undefined, inner);
-          expect(await b.engine.inspect('k')).not.toHaveProperty('kept');
+          await b.service.withLock('k', () => undefined, inner);
+          expect(await b.service.inspect('k')).not.toHaveProperty('kept');
         },
         outer,
       );
@@ -66,28 +66,28 @@ describe('holdAtLeast', () => {
   );
 
   it('keeps each of several keys', async () => {
-    await b.engine.withLock(['a', 'b'], () => undefined, job);
+    await b.service.withLock(['a', 'b'], () => undefined, job);
     expect([await keptFor('a'), await keptFor('b')]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(Math.min(await keptFor('a'), await keptFor('b'))).toBeGreaterThan(0);
   });
 
   it('keeps no key of a call that did not get all of them: its section never ran', async () => {
-    const blocker = await b.engine.acquire('b');
-    expect(await b.engine.tryAcquire(['a', 'b'], job)).toBeUndefined();
+    const blocker = await b.service.acquire('b');
+    expect(await b.service.tryAcquire(['a', 'b'], job)).toBeUndefined();
     await blocker.release();
-    const lock = await b.engine.tryAcquire(['a', 'b']);
+    const lock = await b.service.tryAcquire(['a', 'b']);
     expect(lock?.keys).toEqual(['a', 'b']);
     await lock?.release();
   });
 
   it('keeps no lock that was lost: the lease decides then', async () => {
-    await b.engine.withLock('k', () => b.store.lose('k'), job);
+    await b.service.withLock('k', () => b.store.lose('k'), job);
     expect(await keptFor('k')).toBe(0);
-    await (await b.engine.acquire('k', { waitTime: 0 })).release();
+    await (await b.service.acquire('k', { waitTime: 0 })).release();
   });
 
   it('keeps the lock of a section that a shutdown does not wait for', async () => {
-    const lock = await b.engine.acquire('k', job);
+    const lock = await b.service.acquire('k', job);
     b.engine.beginShutdown();
     const close = b.engine.close();
     await close;
@@ -103,7 +103,7 @@ describe('holdAtLeast', () => {
     [null, 'it is null'],
   ])('%s is refused before anything is sent', async (holdAtLeast, sentence) => {
     const options = { holdAtLeast } as unknown as AcquireOptions;
-    const error: unknown = await b.engine.acquire('k', options).catch((thrown: unknown) => thrown);
+    const error: unknown = await b.service.acquire('k', options).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect((error as Error).message).toContain('The lock option holdAtLeast must be');
     expect((error as Error).message).toContain(sentence);

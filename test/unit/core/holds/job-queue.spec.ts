@@ -30,7 +30,7 @@ describe('a queue of jobs in the process', () => {
   /** Adds a job for another flow to a queue that a flow inside a hold on `k` runs; what the job comes to. */
   async function fromAnotherFlow(job: () => Promise<unknown>): Promise<unknown> {
     const [queue, end, begun] = [new Queue(), deferred(), deferred()];
-    const holding = b.engine.withLock('k', async () => {
+    const holding = b.service.withLock('k', async () => {
       void queue.add(() => end.promise);
       begun.resolve();
       await end.promise;
@@ -47,7 +47,7 @@ describe('a queue of jobs in the process', () => {
   }
 
   const pay = async (): Promise<string> => {
-    await using lock = await b.engine.tryAcquire('k');
+    await using lock = await b.service.tryAcquire('k');
     return lock ? 'inside the hold of the other flow' : 'busy';
   };
 
@@ -60,7 +60,7 @@ describe('a queue of jobs in the process', () => {
   });
 
   it('refuses it the hold of the other flow with reentrant: false', async () => {
-    const strict = (): Promise<Error> => rejection(b.engine.acquire('k', { reentrant: false }));
+    const strict = (): Promise<Error> => rejection(b.service.acquire('k', { reentrant: false }));
     expect(await fromAnotherFlow(strict)).toMatchObject({ code: 'DEADLOCK' });
   });
 });

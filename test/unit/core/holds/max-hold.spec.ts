@@ -13,7 +13,7 @@ afterEach(async () => {
 
 describe('maxHold', () => {
   it('aborts the signal with a LockLostError and ends the renewing; the lock is held until its lease runs out', async () => {
-    const lock = await b.engine.acquire('k', { maxHold: 10, leaseTime: 60_000 });
+    const lock = await b.service.acquire('k', { maxHold: 10, leaseTime: 60_000 });
     const aborted = deferred<unknown>();
     const renewingStopped = jest.fn();
     b.store.grants.get('k')?.lease.onRenewingStopped(renewingStopped);
@@ -29,17 +29,17 @@ describe('maxHold', () => {
 
   it('loses the lock at once where a lease has no end, so that a hung section cannot hold for ever', async () => {
     const hung = deferred();
-    const section = b.engine.withLock('k', () => hung.promise, { maxHold: 10 });
-    await (await b.engine.acquire('k')).release();
+    const section = b.service.withLock('k', () => hung.promise, { maxHold: 10 });
+    await (await b.service.acquire('k')).release();
     expect(b.warnings).toEqual([expect.stringContaining('held for longer than maxHold (10 ms)')]);
     hung.resolve();
     await section;
   });
 
   it('counts from the beginning of the section: a call for several keys may wait longer for the next one', async () => {
-    const blocker = await b.engine.acquire('b');
+    const blocker = await b.service.acquire('b');
     const begun = deferred<boolean>();
-    const section = b.engine.withLock(
+    const section = b.service.withLock(
       ['a', 'b'],
       async (lock) => {
         begun.resolve(lock.signal.aborted);
@@ -55,8 +55,8 @@ describe('maxHold', () => {
   });
 
   it('counts from when all keys are held, for a handle of several', async () => {
-    const blocker = await b.engine.acquire('b');
-    const acquiring = b.engine.acquire(['a', 'b'], { maxHold: 20 });
+    const blocker = await b.service.acquire('b');
+    const acquiring = b.service.acquire(['a', 'b'], { maxHold: 20 });
     while (!(await b.store.held('a'))) await new Promise(setImmediate);
     await new Promise((resolve) => setTimeout(resolve, 60));
     await blocker.release();
@@ -67,21 +67,23 @@ describe('maxHold', () => {
   });
 
   it('is over when the lock is lost', async () => {
-    const lock = await b.engine.acquire('k', { maxHold: 60_000 });
+    const lock = await b.service.acquire('k', { maxHold: 60_000 });
     b.store.lose('k');
     expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
     await lock.release();
   });
 
   it('is over when the lock is released, and that of a nested request has no effect', async () => {
-    await b.engine.withLock(
+    await b.service.withLock(
       'k',
       async () => {
-        await b.engine.withLock('k', () => new Promise((resolve) => setTimeout(resolve, 20)), { maxHold: 1 });
+        await b.service.withLock('k', () => new Promise((resolve) => setTimeout(resolve, 20)), {
+          maxHold: 1,
+        });
       },
       { maxHold: 60_000 },
     );
-    const short: FairLock = await b.engine.acquire('k', { maxHold: 5 });
+    const short: FairLock = await b.service.acquire('k', { maxHold: 5 });
     await short.release();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(short.signal.aborted).toBe(false);

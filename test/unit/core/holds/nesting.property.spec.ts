@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { FairLockError } from '../../../../lib/core/errors/errors.js';
 import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
-import type { LockEngine } from '../../../../lib/core/engine/lock-engine.js';
+import type { FairLockService } from '../../../../lib/core/engine/fair-lock-service.js';
 import { within } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, settle, type Bench, type RecordingStore } from '../support.js';
 
@@ -70,7 +70,7 @@ class Run {
   private readonly losses: (() => void)[] = [];
 
   constructor(
-    private readonly engine: LockEngine,
+    private readonly service: FairLockService,
     private readonly store: RecordingStore,
   ) {}
 
@@ -89,7 +89,7 @@ class Run {
   private prepareListeners(roots: readonly Section[]): Promise<FairLock[]> {
     return Promise.all(
       roots.map(async (root, n) => {
-        const lock = await this.engine.acquire(`foreign ${n}`);
+        const lock = await this.service.acquire(`foreign ${n}`);
         lock.signal.addEventListener('abort', () => void this.begin(root, []));
         this.losses.push(() => this.store.lose(lock.key));
         return lock;
@@ -123,12 +123,12 @@ class Run {
       const again = (): Promise<void> => this.body({ ...begun(), node: { ...node, keys: [] } });
       await (entered ? entered.run(again) : again());
     } else if (ask === 'withLock') {
-      await this.engine.withLock(keys, (lock) => this.body(begun(lock)), options);
+      await this.service.withLock(keys, (lock) => this.body(begun(lock)), options);
     } else if (ask === 'run') {
-      const lock = await this.engine.acquire(keys, options);
+      const lock = await this.service.acquire(keys, options);
       await lock.run(() => this.body(begun(lock))).finally(() => lock.release());
     } else {
-      const lock = await this.engine.acquire(keys, options);
+      const lock = await this.service.acquire(keys, options);
       // Not a scope: what is begun inside would wait for it, so it has no children.
       await this.body({ ...begun(), node: { ...node, children: [] } }).finally(() => lock.release());
     }
@@ -181,9 +181,9 @@ async function eventLoopTurns(count: number): Promise<void> {
 }
 
 /** After everything has ended, nothing is held, no request waits, and every grant was given back to the store. */
-async function expectBalanced({ store, engine }: Bench, keys: readonly string[]): Promise<void> {
+async function expectBalanced({ store, engine, service }: Bench, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
-    expect(await engine.inspect(key)).toMatchObject({ holder: undefined, queueLength: 0 });
+    expect(await service.inspect(key)).toMatchObject({ holder: undefined, queueLength: 0 });
     const count = (what: string): number => store.log.filter((entry) => entry === `${what} ${key}`).length;
     expect(count('release')).toBe(count('granted'));
   }
@@ -192,7 +192,7 @@ async function expectBalanced({ store, engine }: Bench, keys: readonly string[])
 
 async function check(roots: readonly Section[], keys: readonly string[]): Promise<void> {
   const b = bench();
-  const run = new Run(b.engine, b.store);
+  const run = new Run(b.service, b.store);
   // The trees take some ms: their wait times are short, or none of their waits needs a timer.
   await within(run.finish(roots), 2_000, 'the end of the sections');
   expect(run.overlaps).toEqual([]);

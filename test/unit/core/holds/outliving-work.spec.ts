@@ -16,10 +16,10 @@ describe('work that outlives its hold', () => {
   it('keeps the lock until it ends, if it is a nested section that has begun', async () => {
     const child = deferred();
     let forgotten: Promise<void> | undefined;
-    await b.engine.withLock('k', () => {
-      forgotten = b.engine.withLock('k', () => child.promise);
+    await b.service.withLock('k', () => {
+      forgotten = b.service.withLock('k', () => child.promise);
     });
-    const stranger = b.engine.acquire('k');
+    const stranger = b.service.acquire('k');
     expect(await outcome(stranger)).toBe('pending');
     expect(b.store.log).not.toContain('release k');
     child.resolve();
@@ -30,10 +30,10 @@ describe('work that outlives its hold', () => {
   it('keeps the lock over several levels of forgotten sections', async () => {
     const child = deferred();
     const all: Promise<unknown>[] = [];
-    await b.engine.withLock('k', () => {
+    await b.service.withLock('k', () => {
       all.push(
-        b.engine.withLock('k', () => {
-          all.push(b.engine.withLock('k', () => child.promise));
+        b.service.withLock('k', () => {
+          all.push(b.service.withLock('k', () => child.promise));
         }),
       );
     });
@@ -54,7 +54,7 @@ describe('work that outlives its hold', () => {
         if (depth === 20_000) return last.promise;
         await new Promise<void>((next) => begin(depth + 1, next));
       };
-      sections.push(b.engine.withLock('k', section));
+      sections.push(b.service.withLock('k', section));
     };
     await new Promise<void>((begun) => begin(1, begun));
     while (sections.length < 20_000) await settle();
@@ -69,13 +69,13 @@ describe('work that outlives its hold', () => {
     const events: string[] = [];
     const children: Promise<void>[] = [];
     const between = deferred();
-    const outer = b.engine.withLock('k', async () => {
-      children.push(b.engine.withLock('k', () => firstChild.promise));
-      children.push(b.engine.withLock('k', () => void events.push('second child')));
+    const outer = b.service.withLock('k', async () => {
+      children.push(b.service.withLock('k', () => firstChild.promise));
+      children.push(b.service.withLock('k', () => void events.push('second child')));
       await between.promise;
     });
     await settle();
-    const stranger = b.engine.withLock('k', () => void events.push('stranger'));
+    const stranger = b.service.withLock('k', () => void events.push('stranger'));
     between.resolve();
     await outer;
     expect(await outcome(stranger)).toBe('pending');
@@ -90,9 +90,9 @@ describe('work that outlives its hold', () => {
     const firstChild = deferred();
     const order: number[] = [];
     const all: Promise<unknown>[] = [];
-    await b.engine.withLock('k', () => {
-      all.push(b.engine.withLock('k', () => firstChild.promise));
-      for (const n of [1, 2, 3]) all.push(b.engine.withLock('k', () => void order.push(n)));
+    await b.service.withLock('k', () => {
+      all.push(b.service.withLock('k', () => firstChild.promise));
+      for (const n of [1, 2, 3]) all.push(b.service.withLock('k', () => void order.push(n)));
     });
     firstChild.resolve();
     await Promise.all(all);
@@ -102,10 +102,10 @@ describe('work that outlives its hold', () => {
   it('asks anew of the nearest hold that is still open', async () => {
     const child = deferred();
     const all: Promise<unknown>[] = [];
-    await b.engine.withLock('k', async () => {
-      await b.engine.withLock('k', () => {
-        all.push(b.engine.withLock('k', () => child.promise));
-        all.push(b.engine.withLock('k', () => 'served'));
+    await b.service.withLock('k', async () => {
+      await b.service.withLock('k', () => {
+        all.push(b.service.withLock('k', () => child.promise));
+        all.push(b.service.withLock('k', () => 'served'));
       });
       await settle();
       child.resolve();
@@ -118,9 +118,9 @@ describe('work that outlives its hold', () => {
     const asked = recordWaitTimes(b.store);
     const child = deferred();
     const all: Promise<unknown>[] = [];
-    await b.engine.withLock('k', async () => {
-      all.push(b.engine.withLock('k', () => child.promise));
-      all.push(b.engine.withLock('k', () => undefined, { waitTime: 5_000 }));
+    await b.service.withLock('k', async () => {
+      all.push(b.service.withLock('k', () => child.promise));
+      all.push(b.service.withLock('k', () => undefined, { waitTime: 5_000 }));
       await pause(100);
     });
     await settle();
@@ -133,13 +133,13 @@ describe('work that outlives its hold', () => {
   it('is a stranger, if it is a timer', async () => {
     const fired = deferred();
     let late: Promise<FairLock> | undefined;
-    await b.engine.withLock('k', () => {
+    await b.service.withLock('k', () => {
       setTimeout(() => {
-        late = b.engine.acquire('k');
+        late = b.service.acquire('k');
         fired.resolve();
       }, 5);
     });
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     await fired.promise;
     expect(b.store.acquires).toBe(3);
     expect(late && (await outcome(late))).toBe('pending');
@@ -150,10 +150,10 @@ describe('work that outlives its hold', () => {
   it('is a stranger, if it is an un-awaited promise, and has no current hold', async () => {
     const ended = deferred();
     let detached: Promise<FairLock | undefined> | undefined;
-    await b.engine.withLock('k', () => {
+    await b.service.withLock('k', () => {
       detached = ended.promise.then(async () => {
-        expect(b.engine.current()).toBeUndefined();
-        return await b.engine.acquire('k');
+        expect(b.service.current()).toBeUndefined();
+        return await b.service.acquire('k');
       });
     });
     ended.resolve();
@@ -168,7 +168,7 @@ describe('work that outlives its hold', () => {
     const done = deferred();
     const locks: WeakRef<FairLock>[] = [];
     const round = async (n: number): Promise<void> => {
-      await b.engine.withLock('k', (lock) => {
+      await b.service.withLock('k', (lock) => {
         locks.push(new WeakRef(lock));
         if (n < 50) setTimeout(() => void round(n + 1), 0);
         else return settle().then(collect).then(done.resolve);
@@ -184,7 +184,7 @@ describe('work that outlives its hold', () => {
     const rounds: Promise<void>[] = [];
     const lengths: number[] = [];
     const round = async (n: number, begun?: () => void): Promise<void> => {
-      await b.engine.withLock(`k${n}`, async () => {
+      await b.service.withLock(`k${n}`, async () => {
         begun?.();
         await settle();
         let length = 0;

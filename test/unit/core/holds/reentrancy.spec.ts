@@ -28,44 +28,44 @@ describe('a nested request of the same flow', () => {
   it('does not wait for itself, across async functions', async () => {
     const inner = async (): Promise<string> => {
       await pause(1);
-      return await b.engine.withLock('k', async () => 'inside');
+      return await b.service.withLock('k', async () => 'inside');
     };
-    expect(await b.engine.withLock('k', inner)).toBe('inside');
+    expect(await b.service.withLock('k', inner)).toBe('inside');
   });
 
   it('does not wait for itself in what begins only when it is awaited, as queries of Prisma and Knex do', async () => {
     const lazy = {
       then: (resolve: (result: unknown) => void, reject: (error: unknown) => void): void =>
-        void b.engine.withLock('k', () => 'inside', { waitTime: 0 }).then(resolve, reject),
+        void b.service.withLock('k', () => 'inside', { waitTime: 0 }).then(resolve, reject),
     };
-    expect(await b.engine.withLock('k', () => lazy as unknown as Promise<unknown>)).toBe('inside');
+    expect(await b.service.withLock('k', () => lazy as unknown as Promise<unknown>)).toBe('inside');
   });
 
   it('does not wait for itself where `run` enters the outer hold again inside of a nested one', async () => {
-    const lock = await b.engine.acquire('k');
-    const innermost = b.engine.withLock.bind(b.engine, 'k', () => 'served', { waitTime: Infinity });
-    const again = (): Promise<unknown> => b.engine.withLock('k', () => lock.run(innermost));
-    expect(await outcome(lock.run(() => b.engine.withLock('k', again)))).toBe('served');
+    const lock = await b.service.acquire('k');
+    const innermost = b.service.withLock.bind(b.service, 'k', () => 'served', { waitTime: Infinity });
+    const again = (): Promise<unknown> => b.service.withLock('k', () => lock.run(innermost));
+    expect(await outcome(lock.run(() => b.service.withLock('k', again)))).toBe('served');
     await lock.release();
   });
 
   it('costs the store no call, however deep', async () => {
-    await b.engine.withLock('k', () =>
-      b.engine.withLock('k', () => b.engine.withLock('k', () => b.engine.withLock('k', () => undefined))),
+    await b.service.withLock('k', () =>
+      b.service.withLock('k', () => b.service.withLock('k', () => b.service.withLock('k', () => undefined))),
     );
     expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
   });
 
   it('shares the token of the outer hold and its end, and counts', async () => {
-    await b.engine.withLock('k', async (outer) => {
+    await b.service.withLock('k', async (outer) => {
       expect(outer.holdCount).toBe(1);
-      await b.engine.withLock('k', (inner) => {
+      await b.service.withLock('k', (inner) => {
         expect(inner.token).toBe(outer.token);
         expect([inner.holdCount, outer.holdCount]).toEqual([2, 2]);
         expect([inner.signal.aborted, outer.signal.aborted]).toEqual([false, false]);
       });
       expect(outer.holdCount).toBe(1);
-      await b.engine.withLock('k', (inner) => {
+      await b.service.withLock('k', (inner) => {
         b.store.lose('k');
         expect(inner.signal.reason).toBe(outer.signal.reason);
         expect(inner.signal.reason).toBeInstanceOf(LockLostError);
@@ -74,9 +74,9 @@ describe('a nested request of the same flow', () => {
   });
 
   it('ends on its own: the outer hold goes on', async () => {
-    await b.engine.withLock('k', async (outer) => {
+    await b.service.withLock('k', async (outer) => {
       let inner: FairLock | undefined;
-      await b.engine.withLock('k', (lock) => void (inner = lock));
+      await b.service.withLock('k', (lock) => void (inner = lock));
       expect(inner?.state).toBe('released');
       expect(outer.state).toBe('held');
       expect(await b.store.held('k')).toBe(true);
@@ -85,74 +85,76 @@ describe('a nested request of the same flow', () => {
   });
 
   it('leaves the holds balanced when it throws', async () => {
-    await b.engine.withLock('k', async (outer) => {
+    await b.service.withLock('k', async (outer) => {
       const thrown = new Error('inner');
-      expect(await rejection(b.engine.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
+      expect(await rejection(b.service.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
       expect(
         await rejection(
-          b.engine.withLock('k', () => {
+          b.service.withLock('k', () => {
             throw thrown;
           }),
         ),
       ).toBe(thrown);
       expect(outer.holdCount).toBe(1);
       expect(await b.store.held('k')).toBe(true);
-      await b.engine.withLock('k', () => undefined);
+      await b.service.withLock('k', () => undefined);
     });
     expect(await b.store.held('k')).toBe(false);
   });
 
   it('throws LockLostError inside a hold that is lost', async () => {
-    await b.engine.withLock('k', async () => {
+    await b.service.withLock('k', async () => {
       b.store.lose('k');
-      expect(await rejection(b.engine.withLock('k', () => 'ran'))).toBeInstanceOf(LockLostError);
-      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockLostError);
-      expect(await rejection(b.engine.tryAcquire('k'))).toBeInstanceOf(LockLostError);
+      expect(await rejection(b.service.withLock('k', () => 'ran'))).toBeInstanceOf(LockLostError);
+      expect(await rejection(b.service.acquire('k'))).toBeInstanceOf(LockLostError);
+      expect(await rejection(b.service.tryAcquire('k'))).toBeInstanceOf(LockLostError);
     });
   });
 
   it('with reentrant: false is a LockDeadlockError that names the deadlock', async () => {
-    await b.engine.withLock('order:42', async () => {
-      const error = await rejection(b.engine.acquire('order:42', { reentrant: false }));
+    await b.service.withLock('order:42', async () => {
+      const error = await rejection(b.service.acquire('order:42', { reentrant: false }));
       expect(error).toBeInstanceOf(LockDeadlockError);
       expect(error.details).toContain('"order:42"');
       expect(error.details).toContain('wait for itself');
-      await b.engine.withLock('order:43', () => undefined, { reentrant: false });
+      await b.service.withLock('order:43', () => undefined, { reentrant: false });
     });
   });
 
   it('is refused by an engine that is not reentrant, unless it says otherwise', async () => {
     b = bench({ reentrant: false });
-    await b.engine.withLock('k', async () => {
-      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockDeadlockError);
-      await b.engine.withLock('k', () => undefined, { reentrant: true });
+    await b.service.withLock('k', async () => {
+      expect(await rejection(b.service.acquire('k'))).toBeInstanceOf(LockDeadlockError);
+      await b.service.withLock('k', () => undefined, { reentrant: true });
     });
   });
 
   it('of another engine is another lock', async () => {
     const other = bench();
-    await b.engine.withLock('k', () => other.engine.withLock('k', () => undefined));
+    await b.service.withLock('k', () => other.service.withLock('k', () => undefined));
     expect(other.store.acquires).toBe(1);
     await other.engine.close();
   });
 
   it('does not change the lease of the outer hold by its leaseTime', async () => {
-    await b.engine.withLock('k', async () => {
-      await b.engine.withLock('k', (inner) => expect(inner.remaining()).toBe(Infinity), { leaseTime: 1 });
+    await b.service.withLock('k', async () => {
+      await b.service.withLock('k', (inner) => expect(inner.remaining()).toBe(Infinity), { leaseTime: 1 });
     });
   });
 
   it('finds the key it nests in past locks on other keys', async () => {
-    await b.engine.withLock('a', () => b.engine.withLock('b', () => b.engine.withLock('a', () => undefined)));
+    await b.service.withLock('a', () =>
+      b.service.withLock('b', () => b.service.withLock('a', () => undefined)),
+    );
     expect(b.store.acquires).toBe(2);
   });
 });
 
 describe('a manual acquire', () => {
   it('followed by a request of the same flow tells it that this process holds the lock, and since when', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     await pause(30);
-    const error = await rejection(b.engine.withLock('k', () => undefined, { waitTime: 20 }));
+    const error = await rejection(b.service.withLock('k', () => undefined, { waitTime: 20 }));
     expect(error).toBeInstanceOf(LockTimeoutError);
     const { blockedBy, details } = error as LockTimeoutError;
     expect(blockedBy.heldHereFor).toBeGreaterThanOrEqual(45);
@@ -164,15 +166,15 @@ describe('a manual acquire', () => {
   });
 
   it('outside of any section is not reentrant by itself', async () => {
-    const lock = await b.engine.acquire('k');
-    expect(await b.engine.tryAcquire('k')).toBeUndefined();
+    const lock = await b.service.acquire('k');
+    expect(await b.service.tryAcquire('k')).toBeUndefined();
     await lock.release();
   });
 
   it('inside a section on the same key is nested in it, and keeps the lock until it is released', async () => {
     let lock: FairLock | undefined;
-    await b.engine.withLock('k', async () => {
-      lock = await b.engine.acquire('k');
+    await b.service.withLock('k', async () => {
+      lock = await b.service.acquire('k');
       expect(lock.holdCount).toBe(2);
     });
     expect(b.store.acquires).toBe(1);
@@ -186,13 +188,13 @@ describe('a manual acquire', () => {
 describe('work that begins in one request and ends in another', () => {
   it('holds the lock between them, nests by `run` in each, and excludes all others until its release', async () => {
     const first = new AbortController();
-    const lock = await forClientOf(first.signal, () => b.engine.acquire('k'));
+    const lock = await forClientOf(first.signal, () => b.service.acquire('k'));
     first.abort(new ClientGoneError());
     expect(lock.state).toBe('held');
-    const stranger = b.engine.acquire('k');
+    const stranger = b.service.acquire('k');
     const second = forClientOf(new AbortController().signal, () =>
       lock.run(() =>
-        b.engine.withLock('k', async (step) => {
+        b.service.withLock('k', async (step) => {
           expect([step.token, step.holdCount]).toEqual([lock.token, 2]);
           expect(await outcome(stranger)).toBe('pending');
           return 'served';
@@ -206,10 +208,10 @@ describe('work that begins in one request and ends in another', () => {
   });
 
   it('serves steps that arrive together one after the other', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     let inside = 0;
     const step = (): Promise<number> =>
-      b.engine.withLock('k', async () => {
+      b.service.withLock('k', async () => {
         inside += 1;
         await settle();
         return inside--;
@@ -222,50 +224,50 @@ describe('work that begins in one request and ends in another', () => {
 
 describe('the current hold', () => {
   it('is the innermost open one of the running flow, by key or of all', async () => {
-    expect(b.engine.current()).toBeUndefined();
-    await b.engine.withLock('a', async (a) => {
-      await b.engine.withLock('b', async (inner) => {
-        expect(b.engine.current()).toBe(inner);
-        expect(b.engine.current('b')).toBe(inner);
-        expect(b.engine.current('a')).toBe(a);
-        expect(b.engine.current('c')).toBeUndefined();
-        await b.engine.withLock('a', (again) => expect(b.engine.current('a')).toBe(again));
+    expect(b.service.current()).toBeUndefined();
+    await b.service.withLock('a', async (a) => {
+      await b.service.withLock('b', async (inner) => {
+        expect(b.service.current()).toBe(inner);
+        expect(b.service.current('b')).toBe(inner);
+        expect(b.service.current('a')).toBe(a);
+        expect(b.service.current('c')).toBeUndefined();
+        await b.service.withLock('a', (again) => expect(b.service.current('a')).toBe(again));
       });
-      expect(b.engine.current()).toBe(a);
+      expect(b.service.current()).toBe(a);
     });
-    expect(b.engine.current()).toBeUndefined();
+    expect(b.service.current()).toBeUndefined();
   });
 
   it('is not one of another engine', async () => {
     const other = bench();
-    await b.engine.withLock('k', (lock) =>
-      other.engine.withLock('x', () => {
-        expect(b.engine.current()).toBe(lock);
-        expect(other.engine.current('k')).toBeUndefined();
+    await b.service.withLock('k', (lock) =>
+      other.service.withLock('x', () => {
+        expect(b.service.current()).toBe(lock);
+        expect(other.service.current('k')).toBeUndefined();
       }),
     );
     await other.engine.close();
   });
 
   it('is not one that has been released', async () => {
-    await b.engine.withLock('a', (a) =>
-      b.engine.withLock('b', async (lock) => {
+    await b.service.withLock('a', (a) =>
+      b.service.withLock('b', async (lock) => {
         await lock.release();
-        expect(b.engine.current('b')).toBeUndefined();
-        expect(b.engine.current()).toBe(a);
+        expect(b.service.current('b')).toBeUndefined();
+        expect(b.service.current()).toBe(a);
       }),
     );
   });
 
   it('is that of `acquire` inside its `run`, each time', async () => {
-    const lock = await b.engine.acquire('k');
-    expect(b.engine.current()).toBeUndefined();
+    const lock = await b.service.acquire('k');
+    expect(b.service.current()).toBeUndefined();
     for (let i = 0; i < 2; i += 1) {
-      expect(lock.run(() => b.engine.current('k'))).toBe(lock);
-      await lock.run(() => b.engine.withLock('k', () => undefined));
+      expect(lock.run(() => b.service.current('k'))).toBe(lock);
+      await lock.run(() => b.service.withLock('k', () => undefined));
     }
     await lock.release();
-    expect(lock.run(() => b.engine.current('k'))).toBeUndefined();
+    expect(lock.run(() => b.service.current('k'))).toBeUndefined();
     expect(b.store.acquires).toBe(1);
   });
 });

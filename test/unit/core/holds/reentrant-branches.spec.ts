@@ -17,10 +17,10 @@ afterEach(async () => {
 describe('branches of one flow', () => {
   it('exclude each other, first come first served', async () => {
     const events: string[] = [];
-    await b.engine.withLock('k', () =>
+    await b.service.withLock('k', () =>
       Promise.all(
         [1, 2, 3, 4].map((n) =>
-          b.engine.withLock('k', async () => {
+          b.service.withLock('k', async () => {
             events.push(`begin ${n}`);
             await settle();
             events.push(`end ${n}`);
@@ -35,10 +35,10 @@ describe('branches of one flow', () => {
   it('nest further, each in its own branch', async () => {
     const events: string[] = [];
     const branch = (name: string): Promise<void> =>
-      b.engine.withLock('k', async () => {
+      b.service.withLock('k', async () => {
         await Promise.all(
           ['1', '2'].map((n) =>
-            b.engine.withLock('k', async () => {
+            b.service.withLock('k', async () => {
               events.push(`begin ${name}${n}`);
               await settle();
               events.push(`end ${name}${n}`);
@@ -46,21 +46,21 @@ describe('branches of one flow', () => {
           ),
         );
       });
-    await b.engine.withLock('k', () => Promise.all([branch('a'), branch('b')]));
+    await b.service.withLock('k', () => Promise.all([branch('a'), branch('b')]));
     expect(events).toEqual(['a1', 'a2', 'b1', 'b2'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
   });
 
   it('are busy for a try while another branch holds', async () => {
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.tryAcquire('k');
+    await b.service.withLock('k', async () => {
+      const first = await b.service.tryAcquire('k');
       expect(first).toBeDefined();
       const onQueued = (): void => {
         throw new Error('a try is never in line');
       };
-      expect(await b.engine.tryAcquire('k', { onQueued })).toBeUndefined();
+      expect(await b.service.tryAcquire('k', { onQueued })).toBeUndefined();
       expect(b.warnings).toEqual([]);
       await first?.release();
-      const third = await b.engine.tryAcquire('k');
+      const third = await b.service.tryAcquire('k');
       expect(third).toBeDefined();
       await third?.release();
     });
@@ -68,10 +68,10 @@ describe('branches of one flow', () => {
   });
 
   it('leave the line of their own flow with a LockTimeoutError that names who is in the way', async () => {
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k', { label: 'Orders.pay' });
-      const second = b.engine.acquire('k', { waitTime: 5_000 });
-      const error = await rejection(b.engine.acquire('k', { waitTime: 10 }));
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k', { label: 'Orders.pay' });
+      const second = b.service.acquire('k', { waitTime: 5_000 });
+      const error = await rejection(b.service.acquire('k', { waitTime: 10 }));
       expect(error).toBeInstanceOf(LockTimeoutError);
       expect(error).toMatchObject({ key: 'k', waitTime: 10, blockedBy: { holder: 'Orders.pay', ahead: 1 } });
       await first.release();
@@ -80,11 +80,11 @@ describe('branches of one flow', () => {
   });
 
   it('leave the line of their own flow when their signal aborts', async () => {
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k');
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
       const controller = new AbortController();
-      const second = b.engine.acquire('k', { signal: controller.signal });
-      const third = b.engine.acquire('k');
+      const second = b.service.acquire('k', { signal: controller.signal });
+      const third = b.service.acquire('k');
       controller.abort(new Error('gone'));
       const error = await rejection(second);
       expect(error).toBeInstanceOf(LockAbortedError);
@@ -96,12 +96,12 @@ describe('branches of one flow', () => {
   });
 
   it('are told their place, and refused beyond maxQueue', async () => {
-    await b.engine.withLock('k', async () => {
+    await b.service.withLock('k', async () => {
       const places: number[] = [];
       const onQueued = (position: number): void => void places.push(position);
-      const first = await b.engine.acquire('k', { onQueued });
-      const others = [b.engine.acquire('k', { onQueued }), b.engine.acquire('k', { onQueued })];
-      expect(await rejection(b.engine.acquire('k', { maxQueue: 2 }))).toBeInstanceOf(LockQueueFullError);
+      const first = await b.service.acquire('k', { onQueued });
+      const others = [b.service.acquire('k', { onQueued }), b.service.acquire('k', { onQueued })];
+      expect(await rejection(b.service.acquire('k', { maxQueue: 2 }))).toBeInstanceOf(LockQueueFullError);
       expect(places).toEqual([0, 1]);
       await first.release();
       for (const other of others) await (await other).release();
@@ -109,10 +109,10 @@ describe('branches of one flow', () => {
   });
 
   it('are refused, those in line, when the hold is lost', async () => {
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k');
-      const second = b.engine.acquire('k');
-      const third = b.engine.acquire('k');
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
+      const second = b.service.acquire('k');
+      const third = b.service.acquire('k');
       b.store.lose('k');
       expect(await rejection(second)).toBeInstanceOf(LockLostError);
       expect(await rejection(third)).toBeInstanceOf(LockLostError);
@@ -121,10 +121,10 @@ describe('branches of one flow', () => {
   });
 
   it('are refused in the line of a nested hold too when the lock is lost', async () => {
-    await b.engine.withLock('k', () =>
-      b.engine.withLock('k', async () => {
-        const first = await b.engine.acquire('k');
-        const waiting = b.engine.acquire('k');
+    await b.service.withLock('k', () =>
+      b.service.withLock('k', async () => {
+        const first = await b.service.acquire('k');
+        const waiting = b.service.acquire('k');
         b.store.lose('k');
         expect(await rejection(waiting)).toBeInstanceOf(LockLostError);
         expect(leftovers(b.engine)).toMatchObject({ waits: 0, timed: 0 });
@@ -136,11 +136,11 @@ describe('branches of one flow', () => {
 
 describe('a branch in line', () => {
   it('is refused, not served, when the lease ran out unnoticed in a blocked event loop', async () => {
-    await b.engine.withLock(
+    await b.service.withLock(
       'k',
       async () => {
-        const first = await b.engine.acquire('k');
-        const second = rejection(b.engine.acquire('k'));
+        const first = await b.service.acquire('k');
+        const second = rejection(b.service.acquire('k'));
         block(1_050);
         await first.release();
         expect(await second).toBeInstanceOf(LockLostError);
@@ -150,12 +150,12 @@ describe('a branch in line', () => {
   });
 
   it('is refused, not served, when such a lease is found at the end of a branch that gave up another key', async () => {
-    const other = await b.engine.acquire('l');
-    await b.engine.withLock(
+    const other = await b.service.acquire('l');
+    await b.service.withLock(
       'k',
       async () => {
-        const first = rejection(b.engine.acquire(['k', 'l'], { waitTime: 500 }));
-        const second = rejection(b.engine.acquire('k'));
+        const first = rejection(b.service.acquire(['k', 'l'], { waitTime: 500 }));
+        const second = rejection(b.service.acquire('k'));
         await settle();
         // The wait for the other key is over before the lease is, and both before the section could look.
         block(1_050);

@@ -32,9 +32,9 @@ describe('a call that cannot work', () => {
     ['a symbol', Symbol('k')],
   ])('is refused with a LockKeyError before the store learns of it: %s as key', async (_, keys) => {
     for (const asked of [
-      b.engine.acquire(untyped(keys)),
-      b.engine.tryAcquire(untyped(keys)),
-      b.engine.withLock(untyped(keys), () => undefined),
+      b.service.acquire(untyped(keys)),
+      b.service.tryAcquire(untyped(keys)),
+      b.service.withLock(untyped(keys), () => undefined),
     ]) {
       const error = await rejection(asked);
       expect(error).toBeInstanceOf(LockKeyError);
@@ -77,7 +77,7 @@ describe('a call that cannot work', () => {
     ['signal', { aborted: false, addEventListener: () => undefined }],
     ['onQueued', 'tell me'],
   ])('is refused with a sentence that names the option: %s: %p', async (option, value) => {
-    const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
+    const error = await rejection(b.service.acquire('k', untyped({ [option]: value })));
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be .*; it is .*\\.$`));
     expect(b.store.acquires).toBe(0);
@@ -85,7 +85,7 @@ describe('a call that cannot work', () => {
 
   it('is refused when the options are no object', async () => {
     for (const options of [5_000, null, 'now']) {
-      const error = await rejection(b.engine.acquire('k', untyped(options)));
+      const error = await rejection(b.service.acquire('k', untyped(options)));
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect(error.message).toMatch(/^The options of a lock must be an object; it is/);
     }
@@ -93,8 +93,8 @@ describe('a call that cannot work', () => {
 
   it('is refused with an option that does not exist', async () => {
     for (const ask of [
-      () => b.engine.withLock('k', () => undefined, untyped({ wait: 5_000 })),
-      () => b.engine.tryAcquire('k', untyped(Object.freeze({ wait: undefined }))),
+      () => b.service.withLock('k', () => undefined, untyped({ wait: 5_000 })),
+      () => b.service.tryAcquire('k', untyped(Object.freeze({ wait: undefined }))),
     ]) {
       const error = await rejection(ask());
       expect(error).toBeInstanceOf(LockConfigurationError);
@@ -106,7 +106,7 @@ describe('a call that cannot work', () => {
   });
 
   it('is refused when there is no section to run', async () => {
-    expect(await rejection(b.engine.withLock('k', untyped(undefined)))).toBeInstanceOf(
+    expect(await rejection(b.service.withLock('k', untyped(undefined)))).toBeInstanceOf(
       LockConfigurationError,
     );
     expect(b.store.acquires).toBe(0);
@@ -119,14 +119,14 @@ describe('a call that cannot work', () => {
     ['onLost', 'never'],
   ])('is refused when a default of the engine cannot work: %s: %p', async (option, value) => {
     b = bench({ [option]: value });
-    expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockConfigurationError);
+    expect(await rejection(b.service.acquire('k'))).toBeInstanceOf(LockConfigurationError);
   });
 
   it('of the pass-through and of current is refused too', async () => {
-    expect(await rejection(b.engine.inspect(untyped(1)))).toBeInstanceOf(LockKeyError);
-    expect(await rejection(b.engine.isLocked(untyped(1)))).toBeInstanceOf(LockKeyError);
-    expect(await rejection(b.engine.forceRelease(untyped(1)))).toBeInstanceOf(LockKeyError);
-    expect(() => b.engine.current(untyped(1))).toThrow(LockKeyError);
+    expect(await rejection(b.service.inspect(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(await rejection(b.service.isLocked(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(await rejection(b.service.forceRelease(untyped(1)))).toBeInstanceOf(LockKeyError);
+    expect(() => b.service.current(untyped(1))).toThrow(LockKeyError);
   });
 });
 
@@ -143,7 +143,7 @@ describe.each(NUMBERS)('the number %s of a call', (option) => {
     await fc.assert(
       fc.asyncProperty(valuesOf(option), async (value) => {
         asked.length = 0;
-        expect(await rejection(b.engine.acquire('k', { [option]: value }))).toBeInstanceOf(
+        expect(await rejection(b.service.acquire('k', { [option]: value }))).toBeInstanceOf(
           LockQueueFullError,
         );
         const whole = value === Infinity ? value : Math.ceil(value);
@@ -157,7 +157,7 @@ describe.each(NUMBERS)('the number %s of a call', (option) => {
   it('is refused outside its domain, before the store learns of it', async () => {
     await fc.assert(
       fc.asyncProperty(valuesOutside(option), async (value) => {
-        const error = await rejection(b.engine.acquire('k', untyped({ [option]: value })));
+        const error = await rejection(b.service.acquire('k', untyped({ [option]: value })));
         expect(error).toBeInstanceOf(LockConfigurationError);
         expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be a .* from \\d+ to `));
         expect(b.store.acquires).toBe(0);
@@ -179,11 +179,11 @@ describe('options', () => {
       onQueued: undefined,
       label: undefined,
     };
-    await (await b.engine.acquire('k', options)).release();
+    await (await b.service.acquire('k', options)).release();
   });
 
   it('are read anew for each call where a getter tells them, also when they are frozen', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     let patience = 0;
     const told = {
       get waitTime(): number {
@@ -197,15 +197,15 @@ describe('options', () => {
     }
     for (const options of [Object.freeze(told), Object.freeze(new Told())]) {
       for (patience of [0, 1, 2]) {
-        expect(await rejection(b.engine.acquire('k', options))).toMatchObject({ waitTime: patience });
+        expect(await rejection(b.service.acquire('k', options))).toMatchObject({ waitTime: patience });
       }
     }
     await lock.release();
   });
 
   it('may be the extremes: an endless wait, no queue, the empty key', async () => {
-    const lock = await b.engine.acquire('', { waitTime: Infinity, maxQueue: 0, maxHold: Infinity });
-    expect(await rejection(b.engine.acquire('', { maxQueue: 0 }))).toBeInstanceOf(LockQueueFullError);
+    const lock = await b.service.acquire('', { waitTime: Infinity, maxQueue: 0, maxHold: Infinity });
+    expect(await rejection(b.service.acquire('', { maxQueue: 0 }))).toBeInstanceOf(LockQueueFullError);
     await lock.release();
   });
 
@@ -217,17 +217,17 @@ describe('options', () => {
       return acquire(request);
     };
     const options = { waitTime: 5_000, leaseTime: 700, maxQueue: 3, label: 'Orders.pay' };
-    await (await b.engine.acquire('k', options)).release();
+    await (await b.service.acquire('k', options)).release();
     expect(asked[0]).toMatchObject({ key: 'k', leaseTime: 700, maxQueue: 3, label: 'Orders.pay' });
     expect(asked[0]).toHaveProperty('waitTime', expect.closeTo(5_000, -2));
-    await (await b.engine.acquire('k')).release();
+    await (await b.service.acquire('k')).release();
     expect(asked[1]?.leaseTime).toBeUndefined();
     expect(asked[1]).not.toHaveProperty('onQueued');
   });
 
   it('reach the store with a label on one line, so that none can forge a line of a log', async () => {
-    const lock = await b.engine.acquire('k', { label: 'Orders\nERROR forged\u2028\u001b[31m' });
-    expect((await b.engine.inspect('k')).holder?.who).toMatch(
+    const lock = await b.service.acquire('k', { label: 'Orders\nERROR forged\u2028\u001b[31m' });
+    expect((await b.service.inspect('k')).holder?.who).toMatch(
       /\/Orders\\u000aERROR forged\\u2028\\u001b\[31m$/,
     );
     await lock.release();

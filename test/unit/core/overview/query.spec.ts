@@ -19,11 +19,11 @@ const asked = { waitTime: 10_000 };
 
 describe('query', () => {
   it('shows the holds and waits of this process, with labels and in the order of service', async () => {
-    const lock = await b.engine.acquire('order:1', { label: 'Orders.pay' });
-    const first = b.engine.withLock('order:1', () => undefined, { ...asked, label: 'Orders.ship' });
-    const second = b.engine.withLock('order:1', () => undefined, asked);
+    const lock = await b.service.acquire('order:1', { label: 'Orders.pay' });
+    const first = b.service.withLock('order:1', () => undefined, { ...asked, label: 'Orders.ship' });
+    const second = b.service.withLock('order:1', () => undefined, asked);
 
-    const { locks, processes, cycles, silent, problems } = await b.engine.query();
+    const { locks, processes, cycles, silent, problems } = await b.service.query();
     expect(locks).toMatchObject([
       {
         key: 'order:1',
@@ -40,17 +40,17 @@ describe('query', () => {
     expect([cycles, silent, problems]).toEqual([[], [], []]);
     await lock.release();
     await Promise.all([first, second]);
-    expect((await b.engine.query()).locks).toEqual([]);
+    expect((await b.service.query()).locks).toEqual([]);
   });
 
   it('shows a line in its order, however long a process takes for its report', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const labels = ['first', 'second', 'third'];
-    const waits = labels.map((label) => b.engine.withLock('k', () => undefined, { ...asked, label }));
+    const waits = labels.map((label) => b.service.withLock('k', () => undefined, { ...asked, label }));
     const realNow = performance.now.bind(performance);
     let late = 0;
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + (late += 100));
-    const { locks } = await b.engine.query();
+    const { locks } = await b.service.query();
     clock.mockRestore();
     expect(locks[0]!.waiters.map(({ label }) => label)).toEqual(labels);
     await lock.release();
@@ -58,21 +58,21 @@ describe('query', () => {
   });
 
   it('puts a call for several keys into each line at the place that it has there', async () => {
-    const [a, z] = await Promise.all([b.engine.acquire('a'), b.engine.acquire('z')]);
-    const several = b.engine.withLock(['a', 'z'], () => undefined, { ...asked, label: 'several' });
+    const [a, z] = await Promise.all([b.service.acquire('a'), b.service.acquire('z')]);
+    const several = b.service.withLock(['a', 'z'], () => undefined, { ...asked, label: 'several' });
     await settle();
-    const one = b.engine.withLock('z', () => undefined, { ...asked, label: 'one' });
+    const one = b.service.withLock('z', () => undefined, { ...asked, label: 'one' });
     await a.release();
     await settle();
-    const { locks } = await b.engine.query({ key: 'z' });
+    const { locks } = await b.service.query({ key: 'z' });
     await z.release();
     await Promise.all([several, one]);
     expect(locks[0]!.waiters.map(({ label }) => label)).toEqual(['one', 'several']);
   });
 
   it('shows one key only, if asked for one', async () => {
-    const [one, two] = await Promise.all([b.engine.acquire('order:1'), b.engine.acquire('order:2')]);
-    const { locks } = await b.engine.query({ key: 'order:2' });
+    const [one, two] = await Promise.all([b.service.acquire('order:1'), b.service.acquire('order:2')]);
+    const { locks } = await b.service.query({ key: 'order:2' });
     expect(locks.map(({ key }) => key)).toEqual(['order:2']);
     await Promise.all([one.release(), two.release()]);
   });
@@ -82,41 +82,41 @@ describe('query', () => {
     const [one, two] = [`${long}1`, `${long}2`];
 
     it('takes two that begin alike for two locks', async () => {
-      const locks = await Promise.all([b.engine.acquire(one), b.engine.acquire(two)]);
-      const { locks: shown } = await b.engine.query();
+      const locks = await Promise.all([b.service.acquire(one), b.service.acquire(two)]);
+      const { locks: shown } = await b.service.query();
       expect(shown).toHaveLength(2);
       expect(shown.map(({ holder }) => holder?.token).sort()).toEqual(locks.map(({ token }) => token).sort());
       await Promise.all(locks.map((lock) => lock.release()));
     });
 
     it('shows a lock once, also where it is looked up in the store', async () => {
-      const lock = await b.engine.acquire(one);
-      expect((await b.engine.query({ key: one, orphans: true })).locks).toHaveLength(1);
+      const lock = await b.service.acquire(one);
+      expect((await b.service.query({ key: one, orphans: true })).locks).toHaveLength(1);
       await lock.release();
     });
 
     it('finds no circle of waits where a lock only looks like another', async () => {
-      const busy = await b.engine.acquire(two);
-      const first = b.engine.withLock('a', () => b.engine.withLock(two, () => undefined, asked));
+      const busy = await b.service.acquire(two);
+      const first = b.service.withLock('a', () => b.service.withLock(two, () => undefined, asked));
       await new Promise(setImmediate);
-      const second = b.engine.withLock(one, () => b.engine.withLock('a', () => undefined, asked));
+      const second = b.service.withLock(one, () => b.service.withLock('a', () => undefined, asked));
       await new Promise(setImmediate);
-      expect((await b.engine.query()).cycles).toEqual([]);
+      expect((await b.service.query()).cycles).toEqual([]);
       await busy.release();
       await Promise.all([first, second]);
     });
   });
 
   it('tells inside which holds a flow waits: of its scope, of a lock that it runs in, and of its own call', async () => {
-    const busy = await b.engine.acquire('z');
-    const waits = b.engine.withLock('a', () =>
-      b.engine.acquire(['b', 'z'], { ...asked, label: 'nested' }).then((lock) => lock.release()),
+    const busy = await b.service.acquire('z');
+    const waits = b.service.withLock('a', () =>
+      b.service.acquire(['b', 'z'], { ...asked, label: 'nested' }).then((lock) => lock.release()),
     );
-    const entered = await b.engine.acquire('c');
-    const inRun = entered.run(() => b.engine.acquire('z', { ...asked, label: 'in run' }));
+    const entered = await b.service.acquire('c');
+    const inRun = entered.run(() => b.service.acquire('z', { ...asked, label: 'in run' }));
     await new Promise(setImmediate);
 
-    const { processes } = await b.engine.query();
+    const { processes } = await b.service.query();
     expect(processes[0]!.waits).toMatchObject([
       { key: 'z', label: 'in run', inside: ['c'] },
       { key: 'z', label: 'nested', inside: ['a', 'b'] },
@@ -134,10 +134,10 @@ describe('query', () => {
       arrived: () => void,
       both: Promise<unknown>,
     ): Promise<unknown> =>
-      b.engine.withLock(mine, async () => {
+      b.service.withLock(mine, async () => {
         arrived();
         await both;
-        return b.engine.withLock(other, () => undefined, { waitTime: 2_000 });
+        return b.service.withLock(other, () => undefined, { waitTime: 2_000 });
       });
     let one!: () => void;
     let two!: () => void;
@@ -146,7 +146,7 @@ describe('query', () => {
     await both;
     await new Promise(setImmediate);
 
-    const { cycles } = await b.engine.query();
+    const { cycles } = await b.service.query();
     expect(cycles.map(({ steps }) => steps.map(({ holds, waitsFor }) => `${holds} > ${waitsFor}`))).toEqual([
       ['b > a', 'a > b'],
     ]);
@@ -158,20 +158,20 @@ describe('query', () => {
   it('finds no circle where a flow of this process has lost the lock that another waits for', async () => {
     const holding = deferred();
     const ended = deferred();
-    const inA = b.engine.withLock('a', async () => {
+    const inA = b.service.withLock('a', async () => {
       await holding.promise;
-      await rejection(b.engine.acquire('b'));
+      await rejection(b.service.acquire('b'));
     });
-    const inB = b.engine.withLock('b', async () => {
+    const inB = b.service.withLock('b', async () => {
       b.store.lose('a');
-      const next = b.engine.withLock('a', () => ended.promise);
+      const next = b.service.withLock('a', () => ended.promise);
       holding.resolve();
-      await rejection(b.engine.acquire('a'));
+      await rejection(b.service.acquire('a'));
       return next;
     });
     await settle();
 
-    const { locks, cycles } = await b.engine.query();
+    const { locks, cycles } = await b.service.query();
     expect(locks.map(({ key, waiters }) => [key, waiters.map(({ inside }) => inside)])).toEqual([
       ['a', [['b']]],
       ['b', [[]]],
@@ -320,7 +320,7 @@ describe('query', () => {
     [{ orphans: 'yes' }, /orphans of query must be true or false/],
     [null, /must be an object/],
   ])('refuses %j with a sentence', async (query, sentence) => {
-    const error = await b.engine.query(query as object).catch((reason: unknown) => reason);
+    const error = await b.service.query(query as object).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect((error as LockConfigurationError).details).toMatch(sentence);
   });
@@ -328,14 +328,14 @@ describe('query', () => {
 
 describe('forceRelease with a token', () => {
   it('ends the hold that has the token', async () => {
-    const lock = await b.engine.acquire('order:1');
-    expect(await b.engine.forceRelease('order:1', { token: lock.token })).toBe(true);
+    const lock = await b.service.acquire('order:1');
+    expect(await b.service.forceRelease('order:1', { token: lock.token })).toBe(true);
     expect(lock.state).toBe('lost');
   });
 
   it('changes nothing if another holds the lock, and names its token', async () => {
-    const lock = await b.engine.acquire('order:1');
-    const error = await b.engine.forceRelease('order:1', { token: 1 }).catch((reason: unknown) => reason);
+    const lock = await b.service.acquire('order:1');
+    const error = await b.service.forceRelease('order:1', { token: 1 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LockHolderChangedError);
     expect(error).toMatchObject({ code: 'HOLDER_CHANGED', status: 409, presentToken: lock.token });
     expect(lock.state).toBe('held');
@@ -343,7 +343,7 @@ describe('forceRelease with a token', () => {
   });
 
   it.each([0, -1, 1.5, '7'])('refuses the token %p', async (token) => {
-    await expect(b.engine.forceRelease('order:1', { token: token as number })).rejects.toThrow(
+    await expect(b.service.forceRelease('order:1', { token: token as number })).rejects.toThrow(
       LockConfigurationError,
     );
   });

@@ -14,7 +14,7 @@ async function hold(name: string, key: string, section: () => unknown): Promise<
   const inside = deferred();
   const end = deferred();
   const ended = requests.run(name, () =>
-    b.engine.withLock(key, async () => {
+    b.service.withLock(key, async () => {
       await section();
       inside.resolve();
       await end.promise;
@@ -30,10 +30,10 @@ async function hold(name: string, key: string, section: () => unknown): Promise<
 describe('an abort listener of lock.signal', () => {
   it('that takes a lock waits for the flow in whose timer it runs', async () => {
     const outcome = deferred<unknown>();
-    const own = await b.engine.acquire('other', { maxHold: 500, leaseTime: 10_000 });
+    const own = await b.service.acquire('other', { maxHold: 500, leaseTime: 10_000 });
     own.signal.addEventListener('abort', () => {
       outcome.resolve(
-        b.engine.tryAcquire('k').then(async (lock) => {
+        b.service.tryAcquire('k').then(async (lock) => {
           await lock?.release();
           return lock;
         }),
@@ -41,7 +41,7 @@ describe('an abort listener of lock.signal', () => {
     });
     // The one timer is armed anew from inside this flow's hold.
     const end = await hold('A', 'k', async () => {
-      const sooner = await b.engine.acquire('sooner', { maxHold: 100, leaseTime: 10_000 });
+      const sooner = await b.service.acquire('sooner', { maxHold: 100, leaseTime: 10_000 });
       await new Promise((resolve) => sooner.signal.addEventListener('abort', resolve));
       await sooner.release();
     });
@@ -52,14 +52,14 @@ describe('an abort listener of lock.signal', () => {
 
   it('that takes a lock waits for the flow whose request found the lease run out', async () => {
     const outcome = deferred<unknown>();
-    const own = await b.engine.acquire('short', { leaseTime: 200 });
+    const own = await b.service.acquire('short', { leaseTime: 200 });
     own.signal.addEventListener('abort', () => {
-      outcome.resolve(b.engine.tryAcquire('k'));
+      outcome.resolve(b.service.tryAcquire('k'));
     });
     const end = await hold('A', 'k', async () => {
       // Blocks the event loop: no timer can find it first.
       for (const started = performance.now(); performance.now() - started < 210;);
-      await (await b.engine.acquire('short')).release();
+      await (await b.service.acquire('short')).release();
     });
     expect(await outcome.promise).toBeUndefined();
     await end();
@@ -68,9 +68,9 @@ describe('an abort listener of lock.signal', () => {
   it('runs in the flow of the handle, inside its hold', async () => {
     const seen = deferred<unknown[]>();
     const end = await hold('A', 'k', () => {
-      const lock = b.engine.current('k');
+      const lock = b.service.current('k');
       lock?.signal.addEventListener('abort', () => {
-        seen.resolve([requests.getStore(), b.engine.current('k') === lock, lock.state]);
+        seen.resolve([requests.getStore(), b.service.current('k') === lock, lock.state]);
       });
     });
     requests.run('B', () => b.store.lose('k'));
@@ -80,12 +80,12 @@ describe('an abort listener of lock.signal', () => {
 
   it('of two nested holds runs in the flow of its own handle', async () => {
     const seen: unknown[] = [];
-    let innermost = await b.engine.acquire('shared');
+    let innermost = await b.service.acquire('shared');
     const listening = (name: string, key: string): Promise<() => Promise<void>> =>
       hold(name, key, async () => {
-        const lock = (innermost = await innermost.run(() => b.engine.acquire('shared')));
+        const lock = (innermost = await innermost.run(() => b.service.acquire('shared')));
         lock.signal.addEventListener('abort', () => {
-          seen.push([requests.getStore(), ['a', 'b'].filter((other) => b.engine.current(other))]);
+          seen.push([requests.getStore(), ['a', 'b'].filter((other) => b.service.current(other))]);
         });
       });
     const ends = [await listening('A', 'a'), await listening('B', 'b')];
@@ -99,11 +99,11 @@ describe('an abort listener of lock.signal', () => {
 
   it('added in a nested section of one branch does not carry the others into it', async () => {
     const seen: unknown[] = [];
-    await b.engine.withLock('k', async (lock) => {
+    await b.service.withLock('k', async (lock) => {
       const both = deferred();
       const branch = (key: string, last: boolean): Promise<void> =>
-        b.engine.withLock(key, async () => {
-          lock.signal.addEventListener('abort', () => seen.push(b.engine.current()?.key));
+        b.service.withLock(key, async () => {
+          lock.signal.addEventListener('abort', () => seen.push(b.service.current()?.key));
           if (last) both.resolve();
           await both.promise;
         });
@@ -120,12 +120,12 @@ describe('an abort listener of lock.signal', () => {
 
 describe('onQueued', () => {
   it('runs in the flow of its caller', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const seen = deferred<unknown>();
     const queue = b.store.acquire.bind(b.store);
     b.store.acquire = (request) => requests.run('of the store', () => queue(request));
     const asked = requests.run('A', () =>
-      b.engine.acquire('k', { onQueued: () => seen.resolve(requests.getStore()) }),
+      b.service.acquire('k', { onQueued: () => seen.resolve(requests.getStore()) }),
     );
     expect(await seen.promise).toBe('A');
     await holder.release();
@@ -150,9 +150,9 @@ describe('what the module does by itself', () => {
     b.store.close = () => (note('close'), close.call(b.store));
     await requests.run('A', async () => {
       await b.engine.start();
-      await b.engine.withLock('k', () => undefined);
-      await b.engine.inspect('k');
-      await b.engine.forceRelease('k');
+      await b.service.withLock('k', () => undefined);
+      await b.service.inspect('k');
+      await b.service.forceRelease('k');
       await b.engine.close();
     });
     expect(seen).toEqual(
@@ -163,7 +163,7 @@ describe('what the module does by itself', () => {
   it('warns in no request, whatever request found the loss', async () => {
     const seen: unknown[] = [];
     b = bench({ onWarning: () => seen.push(requests.getStore()) });
-    const lock = await requests.run('A', () => b.engine.acquire('k'));
+    const lock = await requests.run('A', () => b.service.acquire('k'));
     requests.run('B', () => b.store.lose('k'));
     expect(seen).toEqual([undefined]);
     await lock.release();
@@ -172,13 +172,13 @@ describe('what the module does by itself', () => {
   it('leaves a line in no request, when the signal of a caller aborts in one', async () => {
     const seen: unknown[] = [];
     const leaving = new AbortController();
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = (request) => {
       request.signal?.addEventListener('abort', { handleEvent: () => seen.push(requests.getStore()) });
       return acquire({ ...request, signal: undefined as never });
     };
-    const asked = requests.run('A', () => b.engine.acquire('k', { signal: leaving.signal }));
+    const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
     await settle();
     requests.run('B', () => leaving.abort());
     expect(seen).toEqual([undefined]);

@@ -9,8 +9,8 @@ it('two copies of the package share who is asking, and on whose behalf', async (
   const requests = await import('../../../../lib/core/runtime/async-context.js');
   expect(scopes.currentScope).not.toBe(currentScope);
 
-  const { engine } = bench();
-  await engine.withLock('k', (lock) => expect(scopes.currentScope()?.inside.lock).toBe(lock));
+  const { engine, service } = bench();
+  await service.withLock('k', (lock) => expect(scopes.currentScope()?.inside.lock).toBe(lock));
   const client = { awaitsAnswer: true, leaving: () => new AbortController().signal };
   requests.runForClient(client, () => expect(currentClient()).toBe(client));
   await engine.close();

@@ -19,14 +19,14 @@ afterEach(async () => {
 });
 
 describe('a request that goes away', () => {
-  const pay = (): Promise<void> => b.engine.withLock('k', () => undefined);
+  const pay = (): Promise<void> => b.service.withLock('k', () => undefined);
   const handler = async (): Promise<void> => {
     await settle();
     await pay();
   };
 
   it('leaves the line, from a service two levels down', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const request = new AbortController();
     const handled = rejection(forClientOf(request.signal, handler));
     const stays = forClientOf(new AbortController().signal, handler);
@@ -48,10 +48,10 @@ describe('a request that goes away', () => {
   });
 
   it('is still granted a free lock, waits in line as any other, and stays inside the holds that it takes', async () => {
-    const holder = await b.engine.acquire('busy');
+    const holder = await b.service.acquire('busy');
     await forClientOf(AbortSignal.abort(new ClientGoneError()), async () => {
       await pay();
-      const waiting = b.engine.withLock('busy', pay);
+      const waiting = b.service.withLock('busy', pay);
       expect(await outcome(waiting)).toBe('pending');
       await holder.release();
       await waiting;
@@ -59,7 +59,7 @@ describe('a request that goes away', () => {
   });
 
   it('leaves the line also when it goes between the call and the answer of the store', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const request = new AbortController();
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = async (asked) => {
@@ -72,14 +72,14 @@ describe('a request that goes away', () => {
   });
 
   it('waits on inside a hold: in the line of its own flow, in that of another key, and in the run of a lock', async () => {
-    const holder = await b.engine.acquire('other');
+    const holder = await b.service.acquire('other');
     const request = new AbortController();
     const done = forClientOf(request.signal, async () => {
-      const owned = await b.engine.acquire('owned');
-      const inRun = owned.run(() => b.engine.acquire('other'));
-      await b.engine.withLock('k', async () => {
-        const first = await b.engine.acquire('k');
-        const waits = [b.engine.acquire('k'), b.engine.acquire('other')];
+      const owned = await b.service.acquire('owned');
+      const inRun = owned.run(() => b.service.acquire('other'));
+      await b.service.withLock('k', async () => {
+        const first = await b.service.acquire('k');
+        const waits = [b.service.acquire('k'), b.service.acquire('other')];
         await settle();
         request.abort(new ClientGoneError());
         await first.release();
@@ -95,9 +95,9 @@ describe('a request that goes away', () => {
   });
 
   it('stays in line where the call says requestScope: false', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const request = new AbortController();
-    const waiting = forClientOf(request.signal, () => b.engine.acquire('k', { requestScope: false }));
+    const waiting = forClientOf(request.signal, () => b.service.acquire('k', { requestScope: false }));
     await settle();
     request.abort(new ClientGoneError());
     expect(await outcome(waiting)).toBe('pending');
@@ -110,11 +110,11 @@ describe('a request that goes away', () => {
     const { signal } = new AbortController();
     const client = { awaitsAnswer: true, leaving: () => ((asked += 1), signal) };
     await runForClient(client, async () => {
-      await b.engine.withLock(['a', 'b'], () => b.engine.withLock('a', () => undefined));
-      const lock = await b.engine.acquire('c');
-      expect(await b.engine.tryAcquire('c')).toBeUndefined();
+      await b.service.withLock(['a', 'b'], () => b.service.withLock('a', () => undefined));
+      const lock = await b.service.acquire('c');
+      expect(await b.service.tryAcquire('c')).toBeUndefined();
       expect(asked).toBe(0);
-      await rejection(b.engine.acquire('c', { waitTime: 1 }));
+      await rejection(b.service.acquire('c', { waitTime: 1 }));
       await lock.release();
       expect(asked).toBe(1);
     });
@@ -123,20 +123,20 @@ describe('a request that goes away', () => {
   it('does not disturb a section that has begun, nor nesting that needs no wait', async () => {
     const request = new AbortController();
     const result = forClientOf(request.signal, () =>
-      b.engine.withLock('k', async (lock) => {
+      b.service.withLock('k', async (lock) => {
         request.abort();
         expect(lock.signal.aborted).toBe(false);
-        return await b.engine.withLock('k', () => 'finished');
+        return await b.service.withLock('k', () => 'finished');
       }),
     );
     expect(await result).toBe('finished');
   });
 
   it('may give its own signal besides', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const own = new AbortController();
     const request = new AbortController();
-    const ask = (): Promise<Error> => rejection(b.engine.acquire('k', { signal: own.signal }));
+    const ask = (): Promise<Error> => rejection(b.service.acquire('k', { signal: own.signal }));
     const waiting = forClientOf(request.signal, ask);
     expect(await outcome(waiting)).toBe('pending');
     own.abort('own');

@@ -11,15 +11,15 @@ afterEach(async () => {
 
 describe('an endless wait', () => {
   it('inside a hold on another key is refused, because two flows in opposite order would wait for ever', async () => {
-    await b.engine.withLock('a', async () => {
-      const error = await rejection(b.engine.acquire('b', { waitTime: Infinity }));
+    await b.service.withLock('a', async () => {
+      const error = await rejection(b.service.acquire('b', { waitTime: Infinity }));
       expect(error).toBeInstanceOf(LockDeadlockError);
       expect(error).toMatchObject({ key: 'b' });
       expect(error.details).toContain('inside a hold on "a"');
-      expect(await rejection(b.engine.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
+      expect(await rejection(b.service.acquire(['b', 'c'], { waitTime: Infinity }))).toBeInstanceOf(
         LockDeadlockError,
       );
-      await b.engine.withLock('b', () => undefined, { waitTime: 1_000 });
+      await b.service.withLock('b', () => undefined, { waitTime: 1_000 });
     });
     expect(b.store.log.filter((entry) => entry === 'acquire b')).toHaveLength(1);
   });
@@ -28,11 +28,11 @@ describe('an endless wait', () => {
     const options = { waitTime: Infinity };
     const ended = deferred();
     let detached: Promise<void> | undefined;
-    await b.engine.withLock(
+    await b.service.withLock(
       'a',
       async () => {
-        await b.engine.withLock('a', () => undefined, options);
-        detached = ended.promise.then(() => b.engine.withLock('b', () => undefined, options));
+        await b.service.withLock('a', () => undefined, options);
+        detached = ended.promise.then(() => b.service.withLock('b', () => undefined, options));
       },
       options,
     );
@@ -42,16 +42,16 @@ describe('an endless wait', () => {
 
   it('of a branch behind another branch of its own flow is fine, unless it holds more than that one', async () => {
     const options = { waitTime: Infinity };
-    await b.engine.withLock(['a', 'b'], async () => {
-      const first = await b.engine.acquire('a');
-      const second = b.engine.acquire('a', options);
+    await b.service.withLock(['a', 'b'], async () => {
+      const first = await b.service.acquire('a');
+      const second = b.service.acquire('a', options);
       expect(await outcome(second)).toBe('pending');
       await first.release();
       await (await second).release();
 
-      const other = await b.engine.acquire('b');
-      await b.engine.withLock('a', async () => {
-        expect(await rejection(b.engine.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
+      const other = await b.service.acquire('b');
+      await b.service.withLock('a', async () => {
+        expect(await rejection(b.service.acquire('b', options))).toBeInstanceOf(LockDeadlockError);
       });
       await other.release();
     });
@@ -59,14 +59,14 @@ describe('an endless wait', () => {
 
   it('of a branch is refused where it entered its own lock again from inside of another', async () => {
     const options = { waitTime: Infinity };
-    const outer = await b.engine.acquire(['a', 'b']);
+    const outer = await b.service.acquire(['a', 'b']);
     await outer.run(async () => {
-      const other = await b.engine.acquire('a');
-      await b.engine.withLock('b', async () => {
-        const again = outer.run(() => b.engine.acquire('a', options));
+      const other = await b.service.acquire('a');
+      await b.service.withLock('b', async () => {
+        const again = outer.run(() => b.service.acquire('a', options));
         expect(await outcome(again)).toBeInstanceOf(LockDeadlockError);
       });
-      const alone = outer.run(() => outer.run(() => b.engine.acquire('a', options)));
+      const alone = outer.run(() => outer.run(() => b.service.acquire('a', options)));
       await other.release();
       await (await alone).release();
     });
@@ -75,8 +75,8 @@ describe('an endless wait', () => {
 
   it('is refused inside a hold of another engine too', async () => {
     const other = bench();
-    await other.engine.withLock('a', async () => {
-      expect(await rejection(b.engine.acquire('a', { waitTime: Infinity }))).toBeInstanceOf(
+    await other.service.withLock('a', async () => {
+      expect(await rejection(b.service.acquire('a', { waitTime: Infinity }))).toBeInstanceOf(
         LockDeadlockError,
       );
     });
@@ -85,11 +85,11 @@ describe('an endless wait', () => {
 
   it('is refused in the run of a lock that holds another key, but not for the several keys of one call', async () => {
     const options = { waitTime: Infinity };
-    const both = await b.engine.acquire(['a', 'b'], options);
+    const both = await b.service.acquire(['a', 'b'], options);
     await both.release();
-    const a = await b.engine.acquire('a', options);
+    const a = await b.service.acquire('a', options);
     const inside = (keys: string | string[]): Promise<unknown> =>
-      rejection(a.run(() => b.engine.acquire(keys, options)));
+      rejection(a.run(() => b.service.acquire(keys, options)));
     expect(await inside('b')).toBeInstanceOf(LockDeadlockError);
     expect(await inside(['a', 'b'])).toBeInstanceOf(LockDeadlockError);
     await a.release();
@@ -97,17 +97,17 @@ describe('an endless wait', () => {
 
   it('is not refused for a flow that makes the same call for several keys twice at once', async () => {
     const options = { waitTime: Infinity };
-    const stranger = await b.engine.acquire('b');
-    const calls = [b.engine.acquire(['a', 'b'], options), b.engine.acquire(['a', 'b'], options)];
+    const stranger = await b.service.acquire('b');
+    const calls = [b.service.acquire(['a', 'b'], options), b.service.acquire(['a', 'b'], options)];
     expect(await outcome(Promise.race(calls))).toBe('pending');
     await stranger.release();
     const first = await calls[0];
     await first?.release();
     const second = await calls[1];
-    expect(await rejection(second!.run(() => b.engine.acquire('c', options)))).toBeInstanceOf(
+    expect(await rejection(second!.run(() => b.service.acquire('c', options)))).toBeInstanceOf(
       LockDeadlockError,
     );
     await second?.release();
-    await (await b.engine.acquire('c', options)).release();
+    await (await b.service.acquire('c', options)).release();
   });
 });

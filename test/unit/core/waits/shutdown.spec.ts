@@ -8,8 +8,8 @@ afterEach(() => b.engine.close());
 
 describe('beginShutdown', () => {
   it('lets those leave the line who are not inside a hold, with an error that names their key', async () => {
-    const holder = await b.engine.acquire('k');
-    const waiting = b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
+    const waiting = b.service.acquire('k');
     b.engine.beginShutdown();
     const error = await rejection(waiting);
     expect(error).toBeInstanceOf(LockShuttingDownError);
@@ -22,10 +22,10 @@ describe('beginShutdown', () => {
   it('refuses new requests from outside a hold, before the store learns of them', async () => {
     b.engine.beginShutdown();
     for (const asked of [
-      b.engine.acquire('k'),
-      b.engine.tryAcquire('k'),
-      b.engine.withLock('k', () => undefined),
-      b.engine.acquire(['k', 'l']),
+      b.service.acquire('k'),
+      b.service.tryAcquire('k'),
+      b.service.withLock('k', () => undefined),
+      b.service.acquire(['k', 'l']),
     ]) {
       expect(await rejection(asked)).toBeInstanceOf(LockShuttingDownError);
     }
@@ -33,14 +33,14 @@ describe('beginShutdown', () => {
   });
 
   it('lets a flow that holds still nest, wait for other keys, and wait for its own branches', async () => {
-    const other = await b.engine.acquire('other');
-    const result = b.engine.withLock('k', async () => {
-      const waitingAlready = b.engine.acquire('other');
+    const other = await b.service.acquire('other');
+    const result = b.service.withLock('k', async () => {
+      const waitingAlready = b.service.acquire('other');
       b.engine.beginShutdown();
-      const branches = [b.engine.withLock('k', settle), b.engine.withLock('k', settle)];
+      const branches = [b.service.withLock('k', settle), b.service.withLock('k', settle)];
       await other.release();
       await (await waitingAlready).release();
-      await b.engine.withLock('third', () => undefined);
+      await b.service.withLock('third', () => undefined);
       await Promise.all(branches);
       return 'finished';
     });
@@ -48,19 +48,19 @@ describe('beginShutdown', () => {
   });
 
   it('lets what runs in a lock that was acquired still ask for more', async () => {
-    const first = await b.engine.acquire('k');
+    const first = await b.service.acquire('k');
     b.engine.beginShutdown();
-    const second = await first.run(() => b.engine.acquire('l'));
+    const second = await first.run(() => b.service.acquire('l'));
     await second.release();
     await first.release();
-    expect(await rejection(first.run(() => b.engine.acquire('l')))).toBeInstanceOf(LockShuttingDownError);
+    expect(await rejection(first.run(() => b.service.acquire('l')))).toBeInstanceOf(LockShuttingDownError);
   });
 
   it('counts as outside who waits for what was begun inside a hold that has ended', async () => {
-    const holder = await b.engine.acquire('other');
+    const holder = await b.service.acquire('other');
     let waiting: Promise<Error> | undefined;
-    await b.engine.withLock('k', () => {
-      waiting = rejection(b.engine.acquire('other'));
+    await b.service.withLock('k', () => {
+      waiting = rejection(b.service.acquire('other'));
     });
     b.engine.beginShutdown();
     expect(await waiting).toBeInstanceOf(LockShuttingDownError);
@@ -68,8 +68,8 @@ describe('beginShutdown', () => {
   });
 
   it('gives back the first of several keys when the flow leaves the line of the second', async () => {
-    const holder = await b.engine.acquire('b');
-    const both = rejection(b.engine.acquire(['a', 'b']));
+    const holder = await b.service.acquire('b');
+    const both = rejection(b.service.acquire(['a', 'b']));
     await settle();
     expect(await b.store.held('a')).toBe(true);
     b.engine.beginShutdown();
@@ -82,7 +82,7 @@ describe('beginShutdown', () => {
 describe('the end of the drain time', () => {
   it('aborts the signals of the remaining holds, which stay held until they are released', async () => {
     b = bench({ drainTimeout: 10 });
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const aborted = deferred<unknown>();
     lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
     b.engine.beginShutdown();
@@ -98,27 +98,27 @@ describe('the end of the drain time', () => {
 
   it('ends the waits inside holds too, and admits no new ones; nesting without a wait still works', async () => {
     b = bench({ drainTimeout: 10 });
-    const other = await b.engine.acquire('other');
-    await b.engine.withLock('k', async (lock) => {
-      const branch = await b.engine.acquire('k');
-      const inStore = rejection(b.engine.acquire('other'));
-      const inBranch = rejection(b.engine.acquire('k'));
+    const other = await b.service.acquire('other');
+    await b.service.withLock('k', async (lock) => {
+      const branch = await b.service.acquire('k');
+      const inStore = rejection(b.service.acquire('other'));
+      const inBranch = rejection(b.service.acquire('k'));
       b.engine.beginShutdown();
       expect(await inStore).toBeInstanceOf(LockShuttingDownError);
       expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
       expect(lock.signal.aborted).toBe(true);
-      expect(await rejection(b.engine.acquire('k'))).toBeInstanceOf(LockShuttingDownError);
+      expect(await rejection(b.service.acquire('k'))).toBeInstanceOf(LockShuttingDownError);
       await branch.release();
-      expect(await rejection(b.engine.acquire('third'))).toBeInstanceOf(LockShuttingDownError);
+      expect(await rejection(b.service.acquire('third'))).toBeInstanceOf(LockShuttingDownError);
       expect(b.store.log).not.toContain('acquire third');
-      await b.engine.withLock('k', () => undefined);
+      await b.service.withLock('k', () => undefined);
     });
     await other.release();
   });
 
   it('is counted from the first beginShutdown', async () => {
     b = bench({ drainTimeout: 50 });
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     const started = performance.now();
     b.engine.beginShutdown();
     const again = setInterval(() => b.engine.beginShutdown(), 5);
@@ -131,7 +131,7 @@ describe('the end of the drain time', () => {
 
 describe('drain', () => {
   it('resolves when the last hold has ended', async () => {
-    const [a, b1] = [await b.engine.acquire('a'), await b.engine.acquire('b')];
+    const [a, b1] = [await b.service.acquire('a'), await b.service.acquire('b')];
     b.engine.beginShutdown();
     const drained = b.engine.drain();
     await a.release();
@@ -143,9 +143,9 @@ describe('drain', () => {
   it('waits for a hold that a flow inside another takes meanwhile', async () => {
     const end = deferred();
     const inner = deferred();
-    const section = b.engine.withLock('k', async () => {
+    const section = b.service.withLock('k', async () => {
       await inner.promise;
-      await b.engine.withLock('l', () => end.promise);
+      await b.service.withLock('l', () => end.promise);
     });
     await settle();
     b.engine.beginShutdown();
@@ -161,7 +161,7 @@ describe('drain', () => {
     b.engine.beginShutdown();
     expect(await outcome(b.engine.drain())).toBeUndefined();
     b = bench({ drainTimeout: 10 });
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     b.engine.beginShutdown();
     await b.engine.drain();
     expect(lock.signal.reason).toBeInstanceOf(LockShuttingDownError);
@@ -170,7 +170,7 @@ describe('drain', () => {
   });
 
   it('may be asked for several times: all resolve when the last hold has ended', async () => {
-    const lock = await b.engine.acquire('k');
+    const lock = await b.service.acquire('k');
     b.engine.beginShutdown();
     const drained = [b.engine.drain(), b.engine.drain()];
     await lock.release();
@@ -178,7 +178,7 @@ describe('drain', () => {
   });
 
   it('resolves when the engine is closed meanwhile', async () => {
-    await b.engine.acquire('k');
+    await b.service.acquire('k');
     b.engine.beginShutdown();
     const drained = b.engine.drain();
     await b.engine.close();

@@ -11,8 +11,8 @@ afterEach(async () => {
 
 describe('a wait', () => {
   it('ends with a LockTimeoutError that says how long the caller was willing to wait, and who holds', async () => {
-    const holder = await b.engine.acquire('k', { label: 'Orders.pay' });
-    const error = await rejection(b.engine.acquire('k', { waitTime: 20 }));
+    const holder = await b.service.acquire('k', { label: 'Orders.pay' });
+    const error = await rejection(b.service.acquire('k', { waitTime: 20 }));
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(error).toMatchObject({ waitTime: 20, blockedBy: { ahead: 0 } });
     expect(error.details).toContain('after 20 ms');
@@ -21,9 +21,9 @@ describe('a wait', () => {
   });
 
   it('ends with a LockAbortedError when its signal aborts, and leaves the line', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const controller = new AbortController();
-    const waiting = b.engine.acquire('k', { signal: controller.signal });
+    const waiting = b.service.acquire('k', { signal: controller.signal });
     await settle();
     expect(await b.store.waiting('k')).toBe(1);
     controller.abort('enough');
@@ -35,9 +35,9 @@ describe('a wait', () => {
   });
 
   it('with the signal of another hold ends with the reason for which that was lost', async () => {
-    const holder = await b.engine.acquire('k');
-    const other = await b.engine.acquire('other');
-    const waiting = rejection(b.engine.acquire('k', { signal: other.signal }));
+    const holder = await b.service.acquire('k');
+    const other = await b.service.acquire('other');
+    const waiting = rejection(b.service.acquire('k', { signal: other.signal }));
     b.store.lose('other');
     expect(await waiting).toBeInstanceOf(LockLostError);
     await other.release();
@@ -46,16 +46,16 @@ describe('a wait', () => {
 
   it('does not begin when its signal has aborted already, not even to nest', async () => {
     const signal = AbortSignal.abort();
-    expect(await rejection(b.engine.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
+    expect(await rejection(b.service.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
     expect(b.store.acquires).toBe(0);
-    await b.engine.withLock('k', async () => {
-      expect(await rejection(b.engine.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
+    await b.service.withLock('k', async () => {
+      expect(await rejection(b.service.acquire('k', { signal }))).toBeInstanceOf(LockAbortedError);
     });
   });
 
   it('is not affected by its signal once it has ended', async () => {
     const controller = new AbortController();
-    const lock = await b.engine.acquire('k', { signal: controller.signal });
+    const lock = await b.service.acquire('k', { signal: controller.signal });
     controller.abort();
     expect(lock.state).toBe('held');
     expect(lock.signal.aborted).toBe(false);
@@ -66,33 +66,33 @@ describe('a wait', () => {
     const [own, request] = [new AbortController(), new AbortController()];
     await forClientOf(request.signal, async () => {
       const options = { signal: own.signal };
-      const lock = await b.engine.acquire('k', options);
-      await rejection(b.engine.acquire('k', { ...options, waitTime: 5 }));
-      await rejection(b.engine.acquire('k', { ...options, waitTime: 0 }));
+      const lock = await b.service.acquire('k', options);
+      await rejection(b.service.acquire('k', { ...options, waitTime: 5 }));
+      await rejection(b.service.acquire('k', { ...options, waitTime: 0 }));
       await lock.release();
-      await b.engine.withLock(['k', 'l'], () => b.engine.withLock('k', () => undefined, options), options);
+      await b.service.withLock(['k', 'l'], () => b.service.withLock('k', () => undefined, options), options);
     });
     expect(getEventListeners(own.signal, 'abort')).toEqual([]);
     expect(getEventListeners(request.signal, 'abort')).toEqual([]);
   });
 
   it('keeps its place when onQueued throws; a warning is given', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const places: number[] = [];
     const onQueued = (position: number): void => {
       places.push(position);
       throw new Error('callback');
     };
-    const waiting = b.engine.acquire('k', { onQueued });
-    const second = b.engine.acquire('k', { onQueued });
+    const waiting = b.service.acquire('k', { onQueued });
+    const second = b.service.acquire('k', { onQueued });
     await settle();
     expect(places).toEqual([0, 1]);
     await holder.release();
     await (await waiting).release();
     await (await second).release();
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k');
-      const branch = b.engine.acquire('k', { onQueued });
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
+      const branch = b.service.acquire('k', { onQueued });
       await first.release();
       await (await branch).release();
     });
@@ -100,10 +100,10 @@ describe('a wait', () => {
   });
 
   it('keeps its place, and the process lives on, when an async onQueued rejects; a warning is given', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     // Jest fails the test for a rejection without a handler.
     const onQueued = (): unknown => Promise.reject(new Error('callback'));
-    const waiting = b.engine.acquire('k', { onQueued });
+    const waiting = b.service.acquire('k', { onQueued });
     await settle();
     expect(b.warnings).toEqual(['onQueued threw; the request stays in line.']);
     await holder.release();
@@ -111,17 +111,17 @@ describe('a wait', () => {
   });
 
   it('may be ended by its own onQueued', async () => {
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const ask = (): Promise<Error> => {
       const controller = new AbortController();
       return rejection(
-        b.engine.acquire('k', { signal: controller.signal, onQueued: () => controller.abort() }),
+        b.service.acquire('k', { signal: controller.signal, onQueued: () => controller.abort() }),
       );
     };
     expect(await ask()).toBeInstanceOf(LockAbortedError);
     await holder.release();
-    await b.engine.withLock('k', async () => {
-      const first = await b.engine.acquire('k');
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
       expect(await ask()).toBeInstanceOf(LockAbortedError);
       await first.release();
     });
@@ -129,9 +129,9 @@ describe('a wait', () => {
 
   it('shares its signal with any number of others, at one listener in all', async () => {
     const controller = new AbortController();
-    const holder = await b.engine.acquire('k');
+    const holder = await b.service.acquire('k');
     const waiting = Array.from({ length: 50 }, () =>
-      rejection(b.engine.acquire('k', { signal: controller.signal })),
+      rejection(b.service.acquire('k', { signal: controller.signal })),
     );
     await settle();
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
