@@ -8,8 +8,40 @@ import { SCENARIOS } from './scenarios/index.mjs';
 
 const PAGE = new URL('../docs/performance.md', import.meta.url);
 const ALL = new URL('../docs/bench-results.md', import.meta.url);
-/** Left out of the page: what stands below a floor that is shown, and a fork whose figures are those of its origin. */
+/** Left out of the page: diagnostics below a floor that is shown, and a fork with the figures of its origin. */
 const NOT_ON_PAGE = ['empty-scripts', 'four-calls', 'sesamecare-redlock'];
+const ROUTE = [
+  ['perSecond', 'Node 20: requests/s'],
+  ['cpuUs', 'CPU a request, µs'],
+  ['p50Ms', 'p50, ms'],
+  ['p99Ms', 'p99, ms'],
+  ['perSecondNode24', 'Node 24: requests/s'],
+  ['cpuUsNode24', 'CPU a request, µs'],
+  ['p50MsNode24', 'p50, ms'],
+  ['p99MsNode24', 'p99, ms'],
+];
+/** The columns of the tables on the page. */
+const COLUMNS = {
+  'route-unlocked': ROUTE,
+  route: ROUTE,
+  'route-hot': ROUTE,
+  drain: [
+    ['handoffMs100', 'ms a handoff'],
+    ['serverUs100', 'server time, µs'],
+    ['inversions100', 'out of turn'],
+  ],
+  'dead-waiters': [
+    ['servedMs1', '1 killed, ms'],
+    ['servedMs100', '100, ms'],
+    ['servedMs1000', '1,000, ms'],
+  ],
+};
+const PLOTS = {
+  drain: 'cost-by-queue-length',
+  'hot-key': 'hot-key',
+  'dead-waiters': 'dead-waiters',
+  starvation: 'starvation',
+};
 const MARKS = /(<!-- bench:([\w-]+) -->\n)[\s\S]*?(<!-- \/bench -->)/g;
 
 const report = JSON.parse(await readFile(new URL('results/latest.json', import.meta.url), 'utf8'));
@@ -22,21 +54,22 @@ await writeFile(ALL, allResults());
 
 function part(name) {
   if (name === 'run') return run();
-  if (name === 'met') return met();
-  return table(
-    SCENARIOS.find((scenario) => scenario.name === name),
-    NOT_ON_PAGE,
+  if (name === 'missed') return missed();
+  const scenario = SCENARIOS.find((one) => one.name === name);
+  const { subjects } = report.scenarios[name];
+  const shown = Object.fromEntries(
+    Object.entries(subjects).filter(([subject]) => !NOT_ON_PAGE.includes(subject)),
   );
+  return toMarkdown(scenarioTable({ ...scenario, columns: COLUMNS[name] }, shown, report.labels));
 }
 
-function table(scenario, leftOut = []) {
+function table(scenario) {
   const measured = report.scenarios[scenario.name];
   if (!measured) return `*${scenario.title}*: not in this run.`;
   const { subjects, commit, at, failed } = measured;
   if (failed) return `*${scenario.title}*: it failed: ${failed.split('\n')[0]}`;
-  const shown = Object.fromEntries(Object.entries(subjects).filter(([name]) => !leftOut.includes(name)));
   const again = at === report.at ? '' : ` Measured again, apart from the others, with lib/ at ${commit}.`;
-  return `*${scenario.title}.* ${scenario.how}${again}\n\n${toMarkdown(scenarioTable(scenario, shown, report.labels))}`;
+  return `*${scenario.title}.* ${scenario.how}${again}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}${plot(scenario)}`;
 }
 
 function run() {
@@ -49,10 +82,16 @@ function run() {
   );
 }
 
-function met() {
+function plot({ name, title }) {
+  return name in PLOTS ? `\n\n![${title}](../bench/results/${PLOTS[name]}.svg)` : '';
+}
+
+function missed() {
   const judged = report.targets.filter(({ passed }) => passed !== undefined);
   const failed = judged.filter(({ passed }) => !passed);
-  return `${judged.length - failed.length} of ${judged.length} [targets](bench-results.md#targets) were met.`;
+  const met = `${judged.length - failed.length} of ${judged.length} [targets](bench-results.md#targets) were met. The others:`;
+  const { head, rows } = verdictTable(failed);
+  return `${met}\n\n${toMarkdown({ head: head.slice(1), rows: rows.map((row) => row.slice(1)) })}`;
 }
 
 function allResults() {
