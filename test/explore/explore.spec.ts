@@ -3,29 +3,33 @@ import type { Mutation } from '../simulation/world/load-client.js';
 import { GraphCodec } from './graph.js';
 import { later, NOW, toldMicros } from './scales.js';
 import type { FaultKind, Scope } from './scope.js';
+import { replay } from './replay.js';
 import { Search, type Result } from './search.js';
 import { World } from './world.js';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
-/** A search that takes longer has lost its way. */
-const BOUNDS = { milliseconds: 100_000, states: 60_000 };
+/** A search that visits more states has lost its way. */
+const BOUNDS = { milliseconds: Infinity, states: 60_000 };
+/** 57,000 states take 15 s on a quiet core; this is for one that is shared, ms. */
+const LONG_SEARCH = 400_000;
+
+const SCOPE: Scope = {
+  clients: 2,
+  requests: 1,
+  faults: 0,
+  cancels: 0,
+  batch: true,
+  fixedLease: undefined,
+  swift: true,
+  only: undefined,
+};
 
 function search(
   only: readonly FaultKind[],
   mutations: readonly Mutation[] = [],
   more: Partial<Scope> = {},
 ): Result {
-  const scope: Scope = {
-    clients: 2,
-    requests: 1,
-    faults: only.length > 0 ? 1 : 0,
-    cancels: 0,
-    batch: true,
-    fixedLease: undefined,
-    swift: true,
-    only,
-    ...more,
-  };
+  const scope = { ...SCOPE, faults: only.length > 0 ? 1 : 0, only, ...more };
   return new Search(new World(LIB, mutations), scope).run(BOUNDS);
 }
 
@@ -34,6 +38,15 @@ const inFile = (file: string, from: string, to: string): Mutation => ({
   from,
   to,
 });
+/** The age of a message by the monotonic clock only, which stands still while a host is suspended (F172). */
+const MONOTONIC_AGE: readonly Mutation[] = [
+  ['elapsedSince(observedAt, instant) > trusted', 'instant.monotonic - observedAt.monotonic > trusted'],
+  ['if (disagreement(best.at, instant) > AGREEMENT) return Infinity;', ''],
+  [
+    'const elapsed = elapsedSince(best.at, instant);',
+    'const elapsed = instant.monotonic - best.at.monotonic;',
+  ],
+].map(([from, to]) => ({ file: 'stores/redis-client/server/server-clock.ts', from: from!, to: to! }));
 const SCRIPTS = 'scripts/scripts.generated.ts';
 /** A script grants a lock that is held. */
 const HELD = [
@@ -63,6 +76,24 @@ describe('the exploration', () => {
     );
     expect(search(['lose-message'], [silent]).violation).toMatchObject({ invariant: 'gap' });
     expect(search(['lose-message']).violation).toBeUndefined();
+  });
+
+  test(
+    'finds the section on a lease that is over, which a suspended host begins if only its monotonic clock counts',
+    () => {
+      // It begins after a section of another client, which has a higher token.
+      const { violation } = search(['suspend'], MONOTONIC_AGE, { clients: 3 });
+      expect(violation).toMatchObject({ invariant: 'tokens' });
+    },
+    LONG_SEARCH,
+  );
+
+  test('a trace is replayed to the same violation, with the state after each move', () => {
+    const held = inFile(SCRIPTS, ...HELD);
+    const { violation } = search([], [held]);
+    const steps = [...replay(new World(LIB, [held]), SCOPE, violation!.trace)];
+    expect(steps.join('\n')).toContain(violation!.text);
+    expect(steps.length).toBeGreaterThanOrEqual(violation!.trace.length);
   });
 
   test('gives the same trace each time', () => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Subject } from '../simulation/campaign.js';
 import { checkBaseline, noticedByTest } from './by-tests.js';
+import { isExplored, noticedByExploration } from './by-exploration.js';
 import { noticedBySimulation } from './by-simulation.js';
 import type { ByTest, Exhibit } from './exhibit.js';
 import { HISTORIC } from './historic.js';
@@ -12,26 +13,47 @@ import type { Verdict } from './verdict.js';
 
 const HELP = `npm run museum -- [options]
   Puts failures that locks really had into a copy of our code, one by one, and shows that each is noticed.
-  --only TEXT   only exhibits whose class or change contains TEXT`;
+  --only TEXT   only exhibits whose class or change contains TEXT
+  --explore     looks for each by \`npm run explore\` instead; leaves out those that change what is not explored`;
+
+const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 
 const { values } = parseArgs({
-  options: { only: { type: 'string', default: '' }, help: { type: 'boolean', default: false } },
+  options: {
+    only: { type: 'string', default: '' },
+    explore: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 });
 
 if (values.help) console.log(HELP);
-else
-  await show(
-    [...HISTORIC, ...RULES, ...REPLICATION].filter(({ of, what }) => `${of} ${what}`.includes(values.only)),
+else {
+  const chosen = [...HISTORIC, ...RULES, ...REPLICATION].filter(({ of, what }) =>
+    `${of} ${what}`.includes(values.only),
   );
+  if (values.explore) {
+    const { killed, where, how } = noticedByExploration(LIB);
+    if (killed) throw new Error(`the code as it is breaks an invariant: ${where}: ${how}`);
+    await show(chosen.filter(isExplored), (_exhibit, { lib }) => noticedByExploration(lib));
+  } else {
+    await checkTests(chosen);
+    const original = new Subject(LIB);
+    await show(chosen, ({ proof }, mutated) =>
+      proof.by === 'test'
+        ? noticedByTest(proof, mutated)
+        : noticedBySimulation(proof, new Subject(mutated.lib), original),
+    );
+  }
+}
 
-async function show(exhibits: readonly Exhibit[]): Promise<void> {
-  const original = new Subject(fileURLToPath(new URL('../../lib', import.meta.url)));
-  await checkTests(exhibits);
+type Notice = (exhibit: Exhibit, mutated: MutatedCopy) => Verdict | Promise<Verdict>;
+
+async function show(exhibits: readonly Exhibit[], notice: Notice): Promise<void> {
   const survivors: string[] = [];
   print('class of failure, or rule', 'what was changed in our code', 'noticed by', 'how', 'killed');
   print('---', '---', '---', '---', '---');
   for (const exhibit of exhibits) {
-    const { killed, where, how } = await examine(exhibit, original);
+    const { killed, where, how } = await examine(exhibit, notice);
     print(exhibit.of, exhibit.what, where, how, killed ? 'yes' : 'NO');
     if (!killed) survivors.push(`${exhibit.of}: ${exhibit.what}`);
   }
@@ -53,13 +75,11 @@ async function checkTests(exhibits: readonly Exhibit[]): Promise<void> {
 }
 
 /** An exhibit that cannot be examined counts as a survivor: it proves nothing. */
-async function examine({ mutations, proof }: Exhibit, original: Subject): Promise<Verdict> {
+async function examine(exhibit: Exhibit, notice: Notice): Promise<Verdict> {
   let mutated: MutatedCopy | undefined;
   try {
-    mutated = await MutatedCopy.make(mutations);
-    return proof.by === 'test'
-      ? await noticedByTest(proof, mutated)
-      : await noticedBySimulation(proof, new Subject(mutated.lib), original);
+    mutated = await MutatedCopy.make(exhibit.mutations);
+    return await notice(exhibit, mutated);
   } catch (error) {
     return { killed: false, where: 'not examined', how: (error as Error).message };
   } finally {

@@ -1,0 +1,67 @@
+import type { Scope } from '../explore/scope.js';
+import { Search } from '../explore/search.js';
+import { World } from '../explore/world.js';
+import type { Exhibit } from './exhibit.js';
+import type { Verdict } from './verdict.js';
+
+/** Most states of one scope that one exhibit is given. */
+const MOST_STATES = 250_000;
+
+const PLAIN: Scope = {
+  clients: 2,
+  requests: 1,
+  faults: 0,
+  cancels: 1,
+  batch: true,
+  fixedLease: undefined,
+  swift: true,
+  only: undefined,
+};
+
+/** Looked through in this order, the small ones first. */
+const SCOPES: readonly Scope[] = [
+  PLAIN,
+  { ...PLAIN, fixedLease: 3_000 },
+  { ...PLAIN, requests: 2 },
+  { ...PLAIN, swift: false },
+  { ...PLAIN, faults: 1, cancels: 0 },
+  { ...PLAIN, clients: 3 },
+  { ...PLAIN, requests: 2, fixedLease: 3_000 },
+  { ...PLAIN, faults: 1 },
+  { ...PLAIN, clients: 3, faults: 1, cancels: 0, only: ['crash', 'suspend', 'freeze'] },
+  { ...PLAIN, requests: 2, faults: 1, cancels: 0 },
+];
+
+/** What the exploration holds of the library; of the other parts it knows nothing. */
+const HELD =
+  /^(core\/port\/lease|stores\/redis\/(commands|line|scripts|redis-lock-store)|stores\/redis-client\/(line|server)\/)/;
+
+/** Whether all that the exhibit changes is part of what is explored. */
+export const isExplored = ({ mutations, proof }: Exhibit): boolean =>
+  mutations.every(({ file }) => HELD.test(file)) && !(proof.by === 'simulation' && proof.denied);
+
+/** Searches one scope after the other for a state that breaks an invariant. */
+export function noticedByExploration(lib: string): Verdict {
+  for (const scope of SCOPES) {
+    const bounds = { milliseconds: Infinity, states: MOST_STATES };
+    const { violation, states } = new Search(new World(lib), scope).run(bounds);
+    if (!violation) continue;
+    const { invariant, text, trace } = violation;
+    return {
+      killed: true,
+      where: `exploration, ${optionsOf(scope)}: ${states} states, ${trace.length} moves`,
+      how: `${invariant}: ${text}`,
+    };
+  }
+  return { killed: false, where: `exploration, ${SCOPES.length} scopes`, how: '' };
+}
+
+function optionsOf({ clients, requests, faults, cancels, fixedLease, swift, only }: Scope): string {
+  const options = [
+    `--scope ${clients}x${requests} --faults ${faults} --cancels ${cancels}`,
+    fixedLease === undefined ? '' : ` --lease ${fixedLease}`,
+    swift ? '' : ' --free',
+    only ? ` --only ${only.join(',')}` : '',
+  ];
+  return options.join('');
+}
