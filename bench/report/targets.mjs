@@ -191,7 +191,7 @@ export const TARGETS = [
   },
   {
     scenario: 'drain',
-    text: "server time by handoff, at any length, by raw's cycle (25 µs where that takes 4)",
+    text: "server time by handoff, at any length, by raw's cycle (25 µs if that takes 4)",
     value: (subjects) =>
       highest(
         Object.keys(subjects[OURS] ?? {})
