@@ -6,7 +6,6 @@ import { translatedPhrasesOf } from './plain-words.js';
 /** Right uses. */
 const ALLOWED = [
   'All figures, and where others are faster', // the figures say where
-  'and what each place costs', // … the page says
   'where to lock, and where an event escapes the lock',
 ];
 
