@@ -28,10 +28,10 @@ const HALLS = {
     ['server'],
     ['connection'],
     ['commands'],
-    ['view', 'peers', 'scripts', 'start-up'],
+    ['line', 'peers', 'scripts', 'start-up'],
   ],
-  'lib/stores/redis': [['scripts'], ['commands'], ['view', 'replication']],
-  'lib/stores/redisson': [['scripts'], ['commands'], ['view']],
+  'lib/stores/redis': [['scripts'], ['commands'], ['line', 'replication']],
+  'lib/stores/redisson': [['scripts'], ['commands'], ['line']],
   'lib/cli': [['call'], ['commands']],
 };
 

@@ -12,6 +12,7 @@ export { FairLockService } from './core/engine/fair-lock-service.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
 export type { FairLock } from './core/holds/fair-lock.js';
 export type { ForceReleaseOptions } from './core/engine/force-release.js';
+export type { Leadership, LeadershipState, LeadOptions } from './core/engine/leadership.js';
 export type { AcquireOptions } from './core/options/acquire-options.js';
 export type { LeaseState } from './core/port/lease.js';
 export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from './core/port/lock-store.js';

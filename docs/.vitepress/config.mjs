@@ -52,6 +52,7 @@ export default defineConfig({
           page('Overview', '/recipes/'),
           page('An order route', '/recipes/orders'),
           page('Cron jobs', '/recipes/cron'),
+          page('A leader', '/recipes/leader'),
           page('Queue workers', '/recipes/queues'),
           page('Transactions', '/recipes/transactions'),
           page('Commands and events', '/recipes/cqrs'),

@@ -132,7 +132,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a request that a process could not send in time is refused',
     mutations: [
       {
-        file: 'stores/redis-client/view/common-view.ts',
+        file: 'stores/redis-client/line/line-state.ts',
         from: 'if (tooLate && !request.cameTooLate) {',
         to: 'if (tooLate && request.cameTooLate) {',
       },
@@ -144,9 +144,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'who waits for a message asks no more',
     mutations: [
       inStore(
-        'view/machine.ts',
-        'return isInLine(view) || late !== undefined || (batch !== undefined && wantsRenewal(batch));',
-        'return late !== undefined || (batch !== undefined && wantsRenewal(batch));',
+        'line/line.ts',
+        'return isInLine(line) || late !== undefined || (run !== undefined && wantsRenewal(run));',
+        'return late !== undefined || (run !== undefined && wantsRenewal(run));',
       ),
     ],
     proof: simulation('mute'),
@@ -155,7 +155,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'R10 a grant that no call waits for is handed on',
     what: 'it is kept',
     mutations: [
-      inStore('view/grant.ts', 'if (!holder) return finish(view, batch, ended);', 'if (!holder) return;'),
+      inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
     ],
     proof: simulation('mute', 'partition'),
   },
@@ -202,14 +202,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'R12 a section that was told to stop has the margin of its lease for that',
     what: 'the next request of its run is served at once',
     mutations: [
-      inStore(
-        'view/grant.ts',
-        'setLost(view, batch, view.now.monotonic + batch.margin);',
-        'finish(view, batch);',
-      ),
+      inStore('line/grant.ts', 'setLost(line, run, line.now.monotonic + run.margin);', 'finish(line, run);'),
     ],
     proof: test(
-      'unit/redis/view/grant.spec.ts',
+      'unit/redis/line/grant.spec.ts',
       'after $what the section has the margin to stop before the next member asks',
     ),
   },
@@ -288,13 +284,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'it touches whatever is held when it comes',
     mutations: [
       inStore(
-        'view/heartbeat.ts',
-        '  if (view.batch !== batch) return;\n  const { status',
-        '  batch = view.batch ?? batch;\n  const { status',
+        'line/heartbeat.ts',
+        '  if (line.run !== run) return;\n  const { status',
+        '  run = line.run ?? run;\n  const { status',
       ),
     ],
     proof: test(
-      'unit/redis/view/grant.spec.ts',
+      'unit/redis/line/grant.spec.ts',
       'M2: the reply to a renewal touches only the hold whose token was sent with it',
     ),
   },
@@ -308,7 +304,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M4 who leaves takes no grant',
     what: 'a request that gave up takes its turn all the same',
     mutations: [
-      inStore('view/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+      inStore('line/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
     ],
     proof: simulation('delay'),
   },
@@ -317,7 +313,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'it does not',
     mutations: [
       inStore(
-        'view/requests.ts',
+        'line/requests.ts',
         'return waiter.ticket > 0 && waiter.generation',
         'return false && waiter.generation',
       ),
@@ -338,15 +334,15 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M5 generations: older data lack the newest requests',
     what: 'a heartbeat names only the oldest',
-    mutations: [inStore('view/requests.ts', 'known.length > 1 ? known.at(-1) : undefined', 'undefined')],
-    proof: test('unit/redis/view/places.spec.ts', 'names the requests that wait longest and shortest'),
+    mutations: [inStore('line/requests.ts', 'known.length > 1 ? known.at(-1) : undefined', 'undefined')],
+    proof: test('unit/redis/line/places.spec.ts', 'names the requests that wait longest and shortest'),
   },
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('view/machine.ts', '  requests.requestAllAgain(view);\n', '')],
+    mutations: [inStore('line/line.ts', '  requests.requestAllAgain(line);\n', '')],
     proof: test(
-      'unit/redis/view/places.spec.ts',
+      'unit/redis/line/places.spec.ts',
       'M6: when another server answers, all requests in line ask again',
     ),
   },
@@ -370,13 +366,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'the reply to any command satisfies the need to ask',
     mutations: [
       inStore(
-        'view/requests.ts',
+        'line/requests.ts',
         'if (reply.order > waiter.confirmAfter) waiter.confirmAfter',
         'waiter.confirmAfter',
       ),
     ],
     proof: test(
-      'unit/redis/view/places.spec.ts',
+      'unit/redis/line/places.spec.ts',
       'M6: a reply to a command from before the need arose does not satisfy it',
     ),
   },
@@ -413,7 +409,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'tokens rise beyond those that a message told',
     what: 'a client enters a grant whose token is lower than one that it saw, from a server that lost its data',
-    mutations: [inStore('view/replies.ts', 'wanted && grant.first <= view.seenBefore', 'false')],
+    mutations: [inStore('line/replies.ts', 'wanted && grant.first <= line.seenBefore', 'false')],
     proof: simulation('server-step', 'evict'),
   },
   {
@@ -433,7 +429,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'they are forgotten with the run',
     mutations: [
       inLine("    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))\n", ''),
-      inStore('view/grant.ts', '    else requestAgain(view, request);\n', ''),
+      inStore('line/grant.ts', '    else requestAgain(line, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
   },
@@ -442,9 +438,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'it is',
     mutations: [
       inStore(
-        'view/replies.ts',
-        'if (grant.first > view.finished) return present(view, grant);',
-        'if (grant.first > 0) return present(view, grant);',
+        'line/replies.ts',
+        'if (grant.first > line.finished) return present(line, grant);',
+        'if (grant.first > 0) return present(line, grant);',
       ),
     ],
     proof: simulation('delay', 'wall-step'),
@@ -515,7 +511,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a grant that was taken before it was received is not entered',
     what: 'it is',
-    mutations: [inStore('view/replies.ts', '  else view.finished = Math.max(view.finished, first);\n', '')],
+    mutations: [inStore('line/replies.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
     proof: test(
       'integration/watchdog.spec.ts',
       'and for one whose grant was taken by force before it was received',

@@ -63,6 +63,14 @@ export async function playedWithin(ms: number, scene: () => Promise<void>): Prom
   }
 }
 
+/** Resolves when `signal` aborts. */
+export function abortsOf(signal: AbortSignal): Promise<void> {
+  const aborted = deferred();
+  if (signal.aborted) aborted.resolve();
+  else signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+  return aborted.promise;
+}
+
 /** Lets `ms` pass; for the tests whose subject is that nothing happens meanwhile. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,24 +1,21 @@
-import { CheckedOptions, type AcquireOptions, type EngineDefaults } from '../options/acquire-options.js';
-import type { Acquirer } from './acquirer.js';
+import { CheckedOptions, type AcquireOptions } from '../options/acquire-options.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
+import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
 import { namedToken, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { requireKey } from '../options/lock-keys.js';
 import type { LockOverview, LockQuery } from '../port/lock-overview.js';
-import type { LockSnapshot, LockStore, StoreHealth } from '../port/lock-store.js';
+import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../overview/observer.js';
 import { AcquireCall } from '../waits/wait.js';
 
 /** The parts of an engine that the service uses. */
-export interface ServiceParts {
-  readonly store: LockStore;
-  readonly defaults: EngineDefaults;
+export interface ServiceParts extends LeadershipParts {
   readonly grants: SharedGrants;
-  readonly acquirer: Acquirer;
   readonly observer: Observer;
 }
 
@@ -117,6 +114,28 @@ export class FairLockService {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * Stands for leadership: of all processes that call it with the same key, one at a time runs `section`, in the order in which they came.
+   * Returns at once, so that a boot does not wait for an election.
+   *
+   * `section` runs outside of the caller's flow, inside the hold. When it returns, this process has resigned for good. When it throws, there
+   * is one warning, and the process stands again after 1 s, doubled with each further failure up to 30 s. When the lock is lost,
+   * `lock.signal` aborts, and the process stands again once `section` has ended. When the application closes, or `stop()` is called,
+   * `lock.signal` aborts, and the lock is released once `section` has ended.
+   *
+   * Neither the wait nor the hold counts as slow (`slowWait`, `slowHold`). See docs/recipes/leader.md.
+   *
+   * @throws LockKeyError, LockConfigurationError for a mistake in the call
+   *
+   * @example
+   * this.leadership = this.locks.lead('scheduler', async (lock) => {
+   *   while (!lock.signal.aborted) await this.tick(lock.signal);
+   * });
+   */
+  lead(key: string, section: (lock: FairLock) => unknown, options: LeadOptions = {}): Leadership {
+    return new Candidate(this.parts, key, section, options);
   }
 
   /**

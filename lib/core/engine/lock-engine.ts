@@ -45,7 +45,7 @@ export class LockEngine implements ObservableEngine {
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, timers, waits, grants, observer);
-    this.service = new FairLockService({ store, defaults, grants, acquirer, observer });
+    this.service = new FairLockService({ store, defaults, grants, acquirer, observer, shutdown, timers });
     this.timers = timers;
     this.grants = grants;
     this.shutdown = shutdown;

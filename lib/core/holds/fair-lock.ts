@@ -25,7 +25,8 @@ export interface FairLock extends AsyncDisposable {
 
   /**
    * Aborts with a `LockLostError` when a key is lost or `maxHold` is over, and with a `LockShuttingDownError` when the
-   * drain time of a shutdown is over. Never aborts by release. Its listeners run in the async context of the flow that
+   * drain time of a shutdown is over; for a leader (`lead`) when the shutdown begins, and with an `AbortError` when it is told to
+   * `stop()`. Never aborts by release. Its listeners run in the async context of the flow that
    * first asked for it, inside this hold where it is one that the flow is in.
    */
   readonly signal: AbortSignal;

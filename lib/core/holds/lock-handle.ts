@@ -110,6 +110,11 @@ export class LockHandle implements FairLock {
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
+  /** Asks its section to stop: the signal aborts, and the lock stays held. */
+  interrupt(reason: Error): void {
+    for (const { held } of this.holds) held.lease.interrupt(reason);
+  }
+
   run<T>(code: () => T): T {
     const { description } = this.first;
     if (!description && this.holds.length === 1) return runInside(this.inside, code);

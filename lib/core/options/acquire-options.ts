@@ -157,8 +157,15 @@ export class CheckedOptions {
   /** Never throws. */
   readonly onQueued: ((position: number) => void) | undefined;
 
-  /** @throws LockConfigurationError for an option that cannot work */
-  constructor(options: AcquireOptions, defaults: EngineDefaults) {
+  /**
+   * @param lasting the call is to wait and to hold for long: it is not warned of, nor counted as the oldest wait
+   * @throws LockConfigurationError for an option that cannot work
+   */
+  constructor(
+    options: AcquireOptions,
+    defaults: EngineDefaults,
+    readonly lasting = false,
+  ) {
     if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
     refuseUnknown(options, CALL_OPTIONS);
     const { leaseTime, label = '', group, signal, onQueued } = options;

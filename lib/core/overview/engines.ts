@@ -4,7 +4,7 @@ import { sharedByAllCopies } from '../runtime/shared-by-all-copies.js';
 export interface LockLoad {
   waiting: number;
   held: number;
-  /** Milliseconds since the oldest waiting request was made. */
+  /** Milliseconds since the oldest waiting request was made; followers of a leader do not count. */
   oldestWait: number;
 }
 

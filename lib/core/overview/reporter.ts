@@ -52,7 +52,7 @@ export class Reporter {
     for (const { call, since } of this.waits.present()) {
       const load = loadOf(call);
       load.waiting += 1;
-      load.oldestWait = Math.max(load.oldestWait, time - since);
+      if (!call.options.lasting) load.oldestWait = Math.max(load.oldestWait, time - since);
     }
   }
 

@@ -25,11 +25,21 @@ export function watchForSlow(
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, defaults.onWarning);
   if (slowWait < Infinity) {
-    waits.slowWatch = new SlowWatch(timers, slowWait, () => waits.present(), warnings.ofWait);
+    waits.slowWatch = new SlowWatch(
+      timers,
+      slowWait,
+      () => waits.present().filter(isBounded),
+      warnings.ofWait,
+    );
     waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
-    grants.slowWatch = new SlowWatch(timers, slowHold, () => grants.present(), warnings.ofHold);
+    grants.slowWatch = new SlowWatch(
+      timers,
+      slowHold,
+      () => grants.present().filter(isBounded),
+      warnings.ofHold,
+    );
   }
 }
 
@@ -91,6 +101,11 @@ class SlowWarnings {
     this.looks.set(key, { at: time, found });
     return found;
   }
+}
+
+/** Those of a leader and its followers last. */
+function isBounded({ call }: Wait | SharedGrant): boolean {
+  return !call.options.lasting;
 }
 
 function by(label: string): string {

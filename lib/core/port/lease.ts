@@ -1,7 +1,7 @@
 import { controllerForMany } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
-import { LockLostError, type FairLockError } from '../errors/errors.js';
+import { LockLostError } from '../errors/errors.js';
 
 /**
  * An instant on both local clocks.
@@ -42,7 +42,7 @@ export class Lease {
   private current: LeaseState = 'held';
   private loss: LockLostError | undefined;
   private renewingStoppedListener: (() => void) | undefined;
-  private interruption: FairLockError | undefined;
+  private interruption: Error | undefined;
   private controller: AbortController | undefined;
   /** Calls all listeners of `onLost`. Nested calls, because a list for each lease would cost more. */
   private lostListener: ((error: LockLostError) => void) | undefined;
@@ -102,7 +102,7 @@ export class Lease {
   }
 
   /** Asks the section that runs under the lease to stop, by aborting the signal. The lock stays held. */
-  interrupt(reason: FairLockError): void {
+  interrupt(reason: Error): void {
     if (!this.active) return;
     this.interruption ??= reason;
     this.controller?.abort(reason);

@@ -1,5 +1,6 @@
 import { LockShuttingDownError } from '../errors/errors.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
+import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
 import type { AcquireCall, Wait } from './wait.js';
 import type { Waits } from './waits.js';
@@ -16,6 +17,7 @@ export class Shutdown implements TimedTask {
   private phase: Phase = 'running';
   private draining: Promise<void> | undefined;
   private onDrained: (() => void) | undefined;
+  private readonly beginning = controllerForMany();
 
   constructor(
     private readonly timers: Timers,
@@ -24,6 +26,11 @@ export class Shutdown implements TimedTask {
     /** Milliseconds from `begin` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
+
+  /** Aborts when the shutdown begins. */
+  get begun(): AbortSignal {
+    return this.beginning.signal;
+  }
 
   get closed(): boolean {
     return this.phase === 'closed';
@@ -43,6 +50,7 @@ export class Shutdown implements TimedTask {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
     for (const wait of this.waits.present()) if (!wait.call.insideHold) abandon(wait);
+    this.beginning.abort();
     if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
   }
 
@@ -56,6 +64,7 @@ export class Shutdown implements TimedTask {
     this.phase = 'drained';
     this.onDrained?.();
     for (const wait of this.waits.present()) abandon(wait);
+    this.beginning.abort(); // if it begins with `close`
     this.grants.interrupt();
   }
 

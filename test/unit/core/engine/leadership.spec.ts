@@ -1,0 +1,423 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  LockConfigurationError,
+  LockKeyError,
+  LockLostError,
+  LockShuttingDownError,
+  LockStoreUnavailableError,
+} from '../../../../lib/core/errors/errors.js';
+import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
+import { abortsOf, deferred, within, SOON } from '../../../support/waiting.js';
+import { bench, forClientOf, leftovers, NOTHING, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench({ maxHold: 50, maxQueue: 0 })));
+afterEach(async () => {
+  jest.useRealTimers();
+  await b.engine.close();
+  await settle();
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+});
+
+const lead = (...args: Parameters<typeof b.engine.service.lead>) => b.engine.service.lead(...args);
+
+/** A section that leads until it is told to stop, as its signal says. */
+const untilTold = (lock: FairLock): Promise<void> => abortsOf(lock.signal);
+
+/** Fake time, and real turns of the event loop. */
+const fakeTime = (): unknown =>
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+
+describe('lead', () => {
+  it('returns at once, and leads when it has the lock', async () => {
+    const leadership = lead('k', untilTold);
+    expect([leadership.state, leadership.isLeader]).toEqual(['following', false]);
+    await settle();
+    expect([leadership.state, leadership.isLeader]).toEqual(['leading', true]);
+    expect(await b.store.held('k')).toBe(true);
+  });
+
+  it('lets one at a time lead, in the order in which they came', async () => {
+    const order: string[] = [];
+    const section = (name: string) => async (lock: FairLock) => {
+      order.push(name);
+      await untilTold(lock);
+      order.push(`end of ${name}`);
+    };
+    const first = lead('k', section('first'));
+    const second = lead('k', section('second'));
+    const third = lead('k', section('third'));
+    await settle();
+    expect([first.isLeader, second.isLeader, third.isLeader]).toEqual([true, false, false]);
+    await second.stop();
+    await first.stop();
+    await settle();
+    expect([first.state, second.state, third.state]).toEqual(['stopped', 'stopped', 'leading']);
+    expect(order).toEqual(['first', 'end of first', 'third']);
+  });
+
+  it('waits behind other requests for the key, and they behind it', async () => {
+    b = bench();
+    const before = await b.engine.service.acquire('k');
+    const leadership = lead('k', untilTold);
+    await settle();
+    expect(leadership.state).toBe('following');
+    await before.release();
+    await settle();
+    expect(leadership.isLeader).toBe(true);
+    const after = b.engine.service.acquire('k');
+    await leadership.stop();
+    await (await after).release();
+  });
+
+  it('resigns for good when its section returns', async () => {
+    const leadership = lead('k', () => 'done');
+    await settle();
+    expect(leadership.state).toBe('stopped');
+    expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
+    await leadership.stop();
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('runs its section inside the hold, and outside of the flow that called it', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const inside = deferred<unknown[]>();
+    const leadership = await b.engine.service.withLock('outer', () =>
+      storage.run('a request', () =>
+        lead('k', (lock) => {
+          const { service } = b.engine;
+          inside.resolve([service.current()?.key, service.current('outer'), storage.getStore(), lock.key]);
+          return untilTold(lock);
+        }),
+      ),
+    );
+    expect(await inside.promise).toEqual(['k', undefined, undefined, 'k']);
+    await leadership.stop();
+  });
+
+  it('waits without end: no maxQueue, no maxHold, no client that goes away', async () => {
+    const gone = new AbortController();
+    const first = lead('k', untilTold);
+    const second = forClientOf(gone.signal, () => lead('k', untilTold));
+    await settle();
+    gone.abort();
+    await sleep(100); // twice maxHold
+    expect([first.state, second.state]).toEqual(['leading', 'following']);
+    expect(b.warnings).toEqual([]);
+    await first.stop();
+    await settle();
+    expect(second.isLeader).toBe(true);
+  });
+
+  it('shows its label', async () => {
+    lead('k', untilTold, { label: 'Scheduler' });
+    await settle();
+    expect((await b.store.inspect('k')).holder?.who).toMatch(/\/Scheduler$/);
+  });
+
+  it.each([
+    [
+      { waitTime: 5 },
+      /^There is no option 'waitTime' of lead: a leader waits and holds .* are: label, group\. See /,
+    ],
+    [{ holdAtLeast: 5 }, /^There is no option 'holdAtLeast' of lead/],
+    [{ lable: 'x' }, /^There is no option 'lable' of lead/],
+    [{ label: 5 }, /^The lock option label must be a string; it is 5\./],
+    [null, /^The options of lead must be an object; it is null\./],
+    [5, /^The options of lead must be an object; it is 5\./],
+  ])('refuses the options %j at once', (options, details) => {
+    const leading = (): unknown => lead('k', untilTold, options as object);
+    expect(leading).toThrow(LockConfigurationError);
+    expect(leading).toThrow(details);
+    expect(b.store.log).toEqual([]);
+  });
+
+  it('refuses at once what is no key, several keys, and what is no function', () => {
+    for (const key of [undefined, ['k', 'l']]) {
+      expect(() => lead(key as unknown as string, untilTold)).toThrow(LockKeyError);
+    }
+    expect(() => lead('k', undefined as never)).toThrow(/^lead needs a function to run while/);
+    expect(b.store.log).toEqual([]);
+  });
+});
+
+describe('a section that throws', () => {
+  it('resigns with one warning, and stands again after 1 to 30 s, doubled each time', async () => {
+    fakeTime();
+    const begun: number[] = [];
+    const leadership = lead('k', () => {
+      begun.push(performance.now());
+      throw new Error('no paper');
+    });
+    for (let s = 0; s < 125; s += 1) await jest.advanceTimersByTimeAsync(1_000);
+    expect(leadership.state).toBe('following');
+    const pauses = begun.slice(1).map((at, i) => Math.round((at - begun[i]!) / 1_000));
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
+    expect(b.warnings).toHaveLength(begun.length);
+    expect(b.warnings[2]).toBe(
+      'The section of the leader "k" threw: no paper. This process resigned. It joins the line again in 4 s.',
+    );
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  it('counts as the first failure if it ran for 30 s', async () => {
+    fakeTime();
+    let begun = 0;
+    lead('k', async () => {
+      begun += 1;
+      if (begun === 3) await new Promise((resolve) => setTimeout(resolve, 30_000));
+      throw new Error('no paper');
+    });
+    for (let s = 0; s < 35; s += 1) await jest.advanceTimersByTimeAsync(1_000);
+    expect(b.warnings.map((text) => / in (.*)\.$/.exec(text)?.[1])).toEqual(['1 s', '2 s', '1 s', '2 s']);
+  });
+
+  it('lets the next in line lead meanwhile', async () => {
+    const failing = lead('k', () => Promise.reject(new Error('no paper')));
+    const next = lead('k', untilTold);
+    await settle();
+    expect([failing.state, next.state]).toEqual(['following', 'leading']);
+    await failing.stop();
+    expect(failing.state).toBe('stopped');
+  });
+
+  it.each([
+    ['undefined', undefined, /threw: undefined\./],
+    ['no object of a class', Object.create(null), /threw: \[Object: null prototype\] \{\}\./],
+    ['a text of two lines', 'no\npaper', /threw: 'no\\npaper'\./],
+    ['an error of two lines', new Error('no\npaper'), /threw: no\\u000apaper\./],
+    ['an AbortError though nobody told it to stop', new DOMException('own', 'AbortError'), /threw: own\./],
+  ])('may throw %s', async (_, thrown: unknown, text) => {
+    const leadership = lead('k', () => {
+      throw thrown;
+    });
+    await settle();
+    expect(b.warnings).toHaveLength(1);
+    expect(b.warnings[0]).toMatch(text);
+    await leadership.stop();
+    expect(leadership.state).toBe('stopped');
+  });
+});
+
+describe('a store that refuses the election', () => {
+  it('is asked again each second, with one warning', async () => {
+    fakeTime();
+    const { acquire } = b.store;
+    const down = new LockStoreUnavailableError('unreachable', 'Redis is away.');
+    b.store.acquire = () => Promise.reject(down);
+    const leadership = lead('k', untilTold);
+    await jest.advanceTimersByTimeAsync(5_500);
+    expect(b.warnings).toEqual(['This process cannot stand for the leadership "k": Redis is away.']);
+    expect(leadership.state).toBe('following');
+    b.store.acquire = acquire;
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(leadership.isLeader).toBe(true);
+  });
+});
+
+describe('a leader that loses the lock', () => {
+  it('is no leader before its signal aborts, and stands again when its section has ended', async () => {
+    const seen: unknown[] = [];
+    const mayEnd = deferred();
+    let terms = 0;
+    const leadership = lead('k', async (lock) => {
+      terms += 1;
+      lock.signal.addEventListener('abort', () =>
+        seen.push(leadership.isLeader, leadership.state, lock.signal.reason),
+      );
+      await untilTold(lock);
+      if (terms === 1) await mayEnd.promise;
+    });
+    await settle();
+    b.store.lose('k');
+    expect(seen).toEqual([false, 'ending', expect.any(LockLostError)]);
+    await settle();
+    expect([leadership.state, terms]).toEqual(['ending', 1]);
+    mayEnd.resolve();
+    await settle();
+    expect([leadership.state, terms]).toEqual(['leading', 2]);
+    expect(b.warnings).toEqual([expect.stringMatching(/^The lock "k" was lost/)]);
+  });
+
+  it.each<[string, (lock: FairLock) => Promise<unknown>]>([
+    ['the reason of its signal', (lock) => untilTold(lock).then(() => lock.signal.throwIfAborted())],
+    ['what assertHeld throws', (lock) => untilTold(lock).then(() => lock.assertHeld())],
+    ['an AbortError of Node', (lock) => sleep(60_000, undefined, { signal: lock.signal })],
+  ])('stands again at once, without a warning of its own, if its section throws %s', async (_, section) => {
+    const leadership = lead('k', section);
+    await settle();
+    b.store.lose('k');
+    await settle();
+    expect(leadership.isLeader).toBe(true);
+    expect(b.warnings).toHaveLength(1); // of the loss
+  });
+
+  it('does not begin a section whose lock was lost before', async () => {
+    let terms = 0;
+    const { acquire } = b.store;
+    b.store.acquire = async (request) => {
+      const grant = await acquire.call(b.store, request);
+      b.store.acquire = acquire;
+      grant.lease.lose('the test took it away');
+      return grant;
+    };
+    const leadership = lead('k', (lock) => {
+      terms += 1;
+      return untilTold(lock);
+    });
+    await settle();
+    expect([leadership.isLeader, terms]).toEqual([true, 1]);
+    expect(b.store.log.filter((entry) => entry === 'granted k')).toHaveLength(2);
+  });
+});
+
+describe('stop', () => {
+  it('aborts the signal, waits for the section to end and for the release, and never stands again', async () => {
+    const told = deferred<unknown>();
+    const mayEnd = deferred();
+    const leadership = lead('k', async (lock) => {
+      lock.signal.addEventListener('abort', () => told.resolve([leadership.isLeader, lock.signal.reason]));
+      await mayEnd.promise;
+      lock.assertHeld();
+    });
+    await settle();
+    const stopped = leadership.stop();
+    expect(await told.promise).toEqual([false, expect.objectContaining({ name: 'AbortError' })]);
+    expect(leadership.state).toBe('ending');
+    expect(await b.store.held('k')).toBe(true);
+    mayEnd.resolve();
+    await stopped;
+    expect(leadership.state).toBe('stopped');
+    expect(await b.store.held('k')).toBe(false);
+    await leadership.stop();
+    expect(b.warnings).toEqual([]);
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('leaves the line at once', async () => {
+    b = bench();
+    const holder = await b.engine.service.acquire('k');
+    const leadership = lead('k', untilTold);
+    await settle();
+    expect(await b.store.waiting('k')).toBe(1);
+    await leadership.stop();
+    expect(leadership.state).toBe('stopped');
+    expect(await b.store.waiting('k')).toBe(0);
+    await holder.release();
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('in the moment of the grant begins no section', async () => {
+    const { acquire } = b.store;
+    let stopped: Promise<void> | undefined;
+    b.store.acquire = async (request) => {
+      const grant = await acquire.call(b.store, request);
+      queueMicrotask(() => void (stopped = leadership.stop()));
+      return grant;
+    };
+    let begun = false;
+    const leadership = lead('k', () => void (begun = true));
+    await settle();
+    await stopped;
+    expect([begun, leadership.state, await b.store.held('k')]).toEqual([false, 'stopped', false]);
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('ends the pause after a failure', async () => {
+    const leadership = lead('k', () => Promise.reject(new Error('no paper')));
+    await settle();
+    await within(leadership.stop(), 500, 'the end of a pause of a second');
+    expect(leadership.state).toBe('stopped');
+    expect(leftovers(b.engine)).toEqual(NOTHING);
+  });
+
+  it('does not wait for the section that calls it', async () => {
+    const called = deferred();
+    const leadership = lead('k', async () => {
+      await leadership.stop();
+      called.resolve();
+    });
+    await within(called.promise, SOON, 'stop() in the section');
+    await settle();
+    expect(leadership.state).toBe('stopped');
+  });
+
+  it('warns if the section throws an error of another kind on its way out', async () => {
+    const leadership = lead('k', async (lock) => {
+      await untilTold(lock);
+      throw new Error('no paper');
+    });
+    await settle();
+    await leadership.stop();
+    expect(b.warnings).toEqual(['The section of the leader "k" threw: no paper. This process resigned.']);
+  });
+});
+
+describe('a shutdown', () => {
+  it('aborts the signal of the leader when it begins, and drains when the section has ended', async () => {
+    const reason = deferred<unknown>();
+    const mayEnd = deferred();
+    const leadership = lead('k', async (lock) => {
+      lock.signal.addEventListener('abort', () => reason.resolve(lock.signal.reason));
+      await mayEnd.promise;
+    });
+    await settle();
+    b.engine.beginShutdown();
+    expect(await reason.promise).toBeInstanceOf(LockShuttingDownError);
+    expect(leadership.state).toBe('ending');
+    mayEnd.resolve();
+    await within(b.engine.drain(), SOON, 'the drain');
+    await leadership.stop();
+    expect([leadership.state, await b.store.held('k')]).toEqual(['stopped', false]);
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('ends the wait of a follower, without a warning', async () => {
+    lead('k', untilTold);
+    const follower = lead('k', untilTold);
+    await settle();
+    b.engine.beginShutdown();
+    await settle();
+    expect(follower.state).toBe('stopped');
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('that begins with close stops the leader too, and followers, and who pauses after a failure', async () => {
+    const leader = lead('k', untilTold);
+    const follower = lead('k', untilTold);
+    const pausing = lead('l', () => Promise.reject(new Error('no paper')));
+    await settle();
+    expect(b.warnings).toHaveLength(1);
+    await b.engine.close();
+    await settle();
+    expect([leader.state, follower.state, pausing.state]).toEqual(['stopped', 'stopped', 'stopped']);
+    expect(b.warnings).toHaveLength(1);
+  });
+
+  it('lets nobody stand any more', async () => {
+    b.engine.beginShutdown();
+    const leadership = lead('k', untilTold);
+    await settle();
+    expect(leadership.state).toBe('stopped');
+    expect(b.store.log).toEqual([]);
+  });
+});
+
+describe('leaders and followers', () => {
+  it('do not count as slow, nor as the oldest wait; others on the same key do', async () => {
+    b = bench({ slowWait: 20, slowHold: 20 });
+    lead('k', untilTold);
+    const follower = lead('k', untilTold);
+    await sleep(60);
+    expect(b.warnings).toEqual([]);
+    const load = new Map<string, { oldestWait: number; waiting: number; held: number }>();
+    b.engine.addLoad(load);
+    expect(load.get('other')).toEqual({ waiting: 1, held: 1, oldestWait: 0 });
+    await follower.stop();
+    const other = b.engine.service.acquire('k', { waitTime: 80 });
+    await expect(other).rejects.toThrow();
+    expect(b.warnings[0]).toMatch(/^A request for the lock "k" has waited/);
+  });
+});
