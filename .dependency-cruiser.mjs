@@ -35,8 +35,8 @@ const HALLS = {
   'lib/cli': [['call'], ['commands']],
 };
 
-/** Files that may name a store: one chooses it, the options and the public index name the types of its source. */
-const STORE_CHOOSERS = ['lib/setup/store-factory.ts', 'lib/setup/options.ts', 'lib/index.ts'];
+/** Files that may name a store: one chooses it, the options and the public names have the types of its source. */
+const STORE_CHOOSERS = ['lib/setup/store-factory.ts', 'lib/setup/options.ts', 'lib/setup/public.ts'];
 
 const literally = (path) => path.replaceAll('.', '\\.');
 

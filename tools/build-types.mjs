@@ -2,8 +2,9 @@
  * The declarations of the package: for each entry of its exports one file in each format, with what the entry's index
  * exports and nothing else, so that no internal type can be imported and an installation has no file for each module of lib.
  *
- * Another entry than the main one imports the main one's types from the package: written out a second time, its classes
- * would be other types than those that an application imports.
+ * An entry imports the types that another entry exports: written out a second time, its classes would be other types than
+ * those that an application imports. The entry without Nest comes first and imports none; the main one imports its types,
+ * and all others those of the main one.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,18 +18,23 @@ const SEPARATE = join(ROOT, 'dist', 'types');
 const REPORTS = join(ROOT, 'api');
 const { name: PACKAGE, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
+const STANDALONE = 'standalone/index';
+/** The module with the names that the entry without Nest and the main one share. */
+const SHARED = 'setup/public';
 /** `index`, `testing/index`, … : the main entry first. */
 const ENTRIES = Object.values(exports)
   .filter((target) => typeof target === 'object')
   .map(({ import: { types } }) => types.replace(/^\.\/dist\/esm\/(.*)\.d\.ts$/, '$1'));
 
 emitSeparate();
-const [main, ...others] = ENTRIES;
+const [main, ...others] = ENTRIES.filter((entry) => entry !== STANDALONE);
+rollUp(STANDALONE);
+offer(STANDALONE);
+shareStandalone();
 rollUp(main);
-if (others.length > 0) {
-  offerMainEntry();
-  for (const entry of others) rollUp(entry);
-}
+offer(main);
+shareMain();
+for (const entry of others) rollUp(entry);
 rmSync(SEPARATE, { recursive: true });
 
 /** A declaration file for each module, as the compiler writes them. */
@@ -46,24 +52,44 @@ function emitSeparate() {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Lets the other entries find the main one as an installed package, and import from it what it exports. */
-function offerMainEntry() {
+/** Lets the other entries find this one in an installed package. */
+function offer(entry) {
   const installed = join(SEPARATE, 'node_modules', PACKAGE);
-  mkdirSync(installed, { recursive: true });
-  cpSync(targetsOf(main)[0], join(installed, 'index.d.ts'));
-  writeFileSync(
-    join(installed, 'package.json'),
-    JSON.stringify({ name: PACKAGE, type: 'module', types: 'index.d.ts' }),
-  );
+  mkdirSync(join(installed, dirname(entry)), { recursive: true });
+  cpSync(targetsOf(entry)[0], join(installed, `${entry}.d.ts`));
+  const exports = { '.': './index.d.ts', './standalone': './standalone/index.d.ts' };
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ name: PACKAGE, type: 'module', exports }));
   // Else the package would be looked for in its own exports.
   writeFileSync(join(SEPARATE, 'package.json'), JSON.stringify({ name: 'separate', type: 'module' }));
+}
+
+/** The modules import the names of the entry without Nest from it, and the main entry exports them from there. */
+function shareStandalone() {
+  const from = `${PACKAGE}/standalone`;
+  const shared = exportedNames(join(SEPARATE, `${SHARED}.d.ts`));
+  for (const file of declarationsIn(SEPARATE)) importFromPackage(file, () => true, shared, from);
+  const index = join(SEPARATE, `${main}.d.ts`);
+  const text = readFileSync(index, 'utf8');
+  writeFileSync(
+    index,
+    text.replace(`export * from './${SHARED}.js';`, `export { ${[...shared].join(', ')} } from '${from}';`),
+  );
+}
+
+/** The entries beside the main one import its names from the package. */
+function shareMain() {
   const exported = exportedNames(join(SEPARATE, `${main}.d.ts`));
   for (const entry of others) {
     const folder = join(SEPARATE, dirname(entry));
-    for (const file of readdirSync(folder, { recursive: true })) {
-      if (file.endsWith('.d.ts')) importFromPackage(join(folder, file), folder, exported);
-    }
+    const isOutside = (path) => relative(folder, path).startsWith('..');
+    for (const file of declarationsIn(folder)) importFromPackage(file, isOutside, exported, PACKAGE);
   }
+}
+
+function declarationsIn(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith('.d.ts') && !file.startsWith('node_modules'))
+    .map((file) => join(folder, file));
 }
 
 function exportedNames(file) {
@@ -73,17 +99,17 @@ function exportedNames(file) {
   return new Set(checker.getExportsOfModule(module).map(({ name }) => name));
 }
 
-/** Imports of modules outside of the entry's folder: what the main entry exports comes from the package. */
-function importFromPackage(file, folder, exported) {
+/** Imports of the `exported` names from modules that are `replaced` come from the package. */
+function importFromPackage(file, replaced, exported, source) {
   const text = readFileSync(file, 'utf8').replaceAll(
     /^import (type )?\{([^}]*)\} from '(\.[^']*)';$/gm,
     (statement, type = '', names, from) => {
-      if (!relative(folder, join(dirname(file), from)).startsWith('..')) return statement;
+      if (!replaced(join(dirname(file), from))) return statement;
       const all = names.split(',').map((name) => name.trim());
       const public_ = all.filter((name) => exported.has(name.replace(/^type /, '')));
       const inside = all.filter((name) => !public_.includes(name));
       return [
-        public_.length > 0 && `import ${type}{ ${public_.join(', ')} } from '${PACKAGE}';`,
+        public_.length > 0 && `import ${type}{ ${public_.join(', ')} } from '${source}';`,
         inside.length > 0 && `import ${type}{ ${inside.join(', ')} } from '${from}';`,
       ]
         .filter(Boolean)
@@ -132,5 +158,12 @@ function rollUp(entry) {
     },
   });
   if (!succeeded) process.exit(1);
+  if (entry === main) nextToEachOther(first);
   for (const copy of copies) cpSync(first, copy);
+}
+
+/** The main entry finds the entry without Nest by its path, so that it depends on no resolution of the package by itself. */
+function nextToEachOther(file) {
+  const text = readFileSync(file, 'utf8').replaceAll(`'${PACKAGE}/standalone'`, `'./${STANDALONE}.js'`);
+  writeFileSync(file, text);
 }

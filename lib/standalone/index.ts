@@ -1,2 +1,2 @@
+export * from '../setup/public.js';
 export { createFairLock, type StandaloneFairLock, type Warn } from './create-fair-lock.js';
-export type { FairLockModuleOptions } from '../setup/options.js';

@@ -42,15 +42,18 @@ export function optionalPeers({ nest }: { readonly nest: string }): string[] {
   );
 }
 
-/** The errors in the declarations of the package, and in the imports of its entries; those of other packages are not ours. */
-export async function declarationErrors(folder: string, check: Check): Promise<string[]> {
+/** The errors in the declarations of the package, and in the imports of `entries`; errors in other packages are not ours. */
+export async function declarationErrors(
+  folder: string,
+  check: Check,
+  entries = entriesOf(folder),
+): Promise<string[]> {
   const name = `types-${check.resolution}-${check.format}-${check.strict ? 'strict' : 'not-strict'}`;
   const project = join(folder, name);
   mkdirSync(project);
   const write = (file: string, text: string): void => writeFileSync(join(project, file), text);
   write('package.json', JSON.stringify({ type: check.format === 'esm' ? 'module' : 'commonjs' }));
   write('tsconfig.json', JSON.stringify(tsconfig(check, majorOf(folder, 'typescript'))));
-  const entries = entriesOf(folder);
   const imports = entries.map((entry, index) => `import * as entry${index} from '${entry}';`);
   write(
     'all.ts',

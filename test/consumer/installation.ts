@@ -16,7 +16,7 @@ export interface Versions {
 }
 
 /** A folder beside this file with the sources of an application. */
-export type Application = 'app' | 'board' | 'copies' | 'transports';
+export type Application = 'app' | 'board' | 'copies' | 'standalone' | 'transports';
 
 /** One way to compile an application. */
 export interface Build {
@@ -31,15 +31,19 @@ export class Installation {
 
   /** @param more packages that this application needs besides, as npm names them */
   async install({ nest, ioredis, typescript }: Versions, more: readonly string[] = []): Promise<void> {
+    const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${nest}`);
+    const others = ['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', 'esbuild@0'];
+    await this.installWithoutNest({ ioredis, typescript }, [...nestPackages, ...others, ...more]);
+  }
+
+  /** For programs that use `nestjs-fair-lock/standalone` alone. */
+  async installWithoutNest(
+    { ioredis, typescript }: Omit<Versions, 'nest'>,
+    more: readonly string[] = [],
+  ): Promise<void> {
     this.write('package.json', { private: true });
-    const packages = [
-      process.env['FAIR_LOCK_TARBALL'] ?? '',
-      ...['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${nest}`),
-      `ioredis@${ioredis}`,
-      `typescript@${typescript}`,
-      ...['reflect-metadata@0.2', 'rxjs@7', '@swc/core@1', '@swc/cli@0', '@types/node@20', 'esbuild@0'],
-      ...more,
-    ];
+    const tarball = process.env['FAIR_LOCK_TARBALL'] ?? '';
+    const packages = [tarball, `ioredis@${ioredis}`, `typescript@${typescript}`, '@types/node@20', ...more];
     // Peers as they are listed here: the packages beside the oldest Nest name a newer patch of it.
     const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps'];
     await run('npm', ['install', ...flags, ...packages], { cwd: this.folder });
