@@ -28,10 +28,10 @@ const HALLS = {
     ['server'],
     ['connection'],
     ['commands'],
-    ['line', 'peers', 'scripts', 'start-up'],
+    ['view', 'peers', 'scripts', 'start-up'],
   ],
-  'lib/stores/redis': [['scripts'], ['commands'], ['line', 'replication']],
-  'lib/stores/redisson': [['scripts'], ['commands'], ['line']],
+  'lib/stores/redis': [['scripts'], ['commands'], ['view', 'replication']],
+  'lib/stores/redisson': [['scripts'], ['commands'], ['view']],
   'lib/cli': [['call'], ['commands']],
 };
 

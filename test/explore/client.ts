@@ -4,8 +4,8 @@ import type { ServerClock } from '../../lib/stores/redis-client/server/server-cl
 import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import type { LockCommands } from '../../lib/stores/redis/commands/lock-commands.js';
 import type { RawReply } from '../../lib/stores/redis/commands/reply.js';
-import type { Command } from '../../lib/stores/redis/line/events.js';
-import type { Line } from '../../lib/stores/redis/line/state.js';
+import type { Command } from '../../lib/stores/redis/view/events.js';
+import type { LockView } from '../../lib/stores/redis/view/lock-view.js';
 import type { Instant } from '../../lib/core/port/lease.js';
 
 /** A command that is neither answered nor given up. */
@@ -39,7 +39,7 @@ export interface Section {
 
 /** What a client knows. Nothing of it names the client, so that two that know the same are equal. */
 export interface Client {
-  line: Line | undefined;
+  view: LockView | undefined;
   clock: ServerClock;
   highestToken: number;
   lastOrder: number;

@@ -70,8 +70,8 @@ describe('the exploration', () => {
 
   test('finds a request that is served too late where a waiter relies on its message', () => {
     const silent = inFile(
-      'line/line.ts',
-      'return isInLine(line) || late !== undefined',
+      'view/machine.ts',
+      'return isInLine(view) || late !== undefined',
       'return late !== undefined',
     );
     expect(search(['lose-message'], [silent]).violation).toMatchObject({ invariant: 'gap' });

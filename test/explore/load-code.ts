@@ -8,8 +8,8 @@ import type { ServerClock } from '../../lib/stores/redis-client/server/server-cl
 import type { readHeartbeat } from '../../lib/stores/redis/commands/reply.js';
 import type { LockCommands } from '../../lib/stores/redis/commands/lock-commands.js';
 import type { timing } from '../../lib/stores/redis/commands/timing.js';
-import type { handle } from '../../lib/stores/redis/line/line.js';
-import type { Line } from '../../lib/stores/redis/line/state.js';
+import type { handle } from '../../lib/stores/redis/view/machine.js';
+import type { LockView } from '../../lib/stores/redis/view/lock-view.js';
 import type { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import type { Mutation } from '../simulation/world/load-client.js';
 
@@ -23,7 +23,7 @@ export interface Clocks {
 export interface LoadedCode {
   readonly clocks: Clocks;
   readonly handle: typeof handle;
-  readonly Line: typeof Line;
+  readonly LockView: typeof LockView;
   readonly Lease: typeof Lease;
   readonly ServerClock: typeof ServerClock;
   readonly LockCommands: typeof LockCommands;
@@ -85,8 +85,8 @@ export function loadCode(lib: string, mutations: readonly Mutation[] = []): Load
     'stores/redis/commands/lock-commands.ts',
     'stores/redis/commands/reply.ts',
     'stores/redis/commands/timing.ts',
-    'stores/redis/line/line.ts',
-    'stores/redis/line/state.ts',
+    'stores/redis/view/machine.ts',
+    'stores/redis/view/lock-view.ts',
     'stores/redis/redis-lock-store.ts',
   ].map((file) => load(join(lib, file)));
   for (const { file, from } of unused) {

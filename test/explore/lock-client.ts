@@ -1,6 +1,6 @@
 import type { Instant } from '../../lib/core/port/lease.js';
-import type { Command, Effect, LineEvent, Reply as LineReply } from '../../lib/stores/redis/line/events.js';
-import type { Moment } from '../../lib/stores/redis-client/line/line-machine.js';
+import type { Command, Effect, ViewEvent, Reply as ViewReply } from '../../lib/stores/redis/view/events.js';
+import type { Moment } from '../../lib/stores/redis-client/view/protocol-types.js';
 import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
 import type { Attempt, Client } from './client.js';
@@ -41,12 +41,12 @@ export interface SharedByClients {
   readonly noMoment: Moment;
 }
 
-/** Stands in for the driver of the line, and for what repeats commands: passes events to the machine and executes its effects. */
+/** Stands in for the driver of the lock, and for what repeats commands: passes events to the machine and executes its effects. */
 export class LockClient {
   readonly commands: TypedCommands;
   private client!: Client;
   private outcome!: Outcome;
-  private later: LineEvent[] = [];
+  private later: ViewEvent[] = [];
   private handling = false;
   private readonly now: Instant = { monotonic: NOW.monotonic, wall: NOW.wall };
 
@@ -61,7 +61,7 @@ export class LockClient {
     const clock = new this.code.ServerClock(this.shared.onStep);
     clock.observe(this.now, this.now, NOW.server);
     return {
-      line: undefined,
+      view: undefined,
       clock,
       highestToken: 0,
       lastOrder: NOW.order,
@@ -87,7 +87,7 @@ export class LockClient {
     what();
     client.highestToken = this.commands.calls.highestToken;
     client.lastOrder = this.commands.calls.lastOrder;
-    if (client.line) client.line.now = this.shared.noMoment;
+    if (client.view) client.view.now = this.shared.noMoment;
     return this.outcome;
   }
 
@@ -98,14 +98,14 @@ export class LockClient {
       this.outcome.notes.push({ what: 'requested', sequence });
       const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, alone: false, label: 'h/1' };
       this.event({ type: 'requested', request });
-      const place = this.line.waiting.get(sequence);
+      const place = this.view.waiting.get(sequence);
       // Only a try looks at it.
       if (place) Object.assign(place, { since: NOW.monotonic - LONG });
     }
     this.event({ type: 'turn ended' });
   }
 
-  /** The wake-up time of the line, where it is reached. */
+  /** The wake-up time of the view, where it is reached. */
   wakeUp(): void {
     this.event({ type: 'due' });
   }
@@ -138,7 +138,7 @@ export class LockClient {
     }
     this.done(attempt);
     const repeated = attempt.sendings - attempt.expired > 1;
-    this.event({ type: 'reply', command, reply: read(reply, repeated) as LineReply });
+    this.event({ type: 'reply', command, reply: read(reply, repeated) as ViewReply });
   }
 
   message(text: string): void {
@@ -149,9 +149,9 @@ export class LockClient {
       options: { keyPrefix: PREFIX, lease: TIMES.lease },
       client: { connection: { clockOf: () => client.clock } },
       commands: this.commands.calls,
-      lines: {
-        find: () => client.line && { dispatch: (event: LineEvent) => this.event(event) },
-        get: () => (void this.line, { keys: KEYS, dispatch: (event: LineEvent) => this.event(event) }),
+      drivers: {
+        find: () => client.view && { dispatch: (event: ViewEvent) => this.event(event) },
+        get: () => (void this.view, { keys: KEYS, dispatch: (event: ViewEvent) => this.event(event) }),
       },
     };
     code.RedisLockStore.prototype['onMessage'].call(store as never, text);
@@ -163,7 +163,7 @@ export class LockClient {
     const [section] = sections.splice(index, 1);
     const kept = section!.lease.end();
     this.outcome.notes.push({ what: 'ended', sequence });
-    if (this.client.line || kept) this.event({ type: 'section ended', grant: section!.token, kept });
+    if (this.client.view || kept) this.event({ type: 'section ended', grant: section!.token, kept });
   }
 
   cancel(sequence: number): void {
@@ -175,7 +175,7 @@ export class LockClient {
     const { client } = this;
     client.upSince = up ? NOW.monotonic : undefined;
     client.downSince = up ? undefined : NOW.monotonic;
-    if (client.line) this.event({ type: 'subscription', upSince: client.upSince });
+    if (client.view) this.event({ type: 'subscription', upSince: client.upSince });
     if (up) for (const attempt of client.attempts) if (attempt.state === 'held') this.send(attempt);
   }
 
@@ -186,15 +186,15 @@ export class LockClient {
     for (const attempt of client.attempts.filter(({ state }) => state === 'sent')) {
       this.unanswered(attempt, Infinity);
     }
-    if (!client.line) return;
+    if (!client.view) return;
     this.event({ type: 'server', id: PRIMARY });
     this.event({ type: 'look' });
     for (const attempt of [...client.attempts]) if (attempt.state === 'paused') this.send(attempt);
   }
 
-  private get line() {
+  private get view() {
     const { client, code, shared } = this;
-    return (client.line ??= new code.Line(
+    return (client.view ??= new code.LockView(
       shared.settings,
       PRIMARY,
       client.upSince,
@@ -202,22 +202,22 @@ export class LockClient {
     ));
   }
 
-  private event(event: LineEvent): void {
+  private event(event: ViewEvent): void {
     if (this.handling) {
       this.later.push(event);
       return;
     }
     this.handling = true;
     try {
-      for (let next: LineEvent | undefined = event; next; next = this.later.shift()) {
+      for (let next: ViewEvent | undefined = event; next; next = this.later.shift()) {
         const moment = { ...this.now, order: this.commands.calls.lastOrder };
-        for (const effect of this.code.handle(this.line, next, moment)) this.execute(effect);
+        for (const effect of this.code.handle(this.view, next, moment)) this.execute(effect);
       }
     } finally {
       this.handling = false;
       this.later = [];
     }
-    if (this.client.line) this.client.line.effects = [];
+    if (this.client.view) this.client.view.effects = [];
   }
 
   private execute(effect: Effect): void {
@@ -240,7 +240,7 @@ export class LockClient {
         notes.push({ what: 'queued', sequence: effect.request });
         return;
       case 'forget':
-        client.line = undefined;
+        client.view = undefined;
         return;
       case 'renew lease':
         return this.sectionOf(effect.grant)?.lease.renew(effect.since, effect.left);
@@ -257,7 +257,7 @@ export class LockClient {
       case 'end lease':
         return void this.sectionOf(effect.grant)?.lease.end();
       default:
-      // `wake up` stands in the line, `await turn` ends with the request, and nobody waits for a release.
+      // `wake up` stands in the view, `await turn` ends with the request, and nobody waits for a release.
     }
   }
 

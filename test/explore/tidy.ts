@@ -11,13 +11,13 @@ const AGE_STEP = 10_000;
 export function tidy(client: Client, timing: { readonly heartbeat: number }, firstReport: number): void {
   if (client.upSince !== undefined) client.upSince = atLeast(client.upSince, LONG);
   tidyClock(client);
-  const { line } = client;
-  if (!line) return;
-  if (line.subscribedSince !== undefined) line.subscribedSince = atLeast(line.subscribedSince, LONG);
-  if (NOW.monotonic - line.markedAliveAt > timing.heartbeat / 2) line.markedAliveAt = -Infinity;
-  if (line.nextBeat > 0) line.nextBeat = atLeast(line.nextBeat, 0);
-  if (line.run) line.run.holderSince = atLeast(line.run.holderSince, firstReport + 1);
-  for (const request of line.waiting.values()) {
+  const { view } = client;
+  if (!view) return;
+  if (view.subscribedSince !== undefined) view.subscribedSince = atLeast(view.subscribedSince, LONG);
+  if (NOW.monotonic - view.markedAliveAt > timing.heartbeat / 2) view.markedAliveAt = -Infinity;
+  if (view.nextBeat > 0) view.nextBeat = atLeast(view.nextBeat, 0);
+  if (view.batch) view.batch.holderSince = atLeast(view.batch.holderSince, firstReport + 1);
+  for (const request of view.waiting.values()) {
     if (request.outcomeUnknownUntil > 0)
       request.outcomeUnknownUntil = atLeast(request.outcomeUnknownUntil, 1);
   }

@@ -1,6 +1,6 @@
 import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import type { Timing } from '../../lib/stores/redis/commands/timing.js';
-import type { Command } from '../../lib/stores/redis/line/events.js';
+import type { Command } from '../../lib/stores/redis/view/events.js';
 import type { Client, OpenCommands, Senders, Sending } from './client.js';
 import type { LoadedCode } from './load-code.js';
 import { NOW } from './scales.js';

@@ -54,7 +54,7 @@ export interface Facts {
   readonly idle: boolean;
 }
 
-/** As in lib/stores/redis/line/grant.ts. */
+/** As in lib/stores/redis/view/grant.ts. */
 const FIRST_REPORT = 100;
 /** How long a subscription stays down at most, and a client asleep, ms. */
 const LONGEST_DOWN = 1_500;
@@ -226,20 +226,20 @@ export class World {
 
   private factsAnew(id: number): Facts {
     const client = this.read(id);
-    const { line, attempts, sections, asleep, crashed, upSince, downSince } = client;
+    const { view, attempts, sections, asleep, crashed, upSince, downSince } = client;
     this.clocks.monotonic = NOW.monotonic;
     this.clocks.wall = NOW.wall;
-    const lineDue = line?.wakeUpAt ?? Infinity;
+    const viewDue = view?.wakeUpAt ?? Infinity;
     const attemptsDue = Math.min(Infinity, ...attempts.map(({ at }) => at));
     const sectionsDue = Math.min(Infinity, ...sections.map(({ until }) => until));
     const down = downSince === undefined ? -Infinity : NOW.monotonic - downSince;
     const subscriptionDue = downSince === undefined ? Infinity : downSince + LONGEST_DOWN;
     const due = asleep
       ? client.wakesBy - NOW.wall
-      : Math.min(lineDue, attemptsDue, sectionsDue, subscriptionDue) - NOW.monotonic;
+      : Math.min(viewDue, attemptsDue, sectionsDue, subscriptionDue) - NOW.monotonic;
     return {
       due: crashed ? Infinity : Math.max(0, due),
-      lineIsDue: lineDue <= NOW.monotonic,
+      lineIsDue: viewDue <= NOW.monotonic,
       attemptsAreDue: attemptsDue <= NOW.monotonic,
       sections: sections.map(({ sequence, token, until, lease }) => ({
         sequence,
@@ -247,7 +247,7 @@ export class World {
         mustEnd: until <= NOW.monotonic,
         counts: lease.remaining() > 0,
       })),
-      waiting: [...(line?.waiting.keys() ?? [])],
+      waiting: [...(view?.waiting.keys() ?? [])],
       made: client.sequence,
       asleep,
       mustWake: asleep !== undefined && client.wakesBy <= NOW.wall,
@@ -256,7 +256,7 @@ export class World {
       steady: upSince !== undefined && NOW.monotonic - upSince >= GRACE,
       mustResubscribe: down >= LONGEST_DOWN,
       downForLong: down >= GRACE,
-      idle: !line && attempts.length === 0 && sections.length === 0,
+      idle: !view && attempts.length === 0 && sections.length === 0,
     };
   }
 }

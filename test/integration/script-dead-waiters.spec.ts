@@ -41,7 +41,7 @@ describe('what dead waiters cost the others', () => {
     await redis.zrem(dead.keys[2], dead.id);
     await subscriber.unsubscribe(dead.channel);
     await holder.release(grant.first, grant.sequence);
-    expect((await live.heartbeat()).run).toBe('1');
+    expect((await live.heartbeat()).batch).toBe('1');
   });
 
   test('a live client whose liveness entry was lost keeps its place, under a new generation (M5)', async () => {
@@ -51,7 +51,7 @@ describe('what dead waiters cost the others', () => {
     await redis.zrem(waiter.keys[2], waiter.id);
     await holder.release(grant.first, grant.sequence);
     const served = await waiter.heartbeat();
-    expect(served.run).toBe('1');
+    expect(served.batch).toBe('1');
     expect(served.generation).not.toBe(place.generation);
   });
 
@@ -63,7 +63,7 @@ describe('what dead waiters cost the others', () => {
     await live.acquire();
     expect(await redis.zscore(dead.keys[2], dead.id)).toBeNull();
     await holder.release(grant.first, grant.sequence);
-    expect((await live.heartbeat()).run).toBe('1');
+    expect((await live.heartbeat()).batch).toBe('1');
   });
 
   test('a lock is free behind a client that was silent for so long that its entry was swept', async () => {
@@ -90,11 +90,11 @@ describe('what dead waiters cost the others', () => {
 
     test('keeps its place when a limited request of its own finds the line full (R5)', async () => {
       expect((await back.acquire({ maxQueue: 1 })).status).toBe('FULL');
-      expect((await back.heartbeat()).run).toBe('1');
+      expect((await back.heartbeat()).batch).toBe('1');
     });
 
     test('is not overtaken by a try of its own (R5)', async () => {
-      expect(await back.acquire({ tries: true })).toMatchObject({ status: 'BUSY', run: '1' });
+      expect(await back.acquire({ tries: true })).toMatchObject({ status: 'BUSY', batch: '1' });
     });
   });
 

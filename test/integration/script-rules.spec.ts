@@ -101,8 +101,8 @@ describe('the scripts of the native protocol', () => {
       const released = await holder.release(grant.first, grant.sequence, true);
       const repeated = await holder.release(grant.first, grant.sequence, true);
       expect([released.status, repeated.status]).toEqual(['RELEASED', 'RELEASED']);
-      expect(released.run).toBe(String(next.sequence));
-      expect([repeated.run, repeated.first]).toEqual([released.run, released.first]);
+      expect(released.batch).toBe(String(next.sequence));
+      expect([repeated.batch, repeated.first]).toEqual([released.batch, released.first]);
     });
   });
 
@@ -124,8 +124,8 @@ describe('the scripts of the native protocol', () => {
       const grant = await holder.acquire();
       await waiter.acquire();
       const reply = await holder.leave(grant.sequence);
-      expect([reply.run, reply.first]).toEqual([String(grant.sequence), grant.first]);
-      expect((await waiter.heartbeat()).run).toBe('');
+      expect([reply.batch, reply.first]).toEqual([String(grant.sequence), grant.first]);
+      expect((await waiter.heartbeat()).batch).toBe('');
     });
   });
 
@@ -149,18 +149,18 @@ describe('the scripts of the native protocol', () => {
       expect((await client().acquire()).first).toBe(ahead + 2);
     });
 
-    test('are given to the requests of a run in order', async () => {
+    test('are given to the requests of a batch in order', async () => {
       const [one, two] = [client(), client()];
       const grant = await one.acquire();
       await two.acquire();
       await two.acquire();
       await one.acquire();
       await one.release(grant.first, grant.sequence, true);
-      const run = await two.heartbeat();
-      expect(run.run).toBe('1,2');
-      const last = await two.release(run.first, 1);
+      const batch = await two.heartbeat();
+      expect(batch.batch).toBe('1,2');
+      const last = await two.release(batch.first, 1);
       expect(last.status).toBe('RELEASED');
-      expect((await one.heartbeat()).first).toBeGreaterThan(run.first + 1);
+      expect((await one.heartbeat()).first).toBeGreaterThan(batch.first + 1);
     });
   });
 
@@ -177,8 +177,8 @@ describe('the scripts of the native protocol', () => {
       const served: string[] = [];
       for (let i = 0; i < 5; i += 1) {
         const [ofOne, ofTwo] = [await one.heartbeat(), await two.heartbeat()];
-        const present = ofOne.run === '' ? { by: two, ...ofTwo } : { by: one, ...ofOne };
-        served.push(`${present.by === one ? 'one' : 'two'}:${present.run}`);
+        const present = ofOne.batch === '' ? { by: two, ...ofTwo } : { by: one, ...ofOne };
+        served.push(`${present.by === one ? 'one' : 'two'}:${present.batch}`);
         await present.by.release(present.first, 0, true);
       }
       expect(served).toEqual(['one:1', 'one:2', 'one:3', 'two:1', 'one:4']);
@@ -191,11 +191,11 @@ describe('the scripts of the native protocol', () => {
       await one.acquire();
       await two.acquire();
       await holder.release(grant.first, grant.sequence);
-      const run = await one.heartbeat();
-      expect(run.run).toBe('1,2');
-      const released = await one.release(run.first, 1, true, [2]);
-      expect(released.run).toBe('2');
-      expect(released.first).toBeGreaterThan(run.first + 1);
+      const batch = await one.heartbeat();
+      expect(batch.batch).toBe('1,2');
+      const released = await one.release(batch.first, 1, true, [2]);
+      expect(released.batch).toBe('2');
+      expect(released.first).toBeGreaterThan(batch.first + 1);
     });
 
     test('the first lease of a grant that was passed on is a window at most, until a renewal makes it whole', async () => {
@@ -235,7 +235,7 @@ describe('the scripts of the native protocol', () => {
       await live.acquire();
       await subscriber.unsubscribe(dead.channel);
       await holder.release(grant.first, grant.sequence);
-      expect((await live.heartbeat()).run).toBe('1');
+      expect((await live.heartbeat()).batch).toBe('1');
     });
 
     test('also while a tool listens to all channels there are', async () => {
@@ -247,7 +247,7 @@ describe('the scripts of the native protocol', () => {
       await subscriber.psubscribe('*');
       await holder.release(grant.first, grant.sequence);
       await subscriber.punsubscribe('*');
-      expect((await live.heartbeat()).run).toBe('1');
+      expect((await live.heartbeat()).batch).toBe('1');
     });
 
     test('and is back in its own place when it calls within the grace (R6)', () =>
@@ -264,7 +264,7 @@ describe('the scripts of the native protocol', () => {
         const back = await gone.heartbeat();
         expect(back.generation).toBe(place.generation);
         await live.release(passed.first, 1);
-        expect((await gone.heartbeat()).run).toBe('1');
+        expect((await gone.heartbeat()).batch).toBe('1');
       }));
 
     test('a client that calls is alive, though its channel has no listener (R5)', async () => {
@@ -273,7 +273,7 @@ describe('the scripts of the native protocol', () => {
       await requester.acquire();
       await subscriber.unsubscribe(requester.channel);
       await holder.release(grant.first, grant.sequence);
-      expect((await requester.heartbeat()).run).toBe('1');
+      expect((await requester.heartbeat()).batch).toBe('1');
     });
 
     test.each([
@@ -291,13 +291,13 @@ describe('the scripts of the native protocol', () => {
         await subscriber.subscribe(two.channel);
         two.subscribed = [await runId(), 0];
         const waits = await two.heartbeat();
-        expect(waits.run).toBe('');
+        expect(waits.batch).toBe('');
         // It is told when asking again makes sense.
         expect(waits.wake).toBeGreaterThan(0);
         expect(waits.wake).toBeLessThanOrEqual(TIMES.grace + 1); // rounded up to a whole ms
         await subscriber.subscribe(one.channel);
         one.subscribed = [await runId(), 0];
-        expect((await one.heartbeat()).run).toBe('1');
+        expect((await one.heartbeat()).batch).toBe('1');
       }),
     );
 
@@ -312,7 +312,7 @@ describe('the scripts of the native protocol', () => {
         const newcomer = await subscribed();
         expect((await newcomer.acquire()).status).toBe('QUEUED');
         await eventually(
-          async () => (await newcomer.heartbeat()).run === '1',
+          async () => (await newcomer.heartbeat()).batch === '1',
           SOON,
           'the newcomer to be served',
         );
@@ -325,7 +325,7 @@ describe('the scripts of the native protocol', () => {
       const grant = await holder.acquire();
       await waiter.acquire();
       await holder.release(grant.first, grant.sequence);
-      expect((await waiter.heartbeat()).run).toBe('1');
+      expect((await waiter.heartbeat()).batch).toBe('1');
     });
 
     test('a silent client is dropped when its window is over, and a live one behind it is served (R8)', async () => {
@@ -337,7 +337,7 @@ describe('the scripts of the native protocol', () => {
       await outlive(live, short.window);
       await holder.release(grant.first, grant.sequence);
       const served = await live.heartbeat();
-      expect(served.run).toBe('1');
+      expect(served.batch).toBe('1');
       // It was dropped: a new generation, which speaking again does not undo (M5, M10).
       const reply = await silent.heartbeat();
       expect(reply.generation).not.toBe(place.generation);
@@ -358,13 +358,13 @@ describe('the scripts of the native protocol', () => {
       // The first to call after the outage is not the first in line, and does not get ahead of it.
       await two.heartbeat();
       await holder.release(grant.first, grant.sequence);
-      expect((await two.heartbeat()).run).toBe('');
-      expect((await one.heartbeat()).run).toBe('1');
+      expect((await two.heartbeat()).batch).toBe('');
+      expect((await one.heartbeat()).batch).toBe('1');
       // Once: a client that does not call in that window is gone.
       await pause(3_100);
       expect((await asker.acquire()).status).toBe('QUEUED');
       await eventually(
-        async () => (await asker.heartbeat()).run === '1',
+        async () => (await asker.heartbeat()).batch === '1',
         SOON,
         'the asker behind two dead clients',
       );
@@ -373,20 +373,23 @@ describe('the scripts of the native protocol', () => {
     test.each([
       ['has a listener', true],
       ['may be alive: nothing is known of its subscription', false],
-    ])('members of a run whose lease ended keep their places if their client %s', async (_, isSubscribed) => {
-      const short = { ...TIMES, lease: 1_000 };
-      const alive = isSubscribed ? await subscribed(short) : client(short);
-      const [holder, other] = [client(short), client(short)];
-      const grant = await holder.acquire();
-      await alive.acquire();
-      await alive.acquire();
-      await other.acquire();
-      await holder.release(grant.first, grant.sequence);
-      expect((await alive.heartbeat()).run).toBe('1,2');
-      await pause(1_020);
-      await other.heartbeat();
-      expect((await alive.heartbeat()).run).toBe('2');
-    });
+    ])(
+      'members of a batch whose lease ended keep their places if their client %s',
+      async (_, isSubscribed) => {
+        const short = { ...TIMES, lease: 1_000 };
+        const alive = isSubscribed ? await subscribed(short) : client(short);
+        const [holder, other] = [client(short), client(short)];
+        const grant = await holder.acquire();
+        await alive.acquire();
+        await alive.acquire();
+        await other.acquire();
+        await holder.release(grant.first, grant.sequence);
+        expect((await alive.heartbeat()).batch).toBe('1,2');
+        await pause(1_020);
+        await other.heartbeat();
+        expect((await alive.heartbeat()).batch).toBe('2');
+      },
+    );
 
     test('and so they do if it is their client that asks, with a listener or without', async () => {
       const short = { ...TIMES, lease: 1_000 };
@@ -396,9 +399,9 @@ describe('the scripts of the native protocol', () => {
       await requester.acquire();
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
-      expect((await requester.heartbeat()).run).toBe('1,2');
+      expect((await requester.heartbeat()).batch).toBe('1,2');
       await pause(1_020);
-      expect((await requester.heartbeat()).run).toBe('2');
+      expect((await requester.heartbeat()).batch).toBe('2');
     });
 
     test('and so they do if the set of clients has expired, as after a step of the clock', async () => {
@@ -408,11 +411,11 @@ describe('the scripts of the native protocol', () => {
       await alive.acquire();
       await alive.acquire();
       await holder.release(grant.first, grant.sequence);
-      expect((await alive.heartbeat()).run).toBe('1,2');
+      expect((await alive.heartbeat()).batch).toBe('1,2');
       await redis.del(alive.keys[2]);
       await pause(1_020);
       expect((await other.acquire()).status).toBe('QUEUED');
-      expect((await alive.heartbeat()).run).toBe('2');
+      expect((await alive.heartbeat()).batch).toBe('2');
     });
 
     test('and not if its channel has no listener any more', async () => {
@@ -425,7 +428,7 @@ describe('the scripts of the native protocol', () => {
       await holder.release(grant.first, grant.sequence);
       await subscriber.unsubscribe(gone.channel);
       await pause(1_020);
-      expect((await other.heartbeat()).run).toBe('1');
+      expect((await other.heartbeat()).batch).toBe('1');
     });
 
     test('a grant that ran out before its client learned of it is given again if that asks first', async () => {
@@ -437,9 +440,9 @@ describe('the scripts of the native protocol', () => {
       await holder.release(grant.first, grant.sequence);
       await pause(1_020);
       const again = await unaware.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
-      expect(again.run).toBe(String(sequence));
+      expect(again.batch).toBe(String(sequence));
       expect(again.left).toBeGreaterThan(0);
-      expect((await other.heartbeat()).run).toBe('');
+      expect((await other.heartbeat()).batch).toBe('');
     });
 
     test('a grant that ran out is not given to another client whose request has the same number', async () => {
@@ -449,8 +452,8 @@ describe('the scripts of the native protocol', () => {
       await last.acquire();
       await pause(1_020);
       await last.heartbeat(0, true, Number.MAX_SAFE_INTEGER, sequence);
-      expect((await last.heartbeat()).run).toBe('');
-      expect((await next.heartbeat()).run).toBe('1');
+      expect((await last.heartbeat()).batch).toBe('');
+      expect((await next.heartbeat()).batch).toBe('1');
     });
 
     test('a lapsed grant is a new generation for its client (M5)', async () => {
@@ -479,7 +482,7 @@ describe('the scripts of the native protocol', () => {
         calls += 1;
       }
       expect(calls).toBeLessThanOrEqual(4);
-      expect((await live.heartbeat()).run).toBe('1');
+      expect((await live.heartbeat()).batch).toBe('1');
     });
 
     test('a full line refuses newcomers but never a re-entry, and makes room by its dead', async () => {
@@ -506,12 +509,12 @@ describe('the scripts of the native protocol', () => {
         expect(beat.generation).not.toBe(place.generation);
         await holder.release(grant.first, grant.sequence);
         await waiter.acquire({ sequence: 1, ticket: Number(place.details[0]) });
-        expect((await waiter.heartbeat()).run).toBe('1');
+        expect((await waiter.heartbeat()).batch).toBe('1');
       }
     });
   });
 
-  test('force release tells the holder, wakes the next, and keeps the places of the others of a run', async () => {
+  test('force release tells the holder, wakes the next, and keeps the places of the others of a batch', async () => {
     const [holder, many, other] = [client(), client(), client()];
     const messages: string[] = [];
     subscriber.on('message', (_channel, message: string) => messages.push(message));
@@ -521,18 +524,19 @@ describe('the scripts of the native protocol', () => {
     await many.acquire();
     await other.acquire();
     await holder.release(grant.first, grant.sequence);
-    const run = await many.heartbeat();
-    expect(run.run).toBe('1,2');
-    expect((await other.forceRelease(run.first)).status).toBe('FORCED');
+    const batch = await many.heartbeat();
+    expect(batch.batch).toBe('1,2');
+    expect((await other.forceRelease(batch.first)).status).toBe('FORCED');
     // Repeated, it ends no other grant.
-    expect((await other.forceRelease(run.first)).status).toBe('FORCED');
+    expect((await other.forceRelease(batch.first)).status).toBe('FORCED');
     const after = await many.heartbeat();
-    expect(after.run).toBe('2');
+    expect(after.batch).toBe('2');
     await eventually(
-      () => messages.some((message) => message.startsWith('revoked ') && message.includes(` ${run.first} `)),
+      () =>
+        messages.some((message) => message.startsWith('revoked ') && message.includes(` ${batch.first} `)),
       SOON,
       'the message to the holder',
     );
-    expect((await client().forceRelease(run.first - 1)).status).toBe('FREE');
+    expect((await client().forceRelease(batch.first - 1)).status).toBe('FREE');
   });
 });

@@ -80,9 +80,9 @@ describe('when all subscriber connections are cut at once', () => {
         const { sequence } = await first.acquire();
         await second.acquire();
         await holder.release(grant.first, grant.sequence);
-        expect((await second.heartbeat()).run).toBe('');
+        expect((await second.heartbeat()).batch).toBe('');
         // Back within the grace.
-        expect((await first.heartbeat()).run).toBe(String(sequence));
+        expect((await first.heartbeat()).batch).toBe(String(sequence));
       } finally {
         redis.disconnect();
       }

@@ -120,7 +120,7 @@ describe('data and arguments that the scripts cannot read', () => {
     await redis.persist(one.keys[0]);
     expect((await two.forceRelease('unreadable')).status).toBe('FORCED');
     // It goes to the one who waits.
-    expect((await one.heartbeat()).run).toBe('1');
+    expect((await one.heartbeat()).batch).toBe('1');
     expect(await redis.pttl(one.keys[0])).toBeGreaterThan(0);
   });
 
@@ -147,7 +147,7 @@ describe('data and arguments that the scripts cannot read', () => {
     await waiter.acquire();
     await redis.zadd(holder.keys[1], 1, 'no member of ours', 2, ':1', 3, 'x:1:1.7e+308');
     await holder.release(grant.first, grant.sequence);
-    expect((await waiter.heartbeat()).run).toBe('1');
+    expect((await waiter.heartbeat()).batch).toBe('1');
   });
 
   const LEASES = [Number.MAX_VALUE, 9.3e18, 1e21, 2 ** 53 + 2, 33.3, -5, NaN];

@@ -136,7 +136,7 @@ describe('the watchdog', () => {
     await second.release();
   });
 
-  test('gives the next of a run a whole lease where the one before it was renewed no more', async () => {
+  test('gives the next of a batch a whole lease where the one before it was renewed no more', async () => {
     const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
     const lock = await holder.service.acquire('run');
     const places = [deferred<number>(), deferred<number>()];
@@ -144,12 +144,12 @@ describe('the watchdog', () => {
     await Promise.all(places.map(({ promise }) => promise));
     await lock.release();
     const [first, second] = grants as [Promise<Grant>, Promise<Grant>];
-    const grant = await within(first, SOON, 'the first of the run');
+    const grant = await within(first, SOON, 'the first of the batch');
     grant.lease.stopRenewing('it was held for too long');
     // Nearly all of it: what is left is less than a renewal takes.
     await pause(grant.lease.remaining() - 20);
     await grant.release();
-    const next = await within(second, SOON, 'the second of the run');
+    const next = await within(second, SOON, 'the second of the batch');
     expect(next.lease.remaining()).toBeGreaterThan(livenessWindow / 2);
     await next.release();
   });

@@ -42,7 +42,7 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a grant is learnt by its message only',
     mutations: [
       inStore(
-        'line/replies.ts',
+        'view/replies.ts',
         'if (reply.grant) applyGrant',
         "if (reply.grant && reply.status !== 'gone') applyGrant",
       ),
@@ -115,7 +115,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'watchdog that outlives its release (Redisson 7272, 5115)',
     what: 'a grant that no call waits for any more is kept and renewed',
     mutations: [
-      inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
+      inStore('view/grant.ts', 'if (!holder) return finish(view, batch, ended);', 'if (!holder) return;'),
     ],
     proof: simulation('duplicate', 'cut'),
   },
@@ -142,14 +142,14 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'after a failed heartbeat there is no other',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
-        'line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);',
-        'line.nextBeat = Infinity;',
+        'view/heartbeat.ts',
+        'view.nextBeat = Math.min(view.nextBeat, view.now.monotonic + pause);',
+        'view.nextBeat = Infinity;',
       ),
     ],
     // Not by simulation: a connection that comes back asks for a heartbeat of its own.
     proof: test(
-      'unit/redis/line/heartbeat.spec.ts',
+      'unit/redis/view/heartbeat.spec.ts',
       'a failed heartbeat makes the hold uncertain and is tried again',
     ),
   },
@@ -216,9 +216,9 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'no margin: the holder believes longer than the server',
     mutations: [
       inStore(
-        'line/grant.ts',
-        'return safetyMargin(run.leaseTime ??',
-        'return -safetyMargin(run.leaseTime ??',
+        'view/grant.ts',
+        'return safetyMargin(batch.leaseTime ??',
+        'return -safetyMargin(batch.leaseTime ??',
       ),
     ],
     proof: simulation('partition', 'cut', 'stall'),
@@ -233,7 +233,7 @@ export const HISTORIC: readonly Exhibit[] = [
         from: 'if (this.active && this.remaining() <= 0) this',
         to: 'if (false) this',
       },
-      inStore('line/line.ts', 'if (run && remaining(line, run) <= 0)', 'if (false)'),
+      inStore('view/machine.ts', 'if (batch && remaining(view, batch) <= 0)', 'if (false)'),
     ],
     proof: test('integration/watchdog.spec.ts', 'lets a lease run out that cannot be renewed'),
   },
@@ -271,7 +271,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'entry of a request that gave up stays in line (Redisson 5019)',
     what: 'who gave up is granted the lock all the same',
     mutations: [
-      inStore('line/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+      inStore('view/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
     ],
     proof: simulation('mute', 'delay'),
   },
@@ -295,9 +295,9 @@ export const HISTORIC: readonly Exhibit[] = [
     what: 'a failed heartbeat rejects instead of being tried again',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
-        'line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);',
-        "line.nextBeat = Math.min(line.nextBeat, line.now.monotonic + pause);\n  throw new Error('not caught');",
+        'view/heartbeat.ts',
+        'view.nextBeat = Math.min(view.nextBeat, view.now.monotonic + pause);',
+        "view.nextBeat = Math.min(view.nextBeat, view.now.monotonic + pause);\n  throw new Error('not caught');",
       ),
     ],
     proof: simulation('cut'),

@@ -13,9 +13,9 @@ export const REPLICATION: readonly Exhibit[] = [
     what: 'it counts when it is written',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
-        "applyHeartbeat(line, command, reply, reply.status === 'gone')",
-        'applyHeartbeat(line, command, reply, true)',
+        'view/heartbeat.ts',
+        "applyHeartbeat(view, command, reply, reply.status === 'gone')",
+        'applyHeartbeat(view, command, reply, true)',
       ),
     ],
     proof: simulation('failover', 'split', 'replica-stall'),
@@ -81,13 +81,13 @@ export const REPLICATION: readonly Exhibit[] = [
     what: 'the next renewal counts from the confirmation, which may come late',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
-        '  line.nextBeat = Math.min(line.nextBeat, grant.since.monotonic + line.settings.timing.heartbeat);\n',
+        'view/heartbeat.ts',
+        '  view.nextBeat = Math.min(view.nextBeat, grant.since.monotonic + view.settings.timing.heartbeat);\n',
         '',
       ),
     ],
     proof: test(
-      'unit/redis/line/replicas.spec.ts',
+      'unit/redis/view/replicas.spec.ts',
       'the next renewal is due a heartbeat after the sending of that one, however long replicas took',
     ),
   },

@@ -132,7 +132,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'a request that a process could not send in time is refused',
     mutations: [
       {
-        file: 'stores/redis-client/line/line-state.ts',
+        file: 'stores/redis-client/view/common-view.ts',
         from: 'if (tooLate && !request.cameTooLate) {',
         to: 'if (tooLate && request.cameTooLate) {',
       },
@@ -144,9 +144,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'who waits for a message asks no more',
     mutations: [
       inStore(
-        'line/line.ts',
-        'return isInLine(line) || late !== undefined || (run !== undefined && wantsRenewal(run));',
-        'return late !== undefined || (run !== undefined && wantsRenewal(run));',
+        'view/machine.ts',
+        'return isInLine(view) || late !== undefined || (batch !== undefined && wantsRenewal(batch));',
+        'return late !== undefined || (batch !== undefined && wantsRenewal(batch));',
       ),
     ],
     proof: simulation('mute'),
@@ -155,7 +155,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'R10 a grant that no call waits for is handed on',
     what: 'it is kept',
     mutations: [
-      inStore('line/grant.ts', 'if (!holder) return finish(line, run, ended);', 'if (!holder) return;'),
+      inStore('view/grant.ts', 'if (!holder) return finish(view, batch, ended);', 'if (!holder) return;'),
     ],
     proof: simulation('mute', 'partition'),
   },
@@ -202,10 +202,14 @@ export const RULES: readonly Exhibit[] = [
     of: 'R12 a section that was told to stop has the margin of its lease for that',
     what: 'the next request of its run is served at once',
     mutations: [
-      inStore('line/grant.ts', 'setLost(line, run, line.now.monotonic + run.margin);', 'finish(line, run);'),
+      inStore(
+        'view/grant.ts',
+        'setLost(view, batch, view.now.monotonic + batch.margin);',
+        'finish(view, batch);',
+      ),
     ],
     proof: test(
-      'unit/redis/line/grant.spec.ts',
+      'unit/redis/view/grant.spec.ts',
       'after $what the section has the margin to stop before the next member asks',
     ),
   },
@@ -284,13 +288,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'it touches whatever is held when it comes',
     mutations: [
       inStore(
-        'line/heartbeat.ts',
-        '  if (line.run !== run) return;\n  const { status',
-        '  run = line.run ?? run;\n  const { status',
+        'view/heartbeat.ts',
+        '  if (view.batch !== batch) return;\n  const { status',
+        '  batch = view.batch ?? batch;\n  const { status',
       ),
     ],
     proof: test(
-      'unit/redis/line/grant.spec.ts',
+      'unit/redis/view/grant.spec.ts',
       'M2: the reply to a renewal touches only the hold whose token was sent with it',
     ),
   },
@@ -304,7 +308,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M4 who leaves takes no grant',
     what: 'a request that gave up takes its turn all the same',
     mutations: [
-      inStore('line/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
+      inStore('view/grant.ts', "if (request?.state !== 'waiting') continue;", 'if (!request) continue;'),
     ],
     proof: simulation('delay'),
   },
@@ -313,7 +317,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'it does not',
     mutations: [
       inStore(
-        'line/requests.ts',
+        'view/requests.ts',
         'return waiter.ticket > 0 && waiter.generation',
         'return false && waiter.generation',
       ),
@@ -334,15 +338,15 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M5 generations: older data lack the newest requests',
     what: 'a heartbeat names only the oldest',
-    mutations: [inStore('line/requests.ts', 'known.length > 1 ? known.at(-1) : undefined', 'undefined')],
-    proof: test('unit/redis/line/places.spec.ts', 'names the requests that wait longest and shortest'),
+    mutations: [inStore('view/requests.ts', 'known.length > 1 ? known.at(-1) : undefined', 'undefined')],
+    proof: test('unit/redis/view/places.spec.ts', 'names the requests that wait longest and shortest'),
   },
   {
     of: 'M6 another server may not know the line',
     what: 'waiters do not ask again when another server answers',
-    mutations: [inStore('line/line.ts', '  requests.requestAllAgain(line);\n', '')],
+    mutations: [inStore('view/machine.ts', '  requests.requestAllAgain(view);\n', '')],
     proof: test(
-      'unit/redis/line/places.spec.ts',
+      'unit/redis/view/places.spec.ts',
       'M6: when another server answers, all requests in line ask again',
     ),
   },
@@ -366,13 +370,13 @@ export const RULES: readonly Exhibit[] = [
     what: 'the reply to any command satisfies the need to ask',
     mutations: [
       inStore(
-        'line/requests.ts',
+        'view/requests.ts',
         'if (reply.order > waiter.confirmAfter) waiter.confirmAfter',
         'waiter.confirmAfter',
       ),
     ],
     proof: test(
-      'unit/redis/line/places.spec.ts',
+      'unit/redis/view/places.spec.ts',
       'M6: a reply to a command from before the need arose does not satisfy it',
     ),
   },
@@ -409,7 +413,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'tokens rise beyond those that a message told',
     what: 'a client enters a grant whose token is lower than one that it saw, from a server that lost its data',
-    mutations: [inStore('line/replies.ts', 'wanted && grant.first <= line.seenBefore', 'false')],
+    mutations: [inStore('view/replies.ts', 'wanted && grant.first <= view.seenBefore', 'false')],
     proof: simulation('server-step', 'evict'),
   },
   {
@@ -429,7 +433,7 @@ export const RULES: readonly Exhibit[] = [
     what: 'they are forgotten with the run',
     mutations: [
       inLine("    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))\n", ''),
-      inStore('line/grant.ts', '    else requestAgain(line, request);\n', ''),
+      inStore('view/grant.ts', '    else requestAgain(view, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),
   },
@@ -438,9 +442,9 @@ export const RULES: readonly Exhibit[] = [
     what: 'it is',
     mutations: [
       inStore(
-        'line/replies.ts',
-        'if (grant.first > line.finished) return present(line, grant);',
-        'if (grant.first > 0) return present(line, grant);',
+        'view/replies.ts',
+        'if (grant.first > view.finished) return present(view, grant);',
+        'if (grant.first > 0) return present(view, grant);',
       ),
     ],
     proof: simulation('delay', 'wall-step'),
@@ -511,7 +515,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a grant that was taken before it was received is not entered',
     what: 'it is',
-    mutations: [inStore('line/replies.ts', '  else line.finished = Math.max(line.finished, first);\n', '')],
+    mutations: [inStore('view/replies.ts', '  else view.finished = Math.max(view.finished, first);\n', '')],
     proof: test(
       'integration/watchdog.spec.ts',
       'and for one whose grant was taken by force before it was received',

@@ -21,7 +21,7 @@ export interface Reply {
   readonly time: number;
   readonly generation: number;
   readonly wake: number;
-  readonly run: string;
+  readonly batch: string;
   readonly first: number;
   readonly left: number;
   readonly details: readonly unknown[];
@@ -76,10 +76,10 @@ export class ScriptClient {
     return this.send('join', [NEVER, first, count, 0, ...this.listener]);
   }
 
-  /** @param unserved sequences of the run that had no turn */
+  /** @param unserved sequences of the batch that had no turn */
   release(first: number, head = 0, waiting = false, unserved: readonly number[] = []): Promise<Reply> {
     const until = Date.now() + REST;
-    // The other tokens of a run are less than a millisecond ahead.
+    // The other tokens of a batch are less than a millisecond ahead.
     const restUntil = (until - 1) * 1_000 > first ? until : 0;
     const usual = [first, head, restUntil];
     if (unserved.length === 0 && !waiting) return this.send('release', usual);
@@ -136,7 +136,7 @@ export class ScriptClient {
     const { lua } = scriptsOfClient(timing(lease, window, COMMAND_TIMEOUT), undefined)[name];
     const reply = await this.redis.eval(lua, 3, ...this.keys, this.id, ...values);
     const { serverTime, grant, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
-    const { run = [], first = 0, left = 0 } = grant ?? {};
-    return { ...rest, time: Math.floor(serverTime ?? 0), run: run.join(','), first, left };
+    const { batch = [], first = 0, left = 0 } = grant ?? {};
+    return { ...rest, time: Math.floor(serverTime ?? 0), batch: batch.join(','), first, left };
   }
 }

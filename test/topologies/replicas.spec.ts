@@ -128,7 +128,7 @@ describe('replicas: a grant counts only when they have it', () => {
     await next.release();
   });
 
-  test('of a run only the first is refused: the others keep their places', async () => {
+  test('of a batch only the first is refused: the others keep their places', async () => {
     const clients = clientsWith(2);
     const [holder, waiter] = [await clients.start(servers.source), await clients.start(servers.source)];
     const lock = await holder.service.acquire('k');

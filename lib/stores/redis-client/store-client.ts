@@ -121,18 +121,18 @@ export class StoreClient {
     }
   }
 
-  /** Gives back what the lines hold, and closes the connections. */
-  close(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
-    return (this.closed ??= this.closeAll(lines));
+  /** Gives back what the drivers hold, and closes the connections. */
+  close(drivers: LockDrivers<{ close(): Promise<void> }>): Promise<void> {
+    return (this.closed ??= this.closeAll(drivers));
   }
 
-  private async closeAll(lines: Lines<{ close(): Promise<void> }>): Promise<void> {
+  private async closeAll(drivers: LockDrivers<{ close(): Promise<void> }>): Promise<void> {
     const { commandTimeout } = this.options;
     this.closeBegins();
-    await atMost(Promise.all(lines.all().map((line) => line.close())), commandTimeout);
+    await atMost(Promise.all(drivers.all().map((driver) => driver.close())), commandTimeout);
     this.retry.close();
     this.timers.stop();
-    lines.clear();
+    drivers.clear();
     await Promise.all([
       this.connection.close(commandTimeout),
       this.subscriber.close(commandTimeout),
@@ -142,36 +142,36 @@ export class StoreClient {
 }
 
 /**
- * The lines that a client uses, by the name of the lock.
+ * The drivers that a client uses, by the name of the lock.
  *
- * Each line is in a slot, which is emptied when the line is forgotten. When a Map grows, V8 keeps the old table with all its values
- * until a full garbage collection (see `LinkedList`). Lines come and go with every lock, so the old table should keep only empty slots.
+ * Each driver is in a slot, which is emptied when the driver is forgotten. When a Map grows, V8 keeps the old table with all its values
+ * until a full garbage collection (see `LinkedList`). Drivers come and go with every lock, so the old table should keep only empty slots.
  */
-export class Lines<L extends object> {
-  private readonly slots = new Map<string, { line?: L | undefined }>();
+export class LockDrivers<L extends object> {
+  private readonly slots = new Map<string, { driver?: L | undefined }>();
 
-  /** @param make the line of a name that has none; it is kept until it calls `forget` */
+  /** @param make the driver of a name that has none; it is kept until it calls `forget` */
   constructor(private readonly make: (name: string, forget: () => void) => L) {}
 
   find(name: string): L | undefined {
-    return this.slots.get(name)?.line;
+    return this.slots.get(name)?.driver;
   }
 
   get(name: string): L {
     const found = this.find(name);
     if (found) return found;
-    const slot: { line?: L | undefined } = {};
+    const slot: { driver?: L | undefined } = {};
     const made = this.make(name, () => {
-      slot.line = undefined;
+      slot.driver = undefined;
       if (this.slots.get(name) === slot) this.slots.delete(name);
     });
-    slot.line = made;
+    slot.driver = made;
     this.slots.set(name, slot);
     return made;
   }
 
   all(): L[] {
-    return [...this.slots.values()].flatMap(({ line }) => line ?? []);
+    return [...this.slots.values()].flatMap(({ driver }) => driver ?? []);
   }
 
   clear(): void {

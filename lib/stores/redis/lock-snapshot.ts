@@ -27,7 +27,7 @@ export function toSnapshot(key: string, { serverTime = 0, details }: RawReply): 
   const waiters: LockWaiter[] = [];
   for (let i = 0; i < entries.length; i += 4) {
     const [member, ticket, deadline, record] = entries.slice(i, i + 4);
-    // A member is `client:sequence`; more follows for a fixed lease, and for a request that joins no run.
+    // A member is `client:sequence`; more follows for a fixed lease, and for a request that joins no batch.
     const [client = '', sequence = ''] = String(member).split(':');
     const { suspect, where } = parseRecord(String(record));
     waiters.push({

@@ -6,7 +6,7 @@ export type Message =
       readonly stamp: number;
       readonly left: number;
       readonly first: number;
-      readonly run: readonly number[];
+      readonly batch: readonly number[];
       readonly hash: string;
     }
   | { readonly kind: 'revoked'; readonly first: number; readonly hash: string }
@@ -25,13 +25,13 @@ const REVOKED = /^revoked \d{1,16} (\d{1,16}) (.*)$/s;
 export function parseMessage(text: string): Message | undefined {
   const granted = GRANTED.exec(text);
   if (granted) {
-    const [, stamp, left, first, run = '', hash = ''] = granted;
+    const [, stamp, left, first, batch = '', hash = ''] = granted;
     return {
       kind: 'granted',
       stamp: Number(stamp) / 1_000,
       left: Number(left),
       first: Number(first),
-      run: run.split(',').map(Number),
+      batch: batch.split(',').map(Number),
       hash,
     };
   }

@@ -18,13 +18,13 @@ import {
 import type { Peers } from '../../core/port/peers.js';
 import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
 import { warnOfClockStep } from '../redis-client/server/server-clock.js';
-import { Lines, StoreClient } from '../redis-client/store-client.js';
+import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
 import { firstToken, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
-import { NativeLine, type ClientContext } from './native-line.js';
+import { NativeDriver, type ClientContext } from './native-driver.js';
 import { PrimaryMarker } from './replication/primary-marker.js';
 import { openReplication, type Replication } from './replication/replication.js';
 import { requiredCommands } from './required-commands.js';
@@ -42,7 +42,7 @@ export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
 
-  private readonly lines = new Lines((name, forget) => this.newLine(name, forget));
+  private readonly drivers = new LockDrivers((name, forget) => this.newDriver(name, forget));
   private readonly client: StoreClient;
   private readonly replication: Replication | undefined;
   private readonly marker: PrimaryMarker;
@@ -84,7 +84,7 @@ export class RedisLockStore implements LockStore {
       onWarning,
     );
     this.marker.onRefused = (error) => {
-      for (const line of this.lines.all()) line.dispatch({ type: 'refused', error });
+      for (const driver of this.drivers.all()) driver.dispatch({ type: 'refused', error });
     };
     this.commands = new LockCommands(client, clientId, times, maxLease);
     const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster, () => {
@@ -126,7 +126,7 @@ export class RedisLockStore implements LockStore {
     if (refused) return Promise.reject(refused);
     this.client.connect();
     this.sequence += 1;
-    return this.lines.get(encodeName(request.key)).acquire(request, this.sequence);
+    return this.drivers.get(encodeName(request.key)).acquire(request, this.sequence);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
@@ -142,8 +142,8 @@ export class RedisLockStore implements LockStore {
   async forceRelease(key: string, token?: number): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
     const ended = await this.endByForce(key, token);
-    // The caller may be the holder itself: its line is notified here rather than by a message.
-    this.lines.find(encodeName(key))?.dispatch({ type: 'look' });
+    // The caller may be the holder itself: its driver is notified here rather than by a message.
+    this.drivers.find(encodeName(key))?.dispatch({ type: 'look' });
     return ended;
   }
 
@@ -152,7 +152,7 @@ export class RedisLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    return this.client.close(this.lines);
+    return this.client.close(this.drivers);
   }
 
   private look(key: string, waiters: number): Promise<RawReply> {
@@ -178,9 +178,9 @@ export class RedisLockStore implements LockStore {
     return status === 'forced';
   }
 
-  private newLine(name: string, forget: () => void): NativeLine {
+  private newDriver(name: string, forget: () => void): NativeDriver {
     const keys = this.keysOf(name);
-    return new NativeLine(keys, this.context, this.client.connection.serverOf(keys[0]), forget);
+    return new NativeDriver(keys, this.context, this.client.connection.serverOf(keys[0]), forget);
   }
 
   private keysOf(name: string): LineKeys {
@@ -194,23 +194,23 @@ export class RedisLockStore implements LockStore {
     if (!message?.hash.startsWith(before)) return;
     const name = message.hash.slice(before.length, -1);
     if (message.kind === 'revoked') {
-      this.lines.find(name)?.dispatch({ type: 'revoked', first: message.first });
+      this.drivers.find(name)?.dispatch({ type: 'revoked', first: message.first });
       return;
     }
     if (message.kind === 'kept') {
-      this.lines.find(name)?.dispatch({ type: 'look' });
+      this.drivers.find(name)?.dispatch({ type: 'look' });
       return;
     }
     // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a
     // lease, or whose host was suspended since the last one, does not know that age, and asks Redis before it enters.
-    const line = this.lines.get(name);
-    const clock = this.client.connection.clockOf(line.keys[0]);
+    const driver = this.drivers.get(name);
+    const clock = this.client.connection.clockOf(driver.keys[0]);
     const since = now();
     const left = message.left - clock.ageAtMost(message.stamp, since, this.options.lease);
-    // R10: if no request waits any more, `lines.get` makes a line, which hands the grant on and is forgotten again.
-    const grant = { run: message.run, first: message.first, left, since };
+    // R10: if no request waits any more, `drivers.get` makes a driver, which hands the grant on and is forgotten again.
+    const grant = { batch: message.batch, first: message.first, left, since };
     this.commands.saw(grant);
-    line.dispatch({ type: 'granted', grant });
+    driver.dispatch({ type: 'granted', grant });
   }
 
   /** The error with which this client refuses the request without asking Redis. */
@@ -224,9 +224,9 @@ export class RedisLockStore implements LockStore {
   private onConnected(): void {
     const { connection, subscriber } = this.client;
     this.marker.connected();
-    for (const line of this.lines.all()) {
-      line.dispatch({ type: 'server', id: connection.serverOf(line.keys[0]) });
-      line.dispatch({ type: 'look' });
+    for (const driver of this.drivers.all()) {
+      driver.dispatch({ type: 'server', id: connection.serverOf(driver.keys[0]) });
+      driver.dispatch({ type: 'look' });
     }
     // A subscription that stayed with a former primary receives all messages, but the new primary does not see it (R6).
     const [runId, subscribedRunId] = [connection.serverRunId, subscriber.serverRunId];
@@ -236,6 +236,6 @@ export class RedisLockStore implements LockStore {
 
   private subscriptionChanged(): void {
     const { upSince } = this.client.subscriber;
-    for (const line of this.lines.all()) line.dispatch({ type: 'subscription', upSince });
+    for (const driver of this.drivers.all()) driver.dispatch({ type: 'subscription', upSince });
   }
 }

@@ -10,11 +10,11 @@ import {
 } from '../../core/port/lock-store.js';
 import type { Peers } from '../../core/port/peers.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
-import { Lines, StoreClient } from '../redis-client/store-client.js';
+import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands } from './commands/lock-commands.js';
 import { lineKeys, type LineKeys } from './commands/line-keys.js';
 import { toSnapshot } from './lock-snapshot.js';
-import { RedissonLine, type ClientContext } from './redisson-line.js';
+import { RedissonDriver, type ClientContext } from './redisson-driver.js';
 import { REQUIRED } from './required-commands.js';
 import { timing } from './commands/timing.js';
 import { WakeUps } from './wake-ups.js';
@@ -45,11 +45,11 @@ export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;
 
-  private readonly lines = new Lines(
-    (key, forget) => new RedissonLine(key, this.keysOf(key), this.context, forget),
+  private readonly drivers = new LockDrivers(
+    (key, forget) => new RedissonDriver(key, this.keysOf(key), this.context, forget),
   );
-  /** The line of each request, by its name in Redis, which is all that a message contains. */
-  private readonly lineOf = new Map<string, RedissonLine>();
+  /** The driver of each request, by its name in Redis, which is all that a message contains. */
+  private readonly driverOf = new Map<string, RedissonDriver>();
   private readonly client: StoreClient;
   private readonly context: ClientContext;
   /** The uuid by which Redisson knows this client. */
@@ -112,19 +112,19 @@ export class RedissonLockStore implements LockStore {
     if (signal?.aborted) throw abortError(key, signal.reason);
     // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
     const id = `${this.uuid}:${(this.threads += 1)}`;
-    const line = this.lines.get(key);
-    this.lineOf.set(id, line);
+    const driver = this.drivers.get(key);
+    this.driverOf.set(id, driver);
     try {
-      return await line.acquire(request, id);
+      return await driver.acquire(request, id);
     } finally {
-      this.lineOf.delete(id);
+      this.driverOf.delete(id);
     }
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
     const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_WAITERS_SHOWN));
-    return toSnapshot(key, shown, (id) => this.lines.find(key)?.describe(id));
+    return toSnapshot(key, shown, (id) => this.drivers.find(key)?.describe(id));
   }
 
   async forceRelease(key: string): Promise<boolean> {
@@ -132,10 +132,10 @@ export class RedissonLockStore implements LockStore {
     // The command names the holder, so that a repeated command cannot end the next grant.
     const { holder } = await this.client.answer(() => this.context.commands.inspect(keys, 0));
     const { woken } = await this.client.answer(() => this.context.commands.forceRelease(keys, holder));
-    const line = this.lines.find(key);
+    const driver = this.drivers.find(key);
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
-    if (holder !== undefined) line?.dispatch({ type: 'forced', id: holder });
-    if (woken !== undefined) line?.dispatch({ type: 'woken', id: woken });
+    if (holder !== undefined) driver?.dispatch({ type: 'forced', id: holder });
+    if (woken !== undefined) driver?.dispatch({ type: 'woken', id: woken });
     return holder !== undefined;
   }
 
@@ -144,7 +144,7 @@ export class RedissonLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    return this.client.close(this.lines);
+    return this.client.close(this.drivers);
   }
 
   private keysOf(key: string): LineKeys {
@@ -158,10 +158,10 @@ export class RedissonLockStore implements LockStore {
       return;
     }
     const id = channel.slice(channel.lastIndexOf(this.uuid));
-    this.lineOf.get(id)?.dispatch({ type: 'woken', id });
+    this.driverOf.get(id)?.dispatch({ type: 'woken', id });
   }
 
   private lookAtAll(): void {
-    for (const line of this.lines.all()) line.dispatch({ type: 'look' });
+    for (const driver of this.drivers.all()) driver.dispatch({ type: 'look' });
   }
 }

@@ -6,7 +6,7 @@ import type { Subscriber } from '../redis-client/connection/subscriber.js';
  *
  * On a Cluster with sharded channels, Redisson publishes on those, else (or if its `shardedSubscriptionMode` is off) on classic ones;
  * so this class listens to both. A message is only a hint (R9): if the user's own Cluster client cannot listen to sharded channels,
- * the line still asks from time to time.
+ * the driver still asks from time to time.
  */
 export class WakeUps {
   private readonly cluster: Cluster | undefined;

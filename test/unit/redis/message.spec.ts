@@ -8,7 +8,7 @@ describe('a message to a client', () => {
       stamp: 1_795_402_442_123.456,
       left: 9_000,
       first: 1_795_402_442_123_457,
-      run: [4, 5],
+      batch: [4, 5],
       hash: 'my app:{k}',
     });
   });

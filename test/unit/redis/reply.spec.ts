@@ -14,7 +14,7 @@ describe('the reply of a script', () => {
     expect(readReply('RELEASED 5000 300', 1, now())).toMatchObject({ status: 'RELEASED', wake: 300 });
     expect(readReply('RELEASED', 1, now())).toMatchObject({ status: 'RELEASED', serverTime: undefined });
     expect(readReply('GRANTED 5000 300 7', 1, now()).grant).toMatchObject({
-      run: [7],
+      batch: [7],
       first: 5_000,
       left: 300,
     });

@@ -3,7 +3,7 @@ export interface RequestName {
   readonly sequence: number;
   /** ms of a fixed lease; undefined: the watchdog renews */
   readonly leaseTime: number | undefined;
-  /** The request joins no run, since its lock may be kept after its section has ended. */
+  /** The request joins no batch, since its lock may be kept after its section has ended. */
   readonly alone: boolean;
 }
 
@@ -18,9 +18,9 @@ export interface AcquireArgs extends RequestName {
 
 /** A grant that is over. */
 export interface FinishedGrant {
-  /** Token of the run's first request; names the grant. */
+  /** Token of the batch's first request; names the grant. */
   readonly first: number;
-  /** Sequence of the run's first request, for Redis to remember as done (M9); 0 if it had no turn. */
+  /** Sequence of the batch's first request, for Redis to remember as done (M9); 0 if it had no turn. */
   readonly head: number;
   /** Sequences of the requests that had no turn, which go back to their places (M7). */
   readonly unserved: readonly number[];
@@ -35,7 +35,7 @@ export interface Renewal extends Pick<RequestName, 'leaseTime'> {
   /** First token of the grant; 0 renews nothing. */
   readonly first: number;
   /** Sequence numbers of its requests. */
-  readonly run: readonly number[];
+  readonly batch: readonly number[];
   readonly label: string;
   /** How many of them had their turn before the present holder. */
   readonly served: number;

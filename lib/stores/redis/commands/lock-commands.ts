@@ -172,8 +172,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 
   /** Notes a grant of this client, so that later tokens are higher, even on a server that lost its data and whose clock is behind. */
-  saw({ first, run }: Pick<PresentGrant, 'first' | 'run'>): void {
-    this.highestToken = Math.max(this.highestToken, first + run.length - 1);
+  saw({ first, batch }: Pick<PresentGrant, 'first' | 'batch'>): void {
+    this.highestToken = Math.max(this.highestToken, first + batch.length - 1);
   }
 
   protected read(answer: unknown, { order, sentAt }: Sent): RawReply {
@@ -212,7 +212,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 }
 
-/** A fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins no run. */
+/** A fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins no batch. */
 function leaseOf({ leaseTime, alone }: RequestName): number | 'alone' | '' {
   if (leaseTime !== undefined) return Math.round(leaseTime);
   return alone ? 'alone' : '';

@@ -1,14 +1,14 @@
 import { LockProtocolError } from '../../../core/errors/errors.js';
 import { CommandFailure } from '../../redis-client/server/server-failure.js';
 import type { Instant } from '../../../core/port/lease.js';
-import type { Blocker } from '../../redis-client/line/line-machine.js';
+import type { Blocker } from '../../redis-client/view/protocol-types.js';
 import type { Answered, Sent } from '../../redis-client/commands/script-commands.js';
 
 /** The client's present grant of a lock, from a reply or a message. */
 export interface PresentGrant {
-  /** Sequence numbers of the run's requests, in order. */
-  readonly run: readonly number[];
-  /** Fencing token of the run's first request; names the grant. */
+  /** Sequence numbers of the batch's requests, in order. */
+  readonly batch: readonly number[];
+  /** Fencing token of the batch's first request; names the grant. */
   readonly first: number;
   /** Milliseconds left of the lease, counted from `since` (M1). */
   readonly left: number;
@@ -85,7 +85,7 @@ type Answer = [
   status: string,
   micros: number,
   wake: number,
-  run: string,
+  batch: string,
   first: number,
   left: number,
   mustRetry: 0 | 1,
@@ -110,7 +110,7 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
   const values: unknown = typeof answer === 'string' ? answer.split(' ') : answer;
   if (!Array.isArray(values) || !(Number(values[1]) > 0)) throw noReply();
   if (values.length < COMMON) return shortReply(values as string[], order, sentAt);
-  const [status, micros, wake, run, first, left, mustRetry, generation] = values as Answer;
+  const [status, micros, wake, batch, first, left, mustRetry, generation] = values as Answer;
   return {
     status: String(status),
     order,
@@ -119,14 +119,14 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
     generation: Number(generation),
     wake: Number(wake),
     mustRetry: mustRetry === 1,
-    grant: run === '' ? undefined : presentGrant(run, first, left, sentAt),
+    grant: batch === '' ? undefined : presentGrant(batch, first, left, sentAt),
     details: values.slice(COMMON),
   };
 }
 
 /** Reads the reply of a short cut. If it contains a grant, the time of the reply is its token, and `wake` is what is left of its lease. */
 function shortReply(values: readonly string[], order: number, sentAt: Instant): RawReply {
-  const [status = '', micros, wake = -1, run] = values;
+  const [status = '', micros, wake = -1, batch] = values;
   return {
     status,
     order,
@@ -135,13 +135,13 @@ function shortReply(values: readonly string[], order: number, sentAt: Instant): 
     generation: -1,
     wake: Number(wake),
     mustRetry: false,
-    grant: run === undefined ? undefined : presentGrant(run, micros, wake, sentAt),
+    grant: batch === undefined ? undefined : presentGrant(batch, micros, wake, sentAt),
     details: NO_DETAILS,
   };
 }
 
-function presentGrant(run: unknown, first: unknown, left: unknown, since: Instant): PresentGrant {
-  return { run: String(run).split(',').map(Number), first: Number(first), left: Number(left), since };
+function presentGrant(batch: unknown, first: unknown, left: unknown, since: Instant): PresentGrant {
+  return { batch: String(batch).split(',').map(Number), first: Number(first), left: Number(left), since };
 }
 
 /** Adds the details of one command to a reply. Does not copy it: on Node 20 a copy took longer than the rest of the reading. */

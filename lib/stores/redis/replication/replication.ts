@@ -14,7 +14,7 @@ import {
   type CommandFailure,
 } from '../../redis-client/server/server-failure.js';
 import { atMost } from '../../redis-client/server/time-limit.js';
-import type { Replicated } from '../line/events.js';
+import type { Replicated } from '../view/events.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
 /** The answer to a command, and how many replicas have what it wrote. */

@@ -4,7 +4,7 @@
 -- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
 --       [4] label of a holder  [5] highest token the client has seen
 --       [6] to [9] are left out when all have their defaults ('', -1, 0, 'wait'):
---       [6] its fixed lease in ms, '': its lease is renewed, 'alone': so it is, and it joins no run  [7] most waiters allowed, -1: any number
+--       [6] its fixed lease in ms, '': its lease is renewed, 'alone': so it is, and it joins no batch  [7] most waiters allowed, -1: any number
 --       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
 --       the last three: the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b, c):
@@ -67,7 +67,7 @@ local function take()
   return reply('GRANTED')
 end
 
--- If the lease of a run has ended, settle may have to requeue its other requests, so the line may not count as empty.
+-- If the lease of a batch has ended, settle may have to requeue its other requests, so the line may not count as empty.
 local waiting = redis.call('ZCARD', queue)
 local free = not held or leaseEnd <= now
 if free and waiting == 0 and not isRun() and mayGrant() then

@@ -1,11 +1,11 @@
 -- Ends a grant and passes the lock on. Repeating it changes nothing; carries no deadline (R2).
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] the caller  [2] first token of the grant (M3)  [3] sequence of the first request of its run, 0 if that had no turn
+-- ARGV  [1] the caller  [2] first token of the grant (M3)  [3] sequence of the first request of its batch, 0 if that had no turn
 --       [4] until when Redis remembers the lock if no request waits: time of Redis in ms, about REST from now, after the last
 --       token of the grant and the deadlines of all commands that the caller has sent; 0: not known
 --       [5] to [7] are left out when all have their defaults ('', 'idle', ''):
---       [5] sequences of the requests of the run that had no turn and go back to their places (M7), such as '4,5'; '': none
+--       [5] sequences of the requests of the batch that had no turn and go back to their places (M7), such as '4,5'; '': none
 --       [6] 'waiting': the caller has requests in line and is marked alive; 'idle': it has none, or was marked alive just now
 --       [7] for how many ms, counted from the grant, no request gets the lock: it is kept until then; '': it is passed on
 --       the last three, if [6] is 'waiting': the caller's listener (includes/lock.lua)

@@ -87,7 +87,7 @@ export class LockCommands extends ScriptCommands<RawReply> {
     return this.repeatFor(this.timing.lease, leave, line, values, readLeave, untilGivenBack);
   }
 
-  /** Sent once: the line repeats a renewal that failed. */
+  /** Sent once: the view repeats a renewal that failed. */
   async renew(line: LineKeys, id: string, leaseTime: number): Promise<RenewReply> {
     const values = (limit: number): Values => this.values(line, id, leaseTime, limit);
     return readRenewal(await this.once(renew, line.keys, values));

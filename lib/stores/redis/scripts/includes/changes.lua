@@ -34,7 +34,7 @@ end
 -- Fields and values that record the grant that this script ended.
 local ended = {}
 
--- Makes `name` the holder, for `lease` ms. Each request of the run gets a token, in order. The first token is the time in µs,
+-- Makes `name` the holder, for `lease` ms. Each request of the batch gets a token, in order. The first token is the time in µs,
 -- or one more than the last token if the clock is behind that.
 local function grant(name, sequences, count, lease, text)
   token = lastToken < micros and stamp or int(lastToken + 1)

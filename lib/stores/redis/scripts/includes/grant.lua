@@ -66,7 +66,7 @@ local function isRun()
   return held and string.find(requests, ',', 1, true) ~= nil
 end
 
--- How many requests of the present run have not had their turn yet, and how many had it before the present one, as far as the
+-- How many requests of the present batch have not had their turn yet, and how many had it before the present one, as far as the
 -- client has reported.
 local function unserved()
   if not isRun() then

@@ -94,7 +94,7 @@ local function pass()
   askAgainAt = now
 end
 
--- Puts the requests of the present run that are in `list` back into their places in line (M7).
+-- Puts the requests of the present batch that are in `list` back into their places in line (M7).
 local function requeue(list)
   local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
   local entries = {}
@@ -114,7 +114,7 @@ local function requeue(list)
 end
 
 -- Ends the grant without a release: its client gets a new generation (M5), and what is known of its subscription stays, because it
--- may be dead and wait as well. Redis does not know exactly which request of a run has
+-- may be dead and wait as well. Redis does not know exactly which request of a batch has
 -- its turn. So all but the first go back to their places; a request that was already served is handed on by its client when its
 -- turn comes again.
 local function takeAway(keepsPlaces)
@@ -128,7 +128,7 @@ local function takeAway(keepsPlaces)
   held = false
 end
 
--- Ends a grant whose lease is over. The other requests of its run keep their places (renewals may have been lost, or the clock was
+-- Ends a grant whose lease is over. The other requests of its batch keep their places (renewals may have been lost, or the clock was
 -- set), unless no connection listens to the client's channel any more. pass judges whether the client is alive when their turn comes.
 local function lapse()
   takeAway(isRun()

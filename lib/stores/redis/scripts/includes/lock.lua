@@ -2,7 +2,7 @@
 --
 -- KEYS[1] the hash: present grant, last token, last ticket, a record of each waiting client
 -- KEYS[2] the queue: ticket -> member; a member is client:sequence, client:sequence:lease for a fixed lease, or client:sequence: for a
---         request that joins no run
+--         request that joins no batch
 -- KEYS[3] the clients: liveness deadline in ms -> client
 -- ARGV[1] the calling client
 -- The last three of a command that may mark its caller alive (R5) are its listener:
