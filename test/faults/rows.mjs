@@ -46,6 +46,12 @@ export const ROWS = [
   { row: 'client wall clock stepped', within: '', tests: /a wall clock set/ },
   { row: 'server clock stepped', within: 'R + ε; G + ε', tests: /the clock of the server is set/ },
   { row: 'event loop blocked', within: '2 L, the first tick', tests: /an event loop blocked/ },
+  {
+    row: 'a leader killed, stopped, cut off',
+    within: 'L + ε',
+    tests: /^a leader (killed|stopped|cut off|without Redis)/,
+  },
+  { row: 'a leader that resigns', within: 'ε', tests: /^a leader (told|whose)/ },
   { row: 'hostile names', within: '', tests: /names that are hostile/ },
   { row: 'a foreign type', within: 'ε', tests: /holds a foreign type/ },
   { row: 'random faults, then all healed', within: 'W for each fault + ε', tests: /^random faults/ },
