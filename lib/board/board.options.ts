@@ -48,7 +48,7 @@ export function checkBoardOptions(options: FairLockBoardOptions): void {
   if (guards.length === 0 && unguarded !== true) {
     refuse(
       'FairLockBoardModule has no guards, so every client of the application could read the keys of all locks. Give it ' +
-        'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true where a global guard ' +
+        'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true if a global guard ' +
         'or the network keeps strangers out.',
     );
   }

@@ -48,7 +48,7 @@ function found(locks: LockSource | undefined, name: string): LockSource {
   if (locks) return locks;
   const registration = name === DEFAULT_NAME ? 'forRoot()' : `forRoot({ name: ${JSON.stringify(name)} })`;
   throw new LockConfigurationError(
-    `FairLockBoardModule found no locks to show. Import FairLockModule.${registration} in the root module; where it is ` +
+    `FairLockBoardModule found no locks to show. Import FairLockModule.${registration} in the root module; if it is ` +
       'not global, name the module that exports it in the imports of the board.',
   );
 }

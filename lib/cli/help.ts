@@ -5,9 +5,9 @@ USAGE
 
 COMMANDS
   ls                        All locks, the longest wait first: holder, how many wait, for how long.
-  inspect KEY               One lock: its holder, what is left of the lease, and its line in order.
+  inspect KEY               One lock: its holder, the rest of its lease, and its line in order.
   graph                     Sections that hold a lock while they wait for another one, and cycles of them.
-  watch                     What ls shows, again and again; Ctrl+C ends it.
+  watch                     The output of ls, again and again; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
                             line. The holder learns of it, but may go on for a moment: only the token keeps
@@ -20,7 +20,7 @@ OPTIONS
                             Default: REDIS_URL, else redis://localhost:6379. A password is better kept in
                             REDIS_URL: other users of the computer can read arguments.
   --cluster                 The URL is one node of a Redis Cluster.
-  --prefix TEXT             The keyPrefix of the module, with that of an ioredis client before it.
+  --prefix TEXT             The keyPrefix of the module, after the key prefix of an ioredis client, if any.
                             Default: fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
   --orphans                 ls, watch: also look through Redis for locks of dead processes (SCAN).

@@ -68,7 +68,7 @@ function refuseIfPresent(registry: AnyRegistry): void {
   throw new LockConfigurationError(
     `The registry of prom-client has a metric ${present} already, so the locks of this process are counted there. Import ` +
       'FairLockPrometheusModule, or call collectPrometheusMetrics, once: it counts all registrations of FairLockModule. For a second collection, ' +
-      'pass a registry of its own: { registry: new Registry() }.',
+      'pass another registry: { registry: new Registry() }.',
   );
 }
 

@@ -25,7 +25,7 @@ export interface FairLockModuleOptions {
   keyPrefix?: string | undefined;
   /**
    * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (for ever). Default 30,000,
-   * below the 60 s after which many proxies give a request up. Those who wait while a holder crashes outlast it only with more than
+   * below 60 s, the limit of many proxies. If a holder crashes, waiters outlast it only with more than
    * `watchdogTimeout` and `livenessWindow` together.
    */
   waitTime?: number | undefined;

@@ -9,7 +9,7 @@ import { createStore } from '../setup/store-factory.js';
 /** The service of an application without Nest, which must close it. */
 export type StandaloneFairLock = FairLockService & {
   /**
-   * Refuses new requests and those in line, waits until what is held has been released (`drainTimeout` at most), hands on the rest and
+   * Refuses new requests and those in line, waits for holds to be released (`drainTimeout` at most), hands on the rest and
    * closes the connections. Never rejects; without effect when called again.
    */
   close(): Promise<void>;
@@ -19,12 +19,12 @@ export type StandaloneFairLock = FairLockService & {
 export type Warn = (message: string, detail?: object) => void;
 
 /**
- * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It stands in the same lines as applications with the
+ * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It shares its lines with applications that have the
  * same `redis`, `store` and `keyPrefix`.
  *
  * Resolves when it is connected, or when it has warned that Redis is away: it connects later.
  *
- * @param options as those of `FairLockModule.forRoot`; `requestScope` has no effect, since nothing here knows the clients of requests
+ * @param options as for `FairLockModule.forRoot`; `requestScope` has no effect, since nothing here knows the clients of requests
  * @param warn by default `process.emitWarning`, which prints to stderr
  * @throws LockConfigurationError for an option that cannot work or does not exist
  *

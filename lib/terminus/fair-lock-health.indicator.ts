@@ -26,7 +26,7 @@ export class FairLockHealthIndicator {
   /**
    * @param key the name in the health check's answer
    * @param locks of another registration than the default one
-   * @throws LockConfigurationError without `locks` where there is no default one
+   * @throws LockConfigurationError without `locks` if there is no default one
    */
   async check<const Key extends string>(key: Key, locks = this.locks): Promise<HealthIndicatorResult<Key>> {
     if (!locks) {

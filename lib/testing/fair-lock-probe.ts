@@ -70,7 +70,7 @@ export class FairLockProbe {
     const place = `${instance.constructor.name}.${String(method)}`;
     throw new LockConfigurationError(
       `${place} is not decorated with @FairLocked, so a call of it takes no lock. Decorate it, or pass the method that is ` +
-        'decorated: an override in a subclass needs a decorator of its own, and a mock has none.',
+        'decorated: an override in a subclass needs its own decorator, and a mock has none.',
     );
   }
 
@@ -160,9 +160,9 @@ export class FairLockProbe {
 
   /**
    * Shows that the calls exclude each other: while the test holds `key`, every one of them waits, and then all run, each
-   * with a grant of `key`. What a method does outside of its lock (work that it does not await) is not seen.
+   * with a grant of `key`. It does not see work outside the lock, such as work that a method does not await.
    *
-   * @returns what the calls resolve with
+   * @returns the results of the calls
    * @throws AssertionError if a call ends without waiting, waits for something else, or does not come in time
    *
    * @example

@@ -7,7 +7,7 @@ import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
 import { getStoreFactoryToken } from '../nest/module/store-factory-token.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
-/** The options of `FairLockModule.forRoot`, without those that choose where the locks are kept. */
+/** The options of `FairLockModule.forRoot`, without the choice of the store. */
 export type FairLockTestingOptions = Omit<FairLockModuleOptions, 'store' | 'redis'> &
   FairLockRegistrationOptions;
 

@@ -6,7 +6,7 @@ const { setTimeout: start, clearTimeout: stop } = globalThis;
 
 /** How long a helper of the probe waits. */
 export interface WithinOptions {
-  /** Milliseconds of real time, also under fake timers, after which the helper fails. Default 2,000; `Infinity` for no bound. */
+  /** How many milliseconds of real time, also under fake timers, the helper waits before it fails. Default 2,000; `Infinity` for no bound. */
   within?: number | undefined;
 }
 

@@ -179,7 +179,9 @@ test('while Redis is away, says that what is shown is old, and is live again by 
     'The lock store could not serve: there is no connection to Redis.',
   );
   // Here no lock was to be taken.
-  const trouble = page.getByText('there is no connection to Redis. What you see is the last that arrived.');
+  const trouble = page.getByText(
+    'there is no connection to Redis. This page shows the last data that arrived.',
+  );
   await trouble.waitFor();
   await page.getByText('Not live', { exact: true }).waitFor();
   board.locks.failure = undefined;

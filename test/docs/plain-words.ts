@@ -2,7 +2,7 @@
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bof (?:its|their|your|my|our) own\b/i, 'its own …, separate'],
   [/\b(?:that|those) of\b/i, 'repeat the noun'],
-  [/\b(?:stands?|stood)\b(?!-)/i, 'is, goes'],
+  [/\b(?:stands?|stood)\b(?!-| for| again)/i, 'is, goes'],
   [/\bg(?:ives?|iven|iving|ave)(?: (?:it|them|the lock|locks|one))? back\b/i, 'release'],
   [/\b(?:is|are|was|were) told\b/i, 'a subject that tells'],
   [/\b(?:nobody|somebody|whoever)\b/i, 'name the subject'],

@@ -70,7 +70,7 @@ describe('at start an operator is told', () => {
     const { port } = silent.address() as AddressInfo;
     try {
       expect(await warnings(`redis://127.0.0.1:${port}`)).toMatch(
-        /^Redis did not answer within \d+ ms at start \(it accepts connections: it loads its data, or stands still\)\./,
+        /^Redis did not answer within \d+ ms at start \(it accepts connections: it loads its data, or is stopped\)\./,
       );
     } finally {
       silent.close();

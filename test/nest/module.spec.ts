@@ -198,9 +198,7 @@ describe('FairLockModule', () => {
       const imports = [FairLockModule.forRootAsync({ inject: [REQUEST], useFactory }), OrdersModule];
       const module = await Test.createTestingModule({ imports }).setLogger(new Recorder()).compile();
       const app = kind === 'an application' ? module.createNestApplication() : module;
-      await expect(app.init()).rejects.toThrow(
-        'The options of FairLockModule are made anew for each request',
-      );
+      await expect(app.init()).rejects.toThrow('The options of FairLockModule are created for each request');
     },
   );
 

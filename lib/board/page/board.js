@@ -11,7 +11,7 @@ import { count } from './text.js';
 
 const { base, readOnly } = document.documentElement.dataset;
 const MINUTES = 5;
-const LAST = 'What you see is the last that arrived.';
+const LAST = 'This page shows the last data that arrived.';
 
 const main = document.getElementById('main');
 const state = {

@@ -61,7 +61,7 @@ function keptCard({ left, ...last }) {
     'p',
     { class: 'card free' },
     h('b', null, `Kept until ${until}`),
-    'Nobody holds the lock, but holdAtLeast of its last hold is not over: ',
+    'The lock has no holder, but holdAtLeast of its last hold is not over: ',
     clientName(last),
   );
 }

@@ -22,7 +22,7 @@ export interface ServiceParts extends LeadershipParts {
 const NO_OPTIONS: AcquireOptions = Object.freeze({});
 
 /**
- * Locks from code, for cases where a decorator does not fit.
+ * Locks from code, if a decorator does not fit.
  *
  * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
  * Several keys are taken together, without duplicates, in one global order, so that two callers never block each other.
@@ -41,7 +41,7 @@ const NO_OPTIONS: AcquireOptions = Object.freeze({});
  * });
  */
 export class FairLockService {
-  /** Checked options, by object. Only frozen options, such as those of a decorator, are kept here and checked once. */
+  /** Checked options, by object. Only frozen options, such as a decorator's, are kept here and checked once. */
   private readonly checked = new WeakMap<AcquireOptions, CheckedOptions>();
 
   /** @internal The engine makes it. */
@@ -61,9 +61,9 @@ export class FairLockService {
    * Runs `section` while holding the lock, and resolves with its result after the release.
    *
    * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
-   * through untouched, and so does its result: giving the lock back never replaces them.
+   * through untouched, and so does its result: the release never replaces them.
    *
-   * @throws LockLostError if the lock was lost before the section could begin, as when the process stood still; and with
+   * @throws LockLostError if the lock was lost before the section could begin, for example because the process was stopped; and with
    * `onLost: 'reject'`, if it was lost meanwhile
    */
   async withLock<T>(
@@ -91,7 +91,7 @@ export class FairLockService {
   /**
    * Waits for the lock and returns its handle; release it with `release()`, or let `await using` do it.
    *
-   * For work that is not one function call. What follows in the same flow is not inside the hold: that takes `lock.run`, or `withLock`.
+   * For work that is not one function call. The code after it is not inside the hold: use `lock.run`, or `withLock`, for that.
    *
    * @example
    * await using lock = await this.locks.acquire('order:42');

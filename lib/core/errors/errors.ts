@@ -17,7 +17,7 @@ export class LockLostError extends FairLockError {
     super({
       message: 'The lock was lost while it was held.',
       details:
-        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so what follows is not protected; ` +
+        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so the code that follows is not protected; ` +
         'writes that carry the fencing token can still be refused.',
       status: 500,
     });
@@ -154,7 +154,7 @@ export class LockNotReplicatedError extends FairLockError {
       details:
         `The lock ${quote(key)} was released: ` +
         (replicas === undefined
-          ? `no answer told how many replicas have it`
+          ? `no answer said how many replicas have it`
           : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
         '. The lock was not taken. Check the replicas, or lower replicas.min.',
       status: 503,

@@ -24,7 +24,7 @@ export interface FairLockErrorBody {
   readonly code: FairLockErrorCode;
   /** A sentence without any key, host or process. */
   readonly message: string;
-  /** Seconds after which a client may try again. */
+  /** How many seconds a client should wait before it tries again. */
   readonly retryAfter?: number;
 }
 
@@ -64,7 +64,7 @@ export abstract class FairLockError extends Error {
   readonly statusCode: number;
   /** Whether servers should send `message` to the client, rather than the name of the status. */
   readonly expose: boolean;
-  /** Seconds after which a client may try again, for a Retry-After header. */
+  /** How many seconds a client should wait before it tries again, for a Retry-After header. */
   readonly retryAfter: number | undefined;
 
   /** @internal */

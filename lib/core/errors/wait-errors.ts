@@ -18,7 +18,7 @@ export class LockTimeoutError extends FairLockError {
       readonly ahead?: number;
       /** Milliseconds for which this very process has held it, if it is the holder. */
       readonly heldHereFor?: number | undefined;
-      /** Milliseconds for which the lock is still kept: nobody holds it, but the `holdAtLeast` of `holder` is not over. */
+      /** Milliseconds for which the lock is still kept: it has no holder, but the `holdAtLeast` of `holder` is not over. */
       readonly keptFor?: number;
     } = {},
   ) {
@@ -113,7 +113,7 @@ function adviseOn({ heldHereFor, keptFor }: LockTimeoutError['blockedBy']): stri
   if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
   return (
     `This process has held it for ${duration(heldHereFor)}: if the flow that waited took it by acquire(), which opens no ` +
-    'scope, it waited for itself. Use withLock, or run what follows by lock.run; otherwise raise waitTime, or make the ' +
+    'scope, it waited for itself. Use withLock, or run the code that follows by lock.run; otherwise raise waitTime, or make the ' +
     'holder faster.'
   );
 }

@@ -4,7 +4,7 @@ import type { LeaseState } from '../port/lease.js';
  * The handle of a held lock. With `run`, any code can be inside the hold, as often as needed: the steps of a stream, or of work that begins
  * in one request and ends in another.
  *
- * A nested request (for a key that its flow holds already) gets a handle of its own on the same lease: same token, same
+ * A nested request (for a key that its flow holds already) gets another handle on the same lease: same token, same
  * state, released on its own.
  */
 export interface FairLock extends AsyncDisposable {
@@ -25,9 +25,9 @@ export interface FairLock extends AsyncDisposable {
 
   /**
    * Aborts with a `LockLostError` when a key is lost or `maxHold` is over, and with a `LockShuttingDownError` when the
-   * drain time of a shutdown is over; for a leader (`lead`) when the shutdown begins, and with an `AbortError` when it is told to
-   * `stop()`. Never aborts by release. Its listeners run in the async context of the flow that
-   * first asked for it, inside this hold where it is one that the flow is in.
+   * drain time of a shutdown is over; for a leader (`lead`) when the shutdown begins, and with an `AbortError` when
+   * `stop()` is called. Never aborts by release. Its listeners run in the async context of the flow that
+   * first asked for it, inside this hold if the flow is in it.
    */
   readonly signal: AbortSignal;
 
@@ -45,7 +45,7 @@ export interface FairLock extends AsyncDisposable {
 
   /**
    * Passes while held, also while `uncertain`. Synchronous, because no signal can fire in a blocked event loop: call it
-   * right before what must not happen unlocked.
+   * right before a step that must not happen unlocked.
    *
    * @throws LockLostError if a key was lost
    * @throws LockNotHeldError if it was released
@@ -53,8 +53,8 @@ export interface FairLock extends AsyncDisposable {
   assertHeld(): void;
 
   /**
-   * Gives the lock back; idempotent, never rejects. Resolves when the store has acknowledged it, or given up trying;
-   * at once where an outer or nested hold of the same flow keeps the lock.
+   * Releases the lock; idempotent, never rejects. Resolves when the store has acknowledged it, or given up trying;
+   * at once if an outer or nested hold of the same flow keeps the lock.
    */
   release(): Promise<void>;
 }

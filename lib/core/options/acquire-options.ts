@@ -29,7 +29,7 @@ export interface EngineDefaults {
 
 /**
  * How one call asks for a lock. Absent options take the engine's defaults. Times are milliseconds; a part of one counts as a whole one.
- * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is taken where it is named. Where nothing else is said, an option
+ * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is accepted if an option names it. Unless it says otherwise, an option
  * applies to the service, the decorator and the interceptor.
  */
 export interface AcquireOptions {
@@ -44,8 +44,8 @@ export interface AcquireOptions {
    */
   leaseTime?: number | undefined;
   /**
-   * How long nobody else gets the lock, in ms from the grant by the clock of the store: 0 or more. If the hold ends earlier, by a result or
-   * an error, the lock is kept until then: nobody holds it, waiters wait, a try is refused, and `forceRelease` ends it. For a job that
+   * How long no other request gets the lock, in ms from the grant by the clock of the store: 0 or more. If the hold ends earlier, by a result or
+   * an error, the lock is kept until then: it has no holder, waiters wait, a try is refused, and `forceRelease` ends it. For a job that
    * several instances start at nearly the same moment and one is to run. Not after a loss or a crash: then the lease decides. Default:
    * 0. Of nested holds the longest counts, when the outermost ends.
    */
@@ -59,7 +59,7 @@ export interface AcquireOptions {
   reentrant?: boolean | undefined;
   /**
    * How many requests may wait before this one is refused with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
-   * module's, which is `Infinity` unless set. Counts the line of each key; for a nested request, the line of its own flow.
+   * module's, which is `Infinity` unless set. Counts the line of each key; for a nested request, the line inside its flow.
    */
   maxQueue?: number | undefined;
   /**

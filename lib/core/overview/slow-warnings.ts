@@ -87,7 +87,7 @@ class SlowWarnings {
       `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
         (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}` : '') +
-        (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
+        (kept ? `. The lock has no holder: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
       { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }

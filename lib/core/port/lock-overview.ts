@@ -64,7 +64,7 @@ export interface LockReport {
    * longest waits.
    */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
-  /** Absent unless nobody holds the lock and `holdAtLeast` of its last hold keeps it: for how many ms more. */
+  /** Absent unless the lock has no holder and `holdAtLeast` of its last hold keeps it: for how many ms more. */
   keptFor?: number;
   /** In the order in which they will be served, as far as it is known. */
   waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];

@@ -137,7 +137,7 @@ export interface Grant {
 export interface LockSnapshot {
   readonly key: string;
   readonly holder: LockHolder | undefined;
-  /** Present while nobody holds the lock and `holdAtLeast` of its last holder keeps it. */
+  /** Present while the lock has no holder and `holdAtLeast` of its last holder keeps it. */
   readonly kept?: KeptLock;
   /** In the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
@@ -145,7 +145,7 @@ export interface LockSnapshot {
   readonly queueLength: number;
 }
 
-/** A lock that nobody holds and nobody gets yet, because its last hold ended before its `holdAtLeast` was over. */
+/** A lock without a holder that no request gets yet, because its last hold ended before its `holdAtLeast` was over. */
 export interface KeptLock {
   /** Who held it last: `host/pid` and the label. */
   readonly who: string;
@@ -156,7 +156,7 @@ export interface KeptLock {
 }
 
 export interface LockHolder {
-  /** The id of the client that holds it; undefined where the store does not know. */
+  /** The id of the client that holds it; undefined if the store does not know. */
   readonly client?: string;
   /** `host/pid` and the label: `web-1/4711/OrdersService.pay`. */
   readonly who: string;
@@ -170,7 +170,7 @@ export interface LockHolder {
 export interface LockWaiter {
   /** What the store calls the request; undefined where it has no name. */
   readonly id?: string;
-  /** The id of its client; undefined where the store does not know. */
+  /** The id of its client; undefined if the store does not know. */
   readonly client?: string;
   readonly who: string;
   /** How long it has waited; undefined if the store does not know. */

@@ -19,7 +19,7 @@ import { type Callable, LockedMethod } from './locked-method.js';
  *   locks both, in one global order; a function gets `this` and the arguments of the method. Without a key it is
  *   `ClassName.method`, by the class that declares the method.
  * @throws LockKeyError, LockConfigurationError when the class is defined, for a decorator that cannot work; all that
- *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call where an argument makes no key
+ *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call if an argument makes no key
  *
  * @example
  * @FairLocked('order:<0.id>')

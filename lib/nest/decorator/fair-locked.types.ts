@@ -13,7 +13,7 @@ export type Method = (...args: never[]) => unknown;
 /** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
 export type LockedKey = string | readonly string[] | ((...args: never[]) => string | readonly string[]);
 
-/** How a decorated method locks. Absent options take those of the module. */
+/** How a decorated method locks. Absent options default to the module's. */
 export interface FairLockedOptions extends Pick<
   AcquireOptions,
   'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
@@ -36,7 +36,7 @@ export interface FairLockedOptions extends Pick<
 /**
  * A decorator for the methods that `Key` and `Options` fit. It "returns" the sentences that say what is wrong, which the compiler
  * refuses for a decorator and prints; `void` if nothing is. A sentence that depends on a type parameter of the class is judged by
- * the constraint of that parameter, because the compiler judges what a function returns so, but not what it takes.
+ * the constraint of that parameter, because the compiler judges the result of a function so, but not its parameters.
  *
  * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else
  * as the parameters that they accept. The `M` beside them lets the method pass in both cases, so that the sentence is printed.

@@ -182,7 +182,7 @@ export class LockedMethod {
   private refuseResult(why: string, result?: unknown): never {
     if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
     throw new LockConfigurationError(
-      `@FairLocked on ${this.where}: what the method returned does not fit: ${why}.` +
+      `@FairLocked on ${this.where}: the result of the method does not fit: ${why}.` +
         see('A stream that is not declared'),
     );
   }

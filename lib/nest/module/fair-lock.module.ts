@@ -75,7 +75,7 @@ export class FairLockModule
 
   /**
    * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
-   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` stand beside them, not in what they make.
+   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` go beside them, not into the options that they create.
    */
   static override forRootAsync(options: FairLockModuleAsyncOptions): DynamicModule {
     return super.forRootAsync(options);
@@ -110,9 +110,9 @@ export class FairLockModule
       return this.self.get<FairLockRegistration>(FAIR_LOCK_REGISTRATION, { strict: true });
     } catch {
       throw new LockConfigurationError(
-        'The options of FairLockModule are made anew for each request, since what forRootAsync() injects is of request ' +
-          'scope. Each request would have locks of its own, that no other request sees. Inject only what lives as long ' +
-          'as the application.',
+        'The options of FairLockModule are created for each request, since forRootAsync() injects a provider of request ' +
+          'scope. Each request would have separate locks, which no other request sees. Inject only providers that live as ' +
+          'long as the application.',
       );
     }
   }

@@ -25,8 +25,8 @@ export function refuseSecondOf(name: string, modules: ModulesContainer): void {
   const called = name === DEFAULT_NAME ? 'without a name' : `with the name ${JSON.stringify(name)}`;
   const where = importers.size < 2 ? '' : `, by ${[...importers.values()].join(' and by ')}`;
   throw new LockConfigurationError(
-    `FairLockModule is registered ${registered.length} times ${called}${where}. What one registration locks, the other ` +
-      'does not see. Register it once, in the root module, for it is global; a second one needs a name of its own, as in ' +
+    `FairLockModule is registered ${registered.length} times ${called}${where}. One registration does not see the ` +
+      'locks of the other. Register it once, in the root module, for it is global; a second one needs another name, as in ' +
       "FairLockModule.forRoot({ name: 'billing' })." +
       see('Two registrations without a name'),
   );

@@ -6,7 +6,7 @@ import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
- * It logs what an operator must know (a lost lock, a store that cannot be reached, a bug), with all details; a timeout, a
+ * It logs faults that an operator must know (a lost lock, an unreachable store, a bug), with all details; a timeout, a
  * full line, a client that left and a request without a usable key are not logged.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
@@ -16,7 +16,7 @@ import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.
  * @example
  * app.connectMicroservice(options, { inheritAppConfig: true });
  *
- * @UseFilters(FairLockFilter) // with filter: false, where only this class is to have it
+ * @UseFilters(FairLockFilter) // with filter: false, if only this class is to have it
  * @Controller()
  * export class OrdersController { … }
  */

@@ -36,7 +36,7 @@ const MADE_BY_NEW =
   'A FairLockInterceptor was made by new, so it has no lock to take. Let Nest make it: give the class to @UseInterceptors(), ' +
   'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
 
-/** How an intercepted handler locks. Absent options take those of the module. */
+/** How an intercepted handler locks. Absent options default to the module's. */
 export interface FairLockInterceptorOptions extends Pick<
   AcquireOptions,
   'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
@@ -46,7 +46,7 @@ export interface FairLockInterceptorOptions extends Pick<
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
    * also the response has been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
-   * default, or that of the module if it is less; when it is over, the lock is released as soon as the handler has ended.
+   * default, or the module's if it is less; when it is over, the lock is released as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;
 }
@@ -65,10 +65,10 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    * An interceptor for `@UseInterceptors`.
    *
    * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so that `<params.id>` makes
-   *   two keys of `/7` and `/07`, also where a pipe makes both 7; a list of templates locks all; a function of the
+   *   two keys of `/7` and `/07`, even if a pipe turns both into 7; a list of templates locks all; a function of the
    *   ExecutionContext serves every transport
    * @throws LockKeyError or LockConfigurationError at once for a malformed template or an option that does not exist;
-   *   LockKeyError at the request where it finds no string, number, bigint or boolean
+   *   LockKeyError at the request if it finds no string, number, bigint or boolean
    */
   static for(
     key: RequestKey,

@@ -15,7 +15,7 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
     channels: all,
     page: 'docs/redis-setup.md',
     wrongClock:
-      'Locks go by that of Redis alone; but if it is set right in a jump, leases end early or late, and after a failover to a ' +
+      'Locks go by the clock of Redis alone; but if it is set right in a jump, leases end early or late, and after a failover to a ' +
       'server with another clock fencing tokens may fall.',
     commands: [
       'TIME',

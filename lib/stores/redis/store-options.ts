@@ -46,7 +46,7 @@ export function checkOptions(options: RedisLockStoreOptions, clientPrefix: strin
 /** Strict mode: no lease outlives the wait of a new primary. */
 export function leaseTooLong(key: string, leaseTime: number, maxLease: number): LockConfigurationError {
   return new LockConfigurationError(
-    `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms), after which a new ` +
-      'primary takes every lease for over. Shorten it, or raise maxLease for all clients.',
+    `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms): a new primary ` +
+      'regards every lease as over by then. Shorten it, or raise maxLease for all clients.',
   );
 }

@@ -92,9 +92,9 @@ export class RedissonDriver extends LockDriver<RedissonTypes, LockView> {
         : 'longer wait times make this rarer. ';
     this.context.onWarning(
       `A request for the lock ${quote(this.key)} (${this.describe(id)?.who ?? id}) lost its place after ` +
-        `${Math.round(call.waited)} ms and stands at the end of the line now. Either its deadline in Redis had passed, by which ` +
+        `${Math.round(call.waited)} ms and is at the end of the line now. Either its deadline in Redis had passed, by which ` +
         'Redisson recognizes a dead waiter, or Redis lost the line. If it was the deadline: ' +
-        `${advice}Where Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
+        `${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
         'docs/redisson.md explains the deadlines.',
     );
   }

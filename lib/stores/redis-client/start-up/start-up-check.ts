@@ -42,7 +42,7 @@ export async function reportOnServer(
 ): Promise<void> {
   if (!connection.ready) {
     const { connectError, client } = connection;
-    const waiting = 'it accepts connections: it loads its data, or stands still';
+    const waiting = 'it accepts connections: it loads its data, or is stopped';
     const trouble = client.status === 'connect' ? waiting : networkTrouble(connectError);
     const [what, advice] = refusedCredentials(connectError)
       ? ['Redis refuses the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
@@ -161,8 +161,8 @@ function aboutVersion(version: string): string | undefined {
 function aboutMemory(limit: string, policy: string): string | undefined {
   if (limit === '' || limit === '0' || policy === 'noeviction' || policy === '') return undefined;
   return (
-    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}), those of held locks too: a second holder would be let in ` +
-    'while the first still works. Set maxmemory-policy noeviction, or give the locks a Redis of their own.'
+    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}), also keys of held locks: a second holder would be let in ` +
+    'while the first still works. Set maxmemory-policy noeviction, or give the locks a separate Redis.'
   );
 }
 

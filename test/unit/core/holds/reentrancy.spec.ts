@@ -161,7 +161,7 @@ describe('a manual acquire', () => {
     expect(details).toMatch(
       /This process has held it for \d+ ms: if the flow that waited took it by acquire\(\)/,
     );
-    expect(details).toContain('Use withLock, or run what follows by lock.run');
+    expect(details).toContain('Use withLock, or run the code that follows by lock.run');
     await lock.release();
   });
 

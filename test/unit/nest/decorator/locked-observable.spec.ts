@@ -231,7 +231,7 @@ describe('a locked method that returns an Observable', () => {
 
   test('refuses what is no Observable', async () => {
     await expect(lastValueFrom(feeds.noStream('1') as Observable<unknown>)).rejects.toThrow(
-      '@FairLocked on Feeds.noStream: what the method returned does not fit: it is no Observable.',
+      '@FairLocked on Feeds.noStream: the result of the method does not fit: it is no Observable.',
     );
     await free(locks, 'feed:1');
   });

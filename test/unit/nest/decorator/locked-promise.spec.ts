@@ -251,11 +251,11 @@ describe('a locked method that returns a promise', () => {
     const call = orders.streamInDisguise() as Promise<unknown>;
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(
-      "Orders.streamInDisguise: what the method returned does not fit: declare { returns: 'observable' }",
+      "Orders.streamInDisguise: the result of the method does not fit: declare { returns: 'observable' }",
     );
     // To declare it would be refused, as a contradiction to `async`.
     await expect(orders.promisedStream()).rejects.toThrow(
-      "Orders.promisedStream: what the method returned does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
+      "Orders.promisedStream: the result of the method does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
     );
     expect(await locks.isLocked('stream')).toBe(false);
   });
