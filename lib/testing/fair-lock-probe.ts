@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { type Grant } from '../core/port/lock-store.js';
+import { Wait } from '../core/port/wait.js';
 import { lockOrder, requireKey } from '../core/options/lock-keys.js';
 import { quote } from '../core/errors/text.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
@@ -79,7 +80,7 @@ export class FairLockProbe {
    * busy. The hold belongs to no flow of the application, so no request nests in it.
    */
   async hold(keys: string | readonly string[], options?: WithinOptions): Promise<ProbeHold> {
-    const giveUp = new AbortController();
+    let wait: Wait | undefined;
     const grants: Grant[] = [];
     const taken = lockOrder(typeof keys === 'string' ? [keys] : keys, (key) => key).map(({ key }) => key);
     const release = async (): Promise<void> => {
@@ -88,11 +89,12 @@ export class FairLockProbe {
     try {
       for (const key of taken) {
         const request = { key, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
-        const granted = this.store.acquire({ ...request, signal: giveUp.signal });
+        wait = new Wait(request);
+        const granted = this.store.acquire(wait);
         grants.push(await within(granted, () => `The lock ${quote(key)} was not given to hold()`, options));
       }
     } catch (error) {
-      giveUp.abort();
+      wait?.abort();
       await release();
       throw error;
     }

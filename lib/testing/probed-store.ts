@@ -1,4 +1,5 @@
-import { type Grant, type LockRequest } from '../core/port/lock-store.js';
+import { type Grant } from '../core/port/lock-store.js';
+import { type Wait } from '../core/port/wait.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** A request in line. */
@@ -14,8 +15,8 @@ export class ProbedStore extends MemoryLockStore {
   private readonly watchers = new Set<() => void>();
   private readonly granted = new Map<string, number>();
 
-  override async acquire(request: LockRequest): Promise<Grant> {
-    const { key, label } = request;
+  override async acquire(wait: Wait): Promise<Grant> {
+    const { key, label } = wait.request;
     const refusal = this.refusals.get(key)?.shift();
     if (refusal) {
       this.changed();
@@ -23,12 +24,12 @@ export class ProbedStore extends MemoryLockStore {
     }
     const waiting = { key, label };
     try {
-      const grant = await super.acquire(
-        onceQueued(request, () => {
-          this.inLine.add(waiting);
-          this.changed();
-        }),
-      );
+      const granted = super.acquire(wait);
+      if (wait.inLine) {
+        this.inLine.add(waiting);
+        this.changed();
+      }
+      const grant = await granted;
       this.granted.set(key, this.grantsOf(key) + 1);
       return grant;
     } finally {
@@ -79,21 +80,4 @@ export class ProbedStore extends MemoryLockStore {
   private changed(): void {
     for (const look of this.watchers) look();
   }
-}
-
-/** The same request, which also reports when it is put in line. */
-function onceQueued(request: LockRequest, onQueued: () => void): LockRequest {
-  const { key, waitTime, leaseTime, maxQueue, label, signal } = request;
-  return {
-    key,
-    waitTime,
-    leaseTime,
-    maxQueue,
-    label,
-    ...(signal && { signal }),
-    onQueued: (ahead) => {
-      onQueued();
-      request.onQueued?.(ahead);
-    },
-  };
 }

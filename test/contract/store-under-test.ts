@@ -1,11 +1,7 @@
 import { hostname } from 'node:os';
-import {
-  type Grant,
-  type LockRequest,
-  type LockSnapshot,
-  type LockStore,
-} from '../../lib/core/port/lock-store.js';
+import { type Grant, type LockSnapshot, type LockStore } from '../../lib/core/port/lock-store.js';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
+import { ask, type Asked } from '../support/ask.js';
 
 /** Where stores openly differ. Everything else of the contract holds for all. */
 export interface Capabilities {
@@ -140,7 +136,7 @@ export class Bench {
   }
 }
 
-export type TestRequestOptions = Partial<Omit<LockRequest, 'key'>>;
+export type TestRequestOptions = Partial<Omit<Asked, 'key'>>;
 
 /** One request to a store, and what became of it. */
 export class TestRequest {
@@ -155,7 +151,7 @@ export class TestRequest {
     readonly key: string,
     readonly options: TestRequestOptions,
   ) {
-    this.grant = store.acquire({
+    this.grant = ask(store, {
       key,
       waitTime: 60_000,
       maxQueue: Infinity,

@@ -5,6 +5,7 @@ import type { LockStore } from '../../lib/core/port/lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { deferred } from '../support/waiting.js';
+import { ask } from '../support/ask.js';
 
 /** For so long after its grant nobody else gets the lock, ms. */
 const KEEP = 700;
@@ -52,9 +53,9 @@ describe.each(STORES)(
 
     test('the head of the line learns when the time is over, which is long before the lease would have been', async () => {
       const key = `${prefix}:${kind}:head`;
-      const holder = await one.acquire({ ...request, key, alone: true });
+      const holder = await ask(one, { ...request, key, alone: true });
       const queued = deferred();
-      const next = other.acquire({ ...request, key, onQueued: () => queued.resolve() });
+      const next = ask(other, { ...request, key, onQueued: () => queued.resolve() });
       await queued.promise;
       const watch = new Stopwatch();
       await holder.release(KEEP);
@@ -72,7 +73,7 @@ describe('on the store redis', () => {
     await Promise.all([one.start(), other.start()]);
     const redis = new Redis(redisUrl());
     const key = 'neighbours';
-    const holder = await one.acquire({ ...request(key) });
+    const holder = await ask(one, { ...request(key) });
     const ids: (string | undefined)[] = [];
     const asks = [];
     for (const alone of [false, true, false]) {
@@ -81,7 +82,7 @@ describe('on the store redis', () => {
         ids.push(id);
         queued.resolve();
       };
-      asks.push(other.acquire({ ...request(key), alone, onQueued }));
+      asks.push(ask(other, { ...request(key), alone, onQueued }));
       await queued.promise;
     }
     expect((await one.inspect(key)).waiters.map(({ id }) => id)).toEqual(ids);

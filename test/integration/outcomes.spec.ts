@@ -15,6 +15,7 @@ import { startStore } from '../support/redisson.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
+import { ask } from '../support/ask.js';
 
 const group = 'order:<0.id>';
 const TIMES = { lease: 3_000, livenessWindow: 3_000, commandTimeout: 1_000 };
@@ -198,8 +199,8 @@ describe('what the metrics count', () => {
     const name = `${uniquePrefix()} ${key}`;
     const redis = new Redis(redisUrl());
     const store = await startStore({ redis: redisUrl(), lockWatchdogTimeout: 600 });
-    const busy = await store.acquire({ key: name, waitTime: SOON, maxQueue: Infinity, label: '' });
-    const waiting = store.acquire({ key: name, waitTime: 60_000, maxQueue: Infinity, label: '' });
+    const busy = await ask(store, { key: name, waitTime: SOON, maxQueue: Infinity, label: '' });
+    const waiting = ask(store, { key: name, waitTime: 60_000, maxQueue: Infinity, label: '' });
     await eventually(async () => (await store.inspect(name)).queueLength === 1, SOON, 'a waiter');
     await redis.del(`redisson_lock_queue:{${name}}`, `redisson_lock_timeout:{${name}}`);
     await published('passed-over');

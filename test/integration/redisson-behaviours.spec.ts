@@ -6,6 +6,7 @@ import { TestRequest, type TestRequestOptions } from '../contract/store-under-te
 import { databaseUrl, readLock, startStore } from '../support/redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { deferred, pause } from '../support/waiting.js';
+import { ask as askStore } from '../support/ask.js';
 
 /** What Redisson documents, and pins by tests of its own, about its fair lock. */
 describe('the documented behaviour of the fair lock', () => {
@@ -28,7 +29,7 @@ describe('the documented behaviour of the fair lock', () => {
     new TestRequest(store(i), key, options);
   /** Without the time limit of `TestRequest`, which is shorter than these waits. */
   const acquire = (i: number, key: string, options: TestRequestOptions): Promise<Grant> =>
-    store(i).acquire({ key, waitTime: 60_000, maxQueue: Infinity, label: 'test', ...options });
+    askStore(store(i), { key, waitTime: 60_000, maxQueue: Infinity, label: 'test', ...options });
 
   test('the deadlines of the line do not drift away while three askers churn through fifty waits of 500 ms', async () => {
     const lease = 30_000;

@@ -1,16 +1,17 @@
 import { Redis } from 'ioredis';
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
-import type { Grant, LockRequest } from '../../lib/core/port/lock-store.js';
+import type { Grant } from '../../lib/core/port/lock-store.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, pause, SOON, within } from '../support/waiting.js';
+import { ask, type Asked } from '../support/ask.js';
 
 const { lease, livenessWindow } = USUAL_TIMES;
 
-const request = (key: string, more: Partial<LockRequest> = {}): LockRequest => ({
+const request = (key: string, more: Partial<Asked> = {}): Asked => ({
   key,
   waitTime: Infinity,
   maxQueue: Infinity,
@@ -123,10 +124,10 @@ describe('the watchdog', () => {
     const client = await clients.start(proxy.url);
     await (await client.service.acquire('since')).release();
     const heal = proxy.disturb({ delay }, { direction: 'toClient' });
-    const first = await client.store.acquire(request('since'));
+    const first = await ask(client.store, request('since'));
     expect(first.lease.remaining()).toBeLessThanOrEqual(lease - margin - delay);
     const queued = deferred<number>();
-    const waiting = client.store.acquire(request('since', { onQueued: queued.resolve }));
+    const waiting = ask(client.store, request('since', { onQueued: queued.resolve }));
     await queued.promise;
     await first.release();
     // This one was granted by the answer to the release, with a first lease of one window.
@@ -140,7 +141,7 @@ describe('the watchdog', () => {
     const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
     const lock = await holder.service.acquire('run');
     const places = [deferred<number>(), deferred<number>()];
-    const grants = places.map(({ resolve }) => other.store.acquire(request('run', { onQueued: resolve })));
+    const grants = places.map(({ resolve }) => ask(other.store, request('run', { onQueued: resolve })));
     await Promise.all(places.map(({ promise }) => promise));
     await lock.release();
     const [first, second] = grants as [Promise<Grant>, Promise<Grant>];
@@ -156,7 +157,7 @@ describe('the watchdog', () => {
 
   test('tells also a hold that is renewed no more when its grant is gone from Redis', async () => {
     const holder = await clients.start(server.url);
-    const grant = await holder.store.acquire(request('flushed'));
+    const grant = await ask(holder.store, request('flushed'));
     const { lease: held } = grant;
     held.stopRenewing('it was held for too long');
     const reported = deferred<void>();
@@ -175,10 +176,10 @@ describe('the watchdog', () => {
     const client = await clients.start(proxy.url);
     await (await client.service.acquire('late')).release();
     const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
-    const first = client.store.acquire(request('late', { leaseTime: fixed }));
+    const first = ask(client.store, request('late', { leaseTime: fixed }));
     // Its lease is over in Redis, and its answer still under way: the next is granted before the first is received.
     await pause(fixed + 20);
-    const second = client.store.acquire(request('late', { leaseTime: 5 * slow }));
+    const second = ask(client.store, request('late', { leaseTime: 5 * slow }));
     await (await within(second, SOON, 'the second')).release();
     heal();
     await (await within(first, SOON, 'the first')).release();
@@ -230,7 +231,7 @@ describe('the watchdog', () => {
     await (await client.service.acquire('forced')).release();
     const revoked = proxy.messages({ match: ({ text }) => text.startsWith('revoked ') });
     const answers = proxy.blackHole({ direction: 'toClient', role: 'commands' });
-    const asked = client.store.acquire(request('forced'));
+    const asked = ask(client.store, request('forced'));
     await eventually(() => other.service.isLocked('forced'), SOON, 'the grant');
     await other.service.forceRelease('forced');
     await revoked.hit();

@@ -10,6 +10,7 @@ import { StallWatch } from '../support/stall-watch.mjs';
 
 register('../simulation/ts-hooks.mjs', import.meta.url);
 const { RedissonLockStore } = await import('../../lib/stores/redisson/redisson-lock-store.ts');
+const { Wait } = await import('../../lib/core/port/wait.ts');
 const { LockTimeoutError } = await import('../../lib/core/errors/errors.ts');
 
 const [address, kind, lockWatchdogTimeout, fairLockWaitTimeout] = process.argv.slice(2);
@@ -59,13 +60,8 @@ const verbs = {
 };
 
 async function acquire(worker, key, waitTime, leaseTime) {
-  const grant = await store.acquire({
-    key,
-    waitTime,
-    maxQueue: Infinity,
-    label: worker,
-    ...(leaseTime !== undefined && { leaseTime }),
-  });
+  const request = { key, waitTime, maxQueue: Infinity, label: worker, leaseTime };
+  const grant = await store.acquire(new Wait(request));
   grant.lease.onLost(() => report(worker, 'lost'));
   grants.set(worker, grant);
 }

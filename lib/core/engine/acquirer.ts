@@ -4,10 +4,10 @@ import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder } from '../options/lock-keys.js';
-import type { Grant, LockStore } from '../port/lock-store.js';
+import type { Grant, LockRequest, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
 import type { Shutdown } from '../waits/shutdown.js';
-import type { AcquireCall, Wait } from '../waits/wait.js';
+import type { AcquireCall, CallWait } from '../waits/wait.js';
 import type { Waits } from '../waits/waits.js';
 
 /**
@@ -56,14 +56,13 @@ export class Acquirer {
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
     refuseNested(outer.held, key, call);
     if (outer.free) return outer.nest(call.options.label);
-    const wait = this.beginWait(key, call, outer);
+    const { maxQueue, label } = call.options;
+    const request = { key, waitTime: call.waitTime, maxQueue, label };
+    const wait = this.beginWait<Hold | undefined>(request, call, outer);
     let refusal: unknown;
     try {
-      const { maxQueue, label } = call.options;
-      const onQueued = (ahead: number): void => call.queued?.(ahead);
-      const request = { key, waitTime: call.waitTime, maxQueue, label, signal: wait, onQueued };
       const nested = await outer
-        .waitToNest(request, call.deadline)
+        .waitToNest(wait, call.deadline)
         .catch((error: unknown) => {
           this.waits.refused(wait, error);
           throw error;
@@ -80,7 +79,10 @@ export class Acquirer {
   }
 
   private async obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    const wait = this.beginWait(key, call);
+    const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
+    const waitTime = Math.max(0, call.deadline - performance.now());
+    const request = { key, waitTime, leaseTime, alone: holdAtLeast > 0, maxQueue, label };
+    const wait = this.beginWait<Grant>(request, call);
     let grant: Grant;
     try {
       grant = await detached(() => this.store.acquire(wait));
@@ -103,10 +105,11 @@ export class Acquirer {
     return new Hold(held, call.options.label);
   }
 
-  private beginWait(key: string, call: AcquireCall, outer?: Hold): Wait {
-    refuseEndlessWait(key, call, outer);
-    this.shutdown.assertMayWait(key, call);
-    return this.waits.begin(key, call);
+  /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
+  private beginWait<Outcome>(request: LockRequest, call: AcquireCall, outer?: Hold): CallWait<Outcome> {
+    refuseEndlessWait(request.key, call, outer);
+    this.shutdown.assertMayWait(request.key, call);
+    return this.waits.begin(request, call, outer !== undefined);
   }
 
   /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */

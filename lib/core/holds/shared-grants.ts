@@ -1,17 +1,12 @@
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import { detached } from '../runtime/async-context.js';
-import {
-  endHold,
-  emit,
-  holdChannel,
-  newHold,
-  type HoldDescription,
-  type HoldOutcome,
-} from '../diagnostics/diagnostics.js';
+import { endHold, emit, holdChannel, newHold } from '../diagnostics/diagnostics.js';
+import type { HoldDescription, HoldOutcome } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError } from '../errors/errors.js';
 import type { Lease } from '../port/lease.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
-import type { Grant, LockRequest } from '../port/lock-store.js';
+import type { Grant } from '../port/lock-store.js';
+import type { Wait } from '../port/wait.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import { quote } from '../errors/text.js';
 import { WaitingLine } from './waiting-line.js';
@@ -145,9 +140,9 @@ export class Hold {
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(request: LockRequest, deadline: number): Promise<Hold | undefined> {
+  waitToNest(wait: Wait<Hold | undefined>, deadline: number): Promise<Hold | undefined> {
     this.line ??= this.newLine();
-    return this.line.join(request, deadline);
+    return this.line.join(wait, deadline);
   }
 
   /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */

@@ -1,14 +1,14 @@
 import { abortError, LockQueueFullError, LockTimeoutError } from '../errors/errors.js';
 import { LinkedList } from '../runtime/linked-list.js';
 import type { LockRequest } from '../port/lock-store.js';
-import { Waiter, type WaitTimers } from '../port/waiter.js';
+import type { Wait, WaitLine, WaitTimers } from '../port/wait.js';
 
 /** The error of an ended wait counts at most this many requests ahead, to limit its cost. */
 const MOST_COUNTED = 1_000;
 
 /** Requests of one process that wait for one holder: first come, first served. */
-export class WaitingLine<T> {
-  readonly waiters = new LinkedList<Waiter<T>>();
+export class WaitingLine<T> implements WaitLine<T> {
+  readonly waiters = new LinkedList<Wait<T>>();
 
   constructor(
     private readonly timers: WaitTimers,
@@ -22,16 +22,16 @@ export class WaitingLine<T> {
    * @throws LockTimeoutError when the wait time is over, at once for a try
    * @throws LockQueueFullError when `maxQueue` requests wait already
    */
-  async join(request: LockRequest, deadline: number): Promise<T> {
+  async join(waiter: Wait<T>, deadline: number): Promise<T> {
+    const { request } = waiter;
     const ahead = this.waiters.size;
     if (deadline <= performance.now()) throw this.timeoutError(request, ahead);
     if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
-    const waiter = new Waiter<T>(request, undefined, this, this.timers);
     this.waiters.add(waiter);
-    waiter.watch(deadline);
+    waiter.enter(this, this.timers, deadline);
     try {
       // Call it last: the callback may abort this very wait, or throw.
-      request.onQueued?.(ahead);
+      waiter.queued(ahead);
     } catch (error) {
       this.refuse(waiter, error);
     }
@@ -39,7 +39,7 @@ export class WaitingLine<T> {
   }
 
   /** Serves the first waiter with the result of `make`; false if none waits. */
-  serve(make: (waiter: Waiter<T>) => T): boolean {
+  serve(make: (waiter: Wait<T>) => T): boolean {
     const { first } = this.waiters;
     if (!first) return false;
     this.waiters.delete(first);
@@ -52,16 +52,15 @@ export class WaitingLine<T> {
     for (const waiter of this.waiters.all()) this.refuse(waiter, error);
   }
 
-  overdue(waiter: Waiter<T>): void {
+  overdue(waiter: Wait<T>): void {
     this.refuse(waiter, this.timeoutError(waiter.request, countAhead(waiter)));
   }
 
-  aborted(waiter: Waiter<T>): void {
-    const { key, signal } = waiter.request;
-    this.refuse(waiter, abortError(key, signal?.reason));
+  aborted(waiter: Wait<T>): void {
+    this.refuse(waiter, abortError(waiter.request.key, waiter.reason));
   }
 
-  private refuse(waiter: Waiter<T>, error: unknown): void {
+  private refuse(waiter: Wait<T>, error: unknown): void {
     this.waiters.delete(waiter);
     waiter.refuse(error);
   }
@@ -72,7 +71,7 @@ export class WaitingLine<T> {
 }
 
 /** How many waiters are ahead; undefined if more than `MOST_COUNTED`. */
-function countAhead<T>(waiter: Waiter<T>): number | undefined {
+function countAhead<T>(waiter: Wait<T>): number | undefined {
   let ahead = 0;
   for (let other = waiter.previous; other; other = other.previous) {
     if (ahead === MOST_COUNTED) return undefined;

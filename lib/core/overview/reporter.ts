@@ -7,7 +7,7 @@ import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
 import { VERSION } from './version.js';
-import type { Wait } from '../waits/wait.js';
+import type { CallWait } from '../waits/wait.js';
 import type { Waits } from '../waits/waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
@@ -60,7 +60,7 @@ export class Reporter {
     this.delay.stop();
   }
 
-  private describeWait(wait: Wait, now: number): WaitReport {
+  private describeWait(wait: CallWait<unknown>, now: number): WaitReport {
     const { key, call, place } = wait;
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
@@ -76,7 +76,7 @@ export class Reporter {
   }
 
   /** The keys of this engine that the waiting flow holds; not those that it lost, which another flow may hold. */
-  private keysAround({ call }: Wait): string[] {
+  private keysAround({ call }: CallWait<unknown>): string[] {
     const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
     const held = [...around, ...(call.taken ?? [])].map((hold) => hold.held);
     const present = held.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');

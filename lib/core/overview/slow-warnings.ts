@@ -5,7 +5,7 @@ import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
-import type { Wait } from '../waits/wait.js';
+import type { CallWait } from '../waits/wait.js';
 import type { Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
@@ -56,7 +56,7 @@ class SlowWarnings {
   ) {}
 
   /** Must not throw. */
-  readonly ofWait = (wait: Wait): void => {
+  readonly ofWait = (wait: CallWait<unknown>): void => {
     void this.warnOfWait(wait);
   };
 
@@ -71,7 +71,7 @@ class SlowWarnings {
     );
   };
 
-  private async warnOfWait(wait: Wait): Promise<void> {
+  private async warnOfWait(wait: CallWait<unknown>): Promise<void> {
     const { key, call, place } = wait;
     const { description } = call;
     const waitingFor = performance.now() - wait.since;
@@ -104,7 +104,7 @@ class SlowWarnings {
 }
 
 /** Those of a leader and its followers last. */
-function isBounded({ call }: Wait | SharedGrant): boolean {
+function isBounded({ call }: CallWait<unknown> | SharedGrant): boolean {
   return !call.options.lasting;
 }
 

@@ -1,5 +1,8 @@
-import type { Lease } from './lease.js';
+import type { Grant } from './request.js';
 import type { Peers } from './peers.js';
+import type { Wait } from './wait.js';
+
+export type { Grant, LockRequest } from './request.js';
 
 /** How many waiters `inspect` names; the rest is only counted. */
 export const MOST_WAITERS_SHOWN = 1_000;
@@ -28,16 +31,16 @@ export interface LockStore {
   encode(key: string): string;
 
   /**
-   * Joins the line of `request.key` and resolves with the grant when it is this request's turn.
+   * Puts the wait into the line of its key, and resolves with the grant when it is its turn.
    *
    * If the promise rejects, the caller does not own the lock, and a grant that still arrives is handed on.
    *
    * @throws LockTimeoutError when `waitTime` is over, at once for a try (`waitTime: 0`) on a busy lock
-   * @throws LockAbortedError when `signal` aborts while in line, unless its reason is a FairLockError, which is thrown as it is
+   * @throws LockAbortedError when it is aborted in line or was before, unless the reason is a FairLockError, which is thrown as it is
    * @throws LockQueueFullError when `maxQueue` requests already wait
    * @throws LockStoreUnavailableError when a new request gets no answer within the store's command deadline
    */
-  acquire(request: LockRequest): Promise<Grant>;
+  acquire(wait: Wait): Promise<Grant>;
 
   /** Who holds `key` and who waits. */
   inspect(key: string): Promise<LockSnapshot>;
@@ -75,62 +78,6 @@ export interface StoreHealth {
   readonly listening: boolean;
   /** What is wrong, in a sentence without keys, hosts or credentials. */
   readonly problem?: string;
-}
-
-/**
- * The part of AbortSignal that a store uses. The engine ends waits by a plain object of this shape, because an AbortController and an
- * event listener would cost more than all its other work for an uncontended lock.
- */
-export interface AbortSource {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: AbortListener): void;
-  removeEventListener(type: 'abort', listener: AbortListener): void;
-}
-
-/** An `EventListenerObject`: a class that listens implements it itself, which saves a closure for each wait. */
-export interface AbortListener {
-  handleEvent(): void;
-}
-
-/** One attempt to lock one key. */
-export interface LockRequest {
-  readonly key: string;
-  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits for ever. */
-  readonly waitTime: number;
-  /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
-  readonly leaseTime?: number | undefined;
-  /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
-  readonly maxQueue: number;
-  /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
-  readonly alone?: boolean;
-  /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
-  readonly label: string;
-  /** Leaves the line when it aborts; has no effect after the grant. */
-  readonly signal?: AbortSource;
-  /**
-   * Called once, when the request was put in line, with how many requests will be served before it (holder not counted), and
-   * with the name that `inspect` shows for it, if the store has one.
-   */
-  readonly onQueued?: (ahead: number, id?: string) => void;
-}
-
-/** The right to a lock, until released or lost. */
-export interface Grant {
-  readonly key: string;
-  /** Fencing token: rises with every grant of the key. Absent where `LockStore.fencing` is false. */
-  readonly token: number | undefined;
-  /** The state of the grant (held, uncertain or lost) by this process's own clocks. */
-  readonly lease: Lease;
-  /** Milliseconds between joining the line and the grant. */
-  readonly waited: number;
-  /**
-   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time is over, counted from the grant by the
-   * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the
-   * background until the lease is over, after which the server gives the lock on by itself.
-   * Resolves when the server acknowledged it, at the latest after the store's command deadline.
-   */
-  release(keep?: number): Promise<void>;
 }
 
 /** What `inspect` shows. Times are milliseconds. */

@@ -2,7 +2,7 @@ import { LockShuttingDownError } from '../errors/errors.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
-import type { AcquireCall, Wait } from './wait.js';
+import type { AcquireCall, CallWait } from './wait.js';
 import type { Waits } from './waits.js';
 
 /**
@@ -80,6 +80,6 @@ export class Shutdown implements TimedTask {
   }
 }
 
-function abandon(wait: Wait): void {
+function abandon(wait: CallWait<unknown>): void {
   wait.abort(new LockShuttingDownError(wait.key));
 }

@@ -2,45 +2,52 @@ import { beginWait, endWait, waitChannel } from '../diagnostics/diagnostics.js';
 import { LockTimeoutError } from '../errors/errors.js';
 import { LinkedList } from '../runtime/linked-list.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
-import { Wait, type AcquireCall } from './wait.js';
+import type { Grant, LockRequest } from '../port/lock-store.js';
+import { CallWait, type AcquireCall } from './wait.js';
 
 /** All waiting requests of an engine. */
 export class Waits {
-  private readonly all = new LinkedList<Wait>();
+  /** The calls that wait. */
+  private readonly all = new LinkedList<AcquireCall>();
   /** Warns of long waits; undefined: they are not watched. */
-  slowWatch: SlowWatch<Wait> | undefined;
+  slowWatch: SlowWatch<CallWait<unknown>> | undefined;
   /** Warns of waits that time out; undefined: they are not watched. */
-  onTimeout: ((wait: Wait, error: LockTimeoutError) => void) | undefined;
+  onTimeout: ((wait: CallWait<unknown>, error: LockTimeoutError) => void) | undefined;
 
   /** The waits that have not ended, in the order in which they began. */
-  present(): Wait[] {
-    return this.all.all();
+  present(): CallWait<unknown>[] {
+    return this.all.all().flatMap(({ wait }) => wait ?? []);
   }
 
-  begin(key: string, call: AcquireCall): Wait {
-    const wait = new Wait(key, call);
+  /** @param nested whether it waits for a hold of its flow */
+  begin<Outcome = Grant>(request: LockRequest, call: AcquireCall, nested: boolean): CallWait<Outcome> {
+    const wait = new CallWait<Outcome>(request, call, nested);
+    call.wait = wait;
     // A call that asks anew goes on with its description: to diagnostics that is one wait.
-    if (!call.description && waitChannel.hasSubscribers) call.description = beginWait(key, call.options);
-    this.all.add(wait);
+    if (!call.description && waitChannel.hasSubscribers) {
+      call.description = beginWait(request.key, call.options);
+    }
+    this.all.add(call);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     return wait;
   }
 
   /** @param error absent: it was granted */
-  end(wait: Wait, error?: unknown): void {
+  end(wait: CallWait<unknown>, error?: unknown): void {
     this.leave(wait);
     this.refused(wait, error);
     this.endDescription(wait.call, error);
   }
 
   /** Its line has refused it with `error`. */
-  refused(wait: Wait, error: unknown): void {
+  refused(wait: CallWait<unknown>, error: unknown): void {
     if (error instanceof LockTimeoutError) this.onTimeout?.(wait, error);
   }
 
   /** It is over here; the call may ask anew. */
-  leave(wait: Wait): void {
-    this.all.delete(wait);
+  leave(wait: CallWait<unknown>): void {
+    this.all.delete(wait.call);
+    wait.call.wait = undefined;
     wait.end();
   }
 

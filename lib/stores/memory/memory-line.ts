@@ -4,6 +4,7 @@ import {
   type Grant,
   type LockSnapshot,
 } from '../../core/port/lock-store.js';
+import type { Wait } from '../../core/port/wait.js';
 import { WaitingLine } from '../../core/holds/waiting-line.js';
 import { Kept } from './kept-lock.js';
 import { MemoryGrant, who } from './memory-grant.js';
@@ -40,9 +41,9 @@ export class MemoryLine {
     if (this.kept && this.kept.due <= performance.now()) this.endKept();
   }
 
-  acquire(request: LockRequest): Grant | Promise<Grant> {
-    if (!this.holder && !this.kept) return this.grant(request, 0);
-    return this.line.join(request, performance.now() + request.waitTime);
+  acquire(wait: Wait): Grant | Promise<Grant> {
+    if (!this.holder && !this.kept) return this.grant(wait.request, 0);
+    return this.line.join(wait, wait.since + wait.request.waitTime);
   }
 
   /** The token of the holder, or of the hold after which the lock is kept. */

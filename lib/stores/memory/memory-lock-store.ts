@@ -1,10 +1,6 @@
 import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors/errors.js';
-import {
-  type Grant,
-  type LockRequest,
-  type LockSnapshot,
-  type LockStore,
-} from '../../core/port/lock-store.js';
+import { type Grant, type LockSnapshot, type LockStore } from '../../core/port/lock-store.js';
+import type { Wait } from '../../core/port/wait.js';
 import { MemoryLine } from './memory-line.js';
 import { NodeTimers } from './node-timers.js';
 
@@ -32,10 +28,11 @@ export class MemoryLockStore implements LockStore {
     return key;
   }
 
-  async acquire(request: LockRequest): Promise<Grant> {
-    if (this.closed) throw new LockShuttingDownError(request.key);
-    if (request.signal?.aborted) throw abortError(request.key, request.signal.reason);
-    return await (this.find(request.key) ?? this.begin(request.key)).acquire(request);
+  async acquire(wait: Wait): Promise<Grant> {
+    const { key } = wait.request;
+    if (this.closed) throw new LockShuttingDownError(key);
+    if (wait.aborted) throw abortError(key, wait.reason);
+    return await (this.find(key) ?? this.begin(key)).acquire(wait);
   }
 
   inspect(key: string): Promise<LockSnapshot> {

@@ -1,6 +1,6 @@
 import { detached } from '../../core/runtime/async-context.js';
 import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
-import { type WaitTimers } from '../../core/port/waiter.js';
+import { type WaitTimers } from '../../core/port/wait.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
 
 /** Sets a timer for each task, so that a store without tasks has no timer. */

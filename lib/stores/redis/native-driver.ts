@@ -1,4 +1,5 @@
 import type { LockRequest } from '../../core/port/lock-store.js';
+import type { Wait } from '../../core/port/wait.js';
 import { LockDriver, type DriverContext } from '../redis-client/view/lock-driver.js';
 import type { CommonRefusal } from '../redis-client/view/protocol-types.js';
 import type { ScriptRunner } from '../redis-client/commands/script.js';
@@ -55,9 +56,9 @@ export class NativeDriver extends LockDriver<NativeTypes, LockView> {
     };
   }
 
-  protected override errorOf(refusal: CommonRefusal | NativeTypes['refusal'], request: LockRequest): unknown {
-    if (refusal.why !== 'not replicated') return super.errorOf(refusal, request);
-    return this.replication.failureOf(request.key, refusal.replicated);
+  protected override errorOf(refusal: CommonRefusal | NativeTypes['refusal'], wait: Wait): unknown {
+    if (refusal.why !== 'not replicated') return super.errorOf(refusal, wait);
+    return this.replication.failureOf(wait.request.key, refusal.replicated);
   }
 
   protected override memberOf(sequence: number): string {

@@ -24,6 +24,7 @@ import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
 import { firstToken, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
+import type { Wait } from '../../core/port/wait.js';
 import { NativeDriver, type ClientContext } from './native-driver.js';
 import { PrimaryMarker } from './replication/primary-marker.js';
 import { openReplication, type Replication } from './replication/replication.js';
@@ -121,12 +122,12 @@ export class RedisLockStore implements LockStore {
     return encodeName(key);
   }
 
-  acquire(request: LockRequest): Promise<Grant> {
-    const refused = this.refusal(request);
+  acquire(wait: Wait): Promise<Grant> {
+    const refused = this.refusal(wait.request);
     if (refused) return Promise.reject(refused);
     this.client.connect();
     this.sequence += 1;
-    return this.drivers.get(encodeName(request.key)).acquire(request, this.sequence);
+    return this.drivers.get(encodeName(wait.request.key)).acquire(wait, this.sequence);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {

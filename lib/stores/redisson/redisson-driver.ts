@@ -84,15 +84,15 @@ export class RedissonDriver extends LockDriver<RedissonTypes, LockView> {
 
   private warnOfLostPlace(id: string): void {
     emit({ type: 'passed-over', key: this.key });
-    const call = this.callOf(id);
-    if (!call) return;
+    const wait = this.waitOf(id);
+    if (!wait) return;
     const advice =
-      call.request.waitTime === Infinity
+      wait.request.waitTime === Infinity
         ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
         : 'longer wait times make this rarer. ';
     this.context.onWarning(
       `A request for the lock ${quote(this.key)} (${this.describe(id)?.who ?? id}) lost its place after ` +
-        `${Math.round(call.waited)} ms and is at the end of the line now. Either its deadline in Redis had passed, by which ` +
+        `${Math.round(wait.waited)} ms and is at the end of the line now. Either its deadline in Redis had passed, by which ` +
         'Redisson recognizes a dead waiter, or Redis lost the line. If it was the deadline: ' +
         `${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
         'docs/redisson.md explains the deadlines.',

@@ -3,7 +3,6 @@ import { abortError, LockConfigurationError, LockShuttingDownError } from '../..
 import {
   MOST_WAITERS_SHOWN,
   type Grant,
-  type LockRequest,
   type LockSnapshot,
   type LockStore,
   type StoreHealth,
@@ -14,6 +13,7 @@ import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands } from './commands/lock-commands.js';
 import { lineKeys, type LineKeys } from './commands/line-keys.js';
 import { toSnapshot } from './lock-snapshot.js';
+import type { Wait } from '../../core/port/wait.js';
 import { RedissonDriver, type ClientContext } from './redisson-driver.js';
 import { REQUIRED } from './required-commands.js';
 import { timing } from './commands/timing.js';
@@ -105,17 +105,17 @@ export class RedissonLockStore implements LockStore {
   }
 
   /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
-  async acquire(request: LockRequest): Promise<Grant> {
-    const { key, signal } = request;
+  async acquire(wait: Wait): Promise<Grant> {
+    const { key } = wait.request;
     if (this.client.closing) throw new LockShuttingDownError(key);
     this.client.connect();
-    if (signal?.aborted) throw abortError(key, signal.reason);
+    if (wait.aborted) throw abortError(key, wait.reason);
     // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
     const id = `${this.uuid}:${(this.threads += 1)}`;
     const driver = this.drivers.get(key);
     this.driverOf.set(id, driver);
     try {
-      return await driver.acquire(request, id);
+      return await driver.acquire(wait, id);
     } finally {
       this.driverOf.delete(id);
     }

@@ -31,26 +31,25 @@ async function makeRequest(
   const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
   const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
   const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime });
-  const controller = new AbortController();
+  const wait = new client.loaded.Wait({
+    key: name,
+    waitTime,
+    ...(leaseTime !== undefined && { leaseTime }),
+    maxQueue,
+    label: `flow`,
+  });
+  wait.queued = (ahead) => checker.acked(record, ahead);
   const { setTimeout, clearTimeout } = client.process.globals;
   const abort =
     abortAfter === undefined
       ? undefined
       : setTimeout(() => {
           record.abortedAt = simulation.world.now;
-          controller.abort();
+          wait.abort();
         }, abortAfter);
   let grant: Grant;
   try {
-    grant = await client.store.acquire({
-      key: name,
-      waitTime,
-      ...(leaseTime !== undefined && { leaseTime }),
-      maxQueue,
-      label: `flow`,
-      signal: controller.signal,
-      onQueued: (ahead) => checker.acked(record, ahead),
-    });
+    grant = await client.store.acquire(wait);
   } catch (error) {
     checker.rejected(record, error);
     return;

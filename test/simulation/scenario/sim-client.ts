@@ -64,7 +64,7 @@ export class SimClient {
     private readonly world: World,
     private readonly server: SimServer,
     random: Random,
-    loaded: LoadedClient,
+    readonly loaded: LoadedClient,
     private readonly plan: Plan,
     readonly planned: PlannedClient,
     private readonly listener: ClientListener,

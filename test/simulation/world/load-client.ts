@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { resolveOptions } from '../../../lib/setup/option-resolution.js';
+import type { Wait } from '../../../lib/core/port/wait.js';
 import type { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import type { timing } from '../../../lib/stores/redis/commands/timing.js';
@@ -20,6 +21,7 @@ export interface Mutation {
 /** The shipped client, loaded with a simulated process in place of Node's clocks and timers. */
 export interface LoadedClient {
   readonly RedisLockStore: typeof RedisLockStore;
+  readonly Wait: typeof Wait;
   readonly resolveOptions: typeof resolveOptions;
   /** The names of the scripts by SHA-1: of all clients whose times were told, since those stand in their scripts. */
   readonly scripts: ReadonlyMap<string, string>;
@@ -44,6 +46,7 @@ type Wrapped = (
 
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
 const STORE = 'stores/redis/redis-lock-store.ts';
+const WAIT = 'core/port/wait.ts';
 const OPTIONS = 'setup/option-resolution.ts';
 const SCRIPTS = 'stores/redis/commands/client-scripts.ts';
 const TIMING = 'stores/redis/commands/timing.ts';
@@ -109,11 +112,13 @@ export class ClientLoader {
       return exports;
     };
     const store = load(join(this.lib, STORE));
+    const wait = load(join(this.lib, WAIT));
     const options = load(join(this.lib, OPTIONS));
     const clientScripts = load(join(this.lib, SCRIPTS)) as { scriptsOfClient: typeof scriptsOfClient };
     const times = load(join(this.lib, TIMING)) as { timing: typeof timing };
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
+      Wait: wait['Wait'] as typeof Wait,
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,
       scripts: this.scripts,
       nameScripts: (maxLease, ...given) => {

@@ -3,7 +3,8 @@ import type { FairLockService } from '../../../lib/core/engine/fair-lock-service
 import type { EngineDefaults } from '../../../lib/core/options/acquire-options.js';
 import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
 import { runForClient } from '../../../lib/core/runtime/async-context.js';
-import type { Grant, LockRequest } from '../../../lib/core/port/lock-store.js';
+import type { Grant } from '../../../lib/core/port/lock-store.js';
+import type { Wait } from '../../../lib/core/port/wait.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock-store.js';
 
 /** The memory store, with a record of what the engine asked of it. */
@@ -20,10 +21,10 @@ export class RecordingStore extends MemoryLockStore {
     return this.log.filter((entry) => entry.startsWith('acquire ')).length;
   }
 
-  override async acquire(request: LockRequest): Promise<Grant> {
-    const { key } = request;
+  override async acquire(wait: Wait): Promise<Grant> {
+    const { key } = wait.request;
     this.log.push(`acquire ${key}`);
-    const grant = await super.acquire(request);
+    const grant = await super.acquire(wait);
     this.log.push(`granted ${key}`);
     const recorded: Grant = {
       key,
@@ -113,9 +114,9 @@ export function forClientOf<T>(gone: AbortSignal, code: () => T): T {
 export function recordWaitTimes(store: RecordingStore): number[] {
   const waitTimes: number[] = [];
   const acquire = store.acquire.bind(store);
-  store.acquire = (request) => {
-    waitTimes.push(request.waitTime);
-    return acquire(request);
+  store.acquire = (wait) => {
+    waitTimes.push(wait.request.waitTime);
+    return acquire(wait);
   };
   return waitTimes;
 }

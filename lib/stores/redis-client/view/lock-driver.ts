@@ -1,7 +1,7 @@
 import { abortError } from '../../../core/errors/errors.js';
 import { Lease, now } from '../../../core/port/lease.js';
 import { LONGEST_LABEL, type Grant, type LockRequest } from '../../../core/port/lock-store.js';
-import { Waiter } from '../../../core/port/waiter.js';
+import type { Wait, WaitLine } from '../../../core/port/wait.js';
 import type { Timers, TimerEntry, TimedTask } from '../../../core/runtime/timers.js';
 import type {
   CommonEffect,
@@ -24,21 +24,18 @@ export interface DriverContext {
   readonly where: string;
 }
 
-/** One call of `acquire`, until it is granted or given up. */
-type Call<T extends ProtocolTypes> = Waiter<Grant, T['request']>;
-
 /**
  * Passes events to the state machine of one lock and executes the effects that it returns: sends commands, settles requests, keeps
  * leases and the wake-up time. Only the driver uses the machine.
  *
  * Each protocol has its own driver, which extends this one.
  */
-export abstract class LockDriver<
-  T extends ProtocolTypes,
-  LockView extends CommonView<T>,
-> implements TimedTask {
+export abstract class LockDriver<T extends ProtocolTypes, LockView extends CommonView<T>>
+  implements TimedTask, WaitLine<Grant>
+{
   timerEntry: TimerEntry | undefined;
-  private readonly calls = new Map<T['request'], Call<T>>();
+  /** The waits that are neither granted nor given up. */
+  private readonly waits = new Map<T['request'], Wait>();
   private readonly held = new Map<T['grant'], DrivenGrant>();
   /** Events that happened while another was handled. */
   private readonly later: EventOf<T>[] = [];
@@ -60,23 +57,23 @@ export abstract class LockDriver<
   /** Executes an effect that only this protocol has. */
   protected abstract executeOwn(effect: T['effect']): void;
 
-  acquire(request: LockRequest, name: T['request']): Promise<Grant> {
-    const { key, signal, waitTime } = request;
-    if (signal?.aborted) return Promise.reject(abortError(key, signal.reason));
-    const call: Call<T> = new Waiter(request, name, this, this.shared.timers);
-    this.calls.set(name, call);
+  acquire(wait: Wait, name: T['request']): Promise<Grant> {
+    const { request, since } = wait;
+    if (wait.aborted) return Promise.reject(abortError(request.key, wait.reason));
+    wait.name = name;
+    this.waits.set(name, wait);
     // A try is over when its reply says so.
-    call.watch(waitTime === 0 ? Infinity : call.since + waitTime);
+    wait.enter(this, this.shared.timers, request.waitTime === 0 ? Infinity : since + request.waitTime);
     this.dispatch({ type: 'requested', request: this.newRequest(request, name) });
-    return call.promise;
+    return wait.promise;
   }
 
-  overdue({ name }: Call<T>): void {
-    this.dispatch({ type: 'cancelled', request: name, why: 'wait time' });
+  overdue({ name }: Wait): void {
+    this.dispatch({ type: 'cancelled', request: name as T['request'], why: 'wait time' });
   }
 
-  aborted({ name }: Call<T>): void {
-    this.dispatch({ type: 'cancelled', request: name, why: 'abort' });
+  aborted({ name }: Wait): void {
+    this.dispatch({ type: 'cancelled', request: name as T['request'], why: 'abort' });
   }
 
   /** The holder's section has ended; `keep`: see `Grant.release`. Resolves when that is acknowledged, or need not be waited for any longer. */
@@ -161,8 +158,8 @@ export abstract class LockDriver<
   }
 
   /** The error for a refused caller. A protocol with its own refusals overrides this. */
-  protected errorOf(refusal: T['refusal'] | CommonRefusal, request: LockRequest): unknown {
-    return refusalError(refusal as CommonRefusal, request);
+  protected errorOf(refusal: T['refusal'] | CommonRefusal, wait: Wait): unknown {
+    return refusalError(refusal as CommonRefusal, wait);
   }
 
   /** How Redis names the request. */
@@ -175,9 +172,9 @@ export abstract class LockDriver<
     return `${this.shared.where}/${label.slice(0, LONGEST_LABEL)}`;
   }
 
-  /** The call of a request that still waits. */
-  protected callOf(request: T['request']): Call<T> | undefined {
-    return this.calls.get(request);
+  /** The wait of a request, until it ends. */
+  protected waitOf(request: T['request']): Wait | undefined {
+    return this.waits.get(request);
   }
 
   private send(command: T['command']): void {
@@ -188,34 +185,34 @@ export abstract class LockDriver<
   }
 
   private grant({ request, grant, since, left }: Extract<CommonEffect<T>, { readonly type: 'grant' }>): void {
-    const call = this.calls.get(request);
-    if (!call) return;
-    this.calls.delete(request);
-    const { key } = call.request;
+    const wait = this.waits.get(request);
+    if (!wait) return;
+    this.waits.delete(request);
+    const { key } = wait.request;
     const lease = new Lease(key, since, left);
     lease.onLost(() => this.dispatch({ type: 'lease lost', grant }));
     lease.onRenewingStopped(() => this.dispatch({ type: 'renewing stopped', grant }));
     const token = typeof grant === 'number' ? grant : undefined;
-    const held = new DrivenGrant(key, token, lease, call.waited, (keep) => this.release(grant, keep));
+    const held = new DrivenGrant(key, token, lease, wait.waited, (keep) => this.release(grant, keep));
     this.held.set(grant, held);
-    call.serve(held);
+    wait.serve(held);
   }
 
   private refuse(request: T['request'], refusal: CommonRefusal | T['refusal']): void {
-    const call = this.calls.get(request);
-    if (!call) return;
-    this.calls.delete(request);
-    call.refuse(this.errorOf(refusal, call.request));
+    const wait = this.waits.get(request);
+    if (!wait) return;
+    this.waits.delete(request);
+    wait.refuse(this.errorOf(refusal, wait));
   }
 
   private reportPlace(request: T['request'], ahead: number): void {
-    const call = this.calls.get(request);
+    const wait = this.waits.get(request);
     try {
-      call?.request.onQueued?.(ahead, this.memberOf(request));
+      wait?.queued(ahead, this.memberOf(request));
     } catch (error) {
       // A callback must not throw into the driver: its request is refused and leaves.
-      call?.refuse(error);
-      this.calls.delete(request);
+      wait?.refuse(error);
+      this.waits.delete(request);
       this.dispatch({ type: 'cancelled', request, why: 'abort' });
     }
   }

@@ -6,12 +6,12 @@ import {
   LockTimeoutError,
 } from '../../../core/errors/errors.js';
 import { quote } from '../../../core/errors/text.js';
-import type { LockRequest } from '../../../core/port/lock-store.js';
+import type { Wait } from '../../../core/port/wait.js';
 import type { CommonRefusal } from './protocol-types.js';
 
 /** The error for a caller that does not get the lock. */
-export function refusalError(refusal: CommonRefusal, request: LockRequest): unknown {
-  const { key, waitTime, leaseTime = 0, maxQueue, signal } = request;
+export function refusalError(refusal: CommonRefusal, { request, reason }: Wait): unknown {
+  const { key, waitTime, leaseTime = 0, maxQueue } = request;
   switch (refusal.why) {
     case 'wait time':
     case 'busy':
@@ -21,7 +21,7 @@ export function refusalError(refusal: CommonRefusal, request: LockRequest): unkn
     case 'full':
       return new LockQueueFullError(key, maxQueue);
     case 'abort':
-      return abortError(key, signal?.reason);
+      return abortError(key, reason);
     case 'error':
       return refusal.error;
     case 'closing':

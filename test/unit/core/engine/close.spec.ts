@@ -1,6 +1,7 @@
 import { LockNotHeldError, LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
 import { deferred } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
+import { Wait } from '../../../../lib/core/port/wait.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -57,8 +58,8 @@ describe('close', () => {
   it('hands back a grant that comes too late', async () => {
     const late = deferred();
     const acquire = b.store.acquire.bind(b.store);
-    b.store.acquire = async (request) => {
-      const grant = await acquire({ ...request, signal: new AbortController().signal });
+    b.store.acquire = async ({ request }) => {
+      const grant = await acquire(new Wait(request));
       await late.promise;
       return grant;
     };

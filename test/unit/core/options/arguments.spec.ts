@@ -136,7 +136,7 @@ const NUMBERS = ['waitTime', 'leaseTime', 'maxQueue', 'maxHold'] as const;
 describe.each(NUMBERS)('the number %s of a call', (option) => {
   it('reaches the store as a whole number, never below what was asked for', async () => {
     const asked: Record<string, unknown>[] = [];
-    b.store.acquire = (request) => {
+    b.store.acquire = ({ request }) => {
       asked.push({ ...request });
       return Promise.reject(new LockQueueFullError(request.key, 0));
     };
@@ -212,9 +212,9 @@ describe('options', () => {
   it('reach the store: what is left of the wait time, lease, queue bound, label', async () => {
     const asked: { leaseTime?: unknown }[] = [];
     const acquire = b.store.acquire.bind(b.store);
-    b.store.acquire = (request) => {
-      asked.push({ ...request });
-      return acquire(request);
+    b.store.acquire = (wait) => {
+      asked.push({ ...wait.request });
+      return acquire(wait);
     };
     const options = { waitTime: 5_000, leaseTime: 700, maxQueue: 3, label: 'Orders.pay' };
     await (await b.service.acquire('k', options)).release();

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Timers } from '../../../../lib/core/runtime/timers.js';
 import { deferred } from '../../../support/waiting.js';
 import { bench, settle, type Bench } from '../support.js';
+import { Wait } from '../../../../lib/core/port/wait.js';
 
 const requests = new AsyncLocalStorage<string>();
 
@@ -174,9 +175,13 @@ describe('what the module does by itself', () => {
     const leaving = new AbortController();
     const holder = await b.service.acquire('k');
     const acquire = b.store.acquire.bind(b.store);
-    b.store.acquire = (request) => {
-      request.signal?.addEventListener('abort', { handleEvent: () => seen.push(requests.getStore()) });
-      return acquire({ ...request, signal: undefined as never });
+    b.store.acquire = (wait) => {
+      wait.enter(
+        { aborted: () => seen.push(requests.getStore()), overdue: () => undefined },
+        new Timers(),
+        Infinity,
+      );
+      return acquire(new Wait(wait.request));
     };
     const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
     await settle();

@@ -1,0 +1,34 @@
+import type { Lease } from './lease.js';
+
+/** One attempt to lock one key. */
+export interface LockRequest {
+  readonly key: string;
+  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits for ever. */
+  readonly waitTime: number;
+  /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
+  readonly leaseTime?: number | undefined;
+  /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
+  readonly maxQueue: number;
+  /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
+  readonly alone?: boolean;
+  /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
+  readonly label: string;
+}
+
+/** The right to a lock, until released or lost. */
+export interface Grant {
+  readonly key: string;
+  /** Fencing token: rises with every grant of the key. Absent where `LockStore.fencing` is false. */
+  readonly token: number | undefined;
+  /** The state of the grant (held, uncertain or lost) by this process's own clocks. */
+  readonly lease: Lease;
+  /** Milliseconds between joining the line and the grant. */
+  readonly waited: number;
+  /**
+   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time is over, counted from the grant by the
+   * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the
+   * background until the lease is over, after which the server gives the lock on by itself.
+   * Resolves when the server acknowledged it, at the latest after the store's command deadline.
+   */
+  release(keep?: number): Promise<void>;
+}

@@ -1,0 +1,105 @@
+import { detached } from '../runtime/async-context.js';
+import type { Linked } from '../runtime/linked-list.js';
+import type { Grant, LockRequest } from './request.js';
+import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
+
+/** Calls waits when their times are over. */
+export type WaitTimers = Pick<Timers, 'schedule' | 'cancel'>;
+
+/** What a line does about a wait in it. */
+export interface WaitLine<Outcome> {
+  /** The wait time is over. */
+  overdue(wait: Wait<Outcome>): void;
+  /** It was aborted, for `wait.reason`. */
+  aborted(wait: Wait<Outcome>): void;
+}
+
+/** Methods, and no functions, so that a wait for anything is a `Wait<unknown>`. */
+interface Ends<Outcome> {
+  resolve(outcome: Outcome): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * One wait for one lock, with its promise, its deadline and its abort, until the line of a store or of a hold serves or refuses it. It
+ * differs from its request in two facts: it ends, and it can be aborted.
+ */
+export class Wait<Outcome = Grant> implements TimedTask, Linked<Wait<Outcome>> {
+  previous: Wait<Outcome> | undefined;
+  next: Wait<Outcome> | undefined;
+  timerEntry: TimerEntry | undefined;
+  readonly promise: Promise<Outcome>;
+  /** When it began, on the monotonic clock. */
+  readonly since = performance.now();
+  aborted = false;
+  reason: unknown;
+  /** Identifies it among the requests of its line. */
+  name: string | number | undefined;
+  /** The line in which it stands; undefined before and after. */
+  private line: WaitLine<Outcome> | undefined;
+  private timers: WaitTimers | undefined;
+  private resolve!: Ends<Outcome>['resolve'];
+  private reject!: Ends<Outcome>['reject'];
+
+  constructor(readonly request: LockRequest) {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Milliseconds since it began. */
+  get waited(): number {
+    return performance.now() - this.since;
+  }
+
+  /** Whether it stands in a line. */
+  get inLine(): boolean {
+    return this.line !== undefined;
+  }
+
+  /**
+   * It stands in `line` from now on, which hears of its abort and of the end of its wait time.
+   *
+   * @param deadline on the monotonic clock; Infinity: none
+   */
+  enter(line: WaitLine<Outcome>, timers: WaitTimers, deadline: number): void {
+    this.line = line;
+    this.timers = timers;
+    if (deadline < Infinity) timers.schedule(this, deadline);
+  }
+
+  /**
+   * The line calls it once, when the request was put in line, with how many requests will be served before it (holder not counted), and
+   * with the name that `inspect` shows for it, if the store has one.
+   */
+  queued(_ahead: number, _id?: string): void {}
+
+  serve(outcome: Outcome): void {
+    this.exit();
+    this.resolve(outcome);
+  }
+
+  refuse(error: unknown): void {
+    this.exit();
+    this.reject(error);
+  }
+
+  /** Ends the wait, if it still stands in a line: it is refused with `reason`, or with an error that contains it. */
+  abort(reason?: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const { line } = this;
+    if (line) detached(() => line.aborted(this));
+  }
+
+  onDue(): void {
+    this.line?.overdue(this);
+  }
+
+  private exit(): void {
+    this.timers?.cancel(this);
+    this.line = undefined;
+  }
+}
