@@ -27,7 +27,7 @@ describe('CLIENT PAUSE', () => {
     playedWithoutStalls(DEADLINE / 2, () => scene, open, play);
 
   const pauseServer = async (ms: number): Promise<() => void> => {
-    const { heal } = scene.lab.history.fault('serverDown');
+    const { heal } = scene.lab.history.fault('serverAway');
     await scene.admin.call('CLIENT', 'PAUSE', String(ms), 'ALL');
     return heal;
   };

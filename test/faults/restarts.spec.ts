@@ -22,7 +22,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   test('the same holder goes on, and the line is kept', async () => {
     const [holder, ...others] = (await scene.workers(4)) as Four;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
-    const { heal } = scene.lab.history.fault('serverDown');
+    const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.restart();
     heal();
     // Longer than a lease: without renewals it would be lost.
@@ -42,7 +42,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   test('a release while it is down is made good when it is back', async () => {
     const [holder, ...others] = (await scene.workers(4)) as Four;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
-    const { heal } = scene.lab.history.fault('serverDown');
+    const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.kill();
     void first.release();
     await first.event('releaseSent');
@@ -58,10 +58,40 @@ describe('Redis is killed and restarted with an append-only file', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
+  test('the line is kept, though Redis is away for longer than the first lease of a grant whose message died with it', async () => {
+    const [holder, other, newcomer] = (await scene.workers(3)) as [
+      WorkerProcess,
+      WorkerProcess,
+      WorkerProcess,
+    ];
+    const [unaware] = (await scene.behindProxy(1)) as [WorkerProcess];
+    const [first, next, behind] = await holderAndLine('k', holder, unaware, other);
+    const deaf = scene.proxy.dropMessages();
+    await first.release();
+    const { heal } = scene.lab.history.fault('serverAway');
+    await scene.server.kill();
+    // Its client is the last to come back.
+    await scene.proxy.refuse();
+    await pause(WINDOW + HEARTBEAT);
+    await scene.server.restart();
+    const last = newcomer.ask('k');
+    await last.queued(TIME_LIMIT);
+    deaf.remove();
+    await scene.proxy.listen();
+    heal();
+    const line = [next!, behind!, last];
+    const back = stamp();
+    const served = serve(line);
+    await scene.expectWithin(back, await next!.granted(TIME_LIMIT), LONGEST_BACKOFF);
+    expect(await served).toEqual(line.map(({ name }) => name));
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+  });
+
   test('a head of the line that did not come back is passed over after one liveness window', async () => {
     const [holder, head, ...others] = (await scene.workers(4)) as Four;
     const [first, , ...line] = await holderAndLine('k', holder, head, ...others);
-    const { heal } = scene.lab.history.fault('serverDown');
+    const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.kill();
     await head.kill();
     await scene.server.restart();
@@ -97,7 +127,7 @@ describe('a lock that its last hold keeps, while Redis is killed and restarted w
       line.push(request);
     }
     await first.release();
-    const { heal } = scene.lab.history.fault('serverDown');
+    const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.restart();
     heal();
     const names = line.map(({ name }) => name);

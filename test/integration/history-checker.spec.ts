@@ -89,6 +89,22 @@ describe('the history checker accepts', () => {
     expect(history.check().excused).toBe(1);
   });
 
+  test.each([
+    ['where places may be lost with the server, and counts it as excused', 'serverDown', 1],
+    ['but not where the server comes back with all that it knew', 'serverAway', 0],
+  ] as const)('that one is passed over %s', (_, kind, excused) => {
+    const history = script()
+      .inLine(0, 1, 'a')
+      .inLine(2, 3, 'b')
+      .sent(0, 'z')
+      .section(0.1, 9, 'z', 1)
+      .fault(4, 2_500, kind)
+      .section(2_510, 2_511, 'b', 2)
+      .section(2_522, 2_523, 'a', 3);
+    expect(broken(history).includes(3)).toBe(excused === 0);
+    expect(history.check().excused).toBe(excused);
+  });
+
   test('that a waiter is passed over whose process got no turn for as long as makes it silent, but for no less', () => {
     const history = (ms: number) =>
       script()

@@ -370,6 +370,19 @@ describe('the scripts of the native protocol', () => {
       );
     });
 
+    test('when none has called for two heartbeats, none is dropped, though only some are overdue (R7)', async () => {
+      const short = { ...TIMES, window: 1_500 };
+      const [holder, one, two] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await two.acquire();
+      await pause(450);
+      await two.heartbeat();
+      await pause(1_100);
+      await holder.release(grant.first, grant.sequence);
+      expect((await one.heartbeat()).batch).toBe('1');
+    });
+
     test.each([
       ['has a listener', true],
       ['may be alive: nothing is known of its subscription', false],
@@ -399,7 +412,10 @@ describe('the scripts of the native protocol', () => {
       await requester.acquire();
       await other.acquire();
       await holder.release(grant.first, grant.sequence);
-      expect((await requester.heartbeat()).batch).toBe('1,2');
+      const granted = await requester.heartbeat();
+      expect(granted.batch).toBe('1,2');
+      await pause(10);
+      await requester.heartbeat(granted.first);
       await pause(1_020);
       expect((await requester.heartbeat()).batch).toBe('2');
     });
@@ -443,6 +459,43 @@ describe('the scripts of the native protocol', () => {
       expect(again.batch).toBe(String(sequence));
       expect(again.left).toBeGreaterThan(0);
       expect((await other.heartbeat()).batch).toBe('');
+    });
+
+    test.each(['a newcomer', 'one behind it'] as const)(
+      'a grant that its client did not renew keeps its place if the server was away meanwhile, and %s calls first',
+      async (who) => {
+        const short = { ...TIMES, lease: 1_000 };
+        const [holder, unaware, other] = [client(short), client(short), client(short)];
+        // The server that it listened to has another run id.
+        unaware.subscribed = ['before', 10_000];
+        const grant = await holder.acquire();
+        await unaware.acquire();
+        const requested = who === 'a newcomer' ? undefined : await other.acquire();
+        await holder.release(grant.first, grant.sequence);
+        await pause(1_020);
+        await other.acquire({ ...requested, ticket: Number(requested?.details[0] ?? 0) });
+        const granted = await unaware.heartbeat();
+        expect(granted.batch).toBe('1');
+        await unaware.release(granted.first, 1);
+        expect((await other.heartbeat()).batch).toBe('1');
+      },
+    );
+
+    test.each([
+      ['it has renewed the grant', 'before', true],
+      ['the server is still the one that it listened to', 'now', false],
+    ] as const)('and not if %s', async (_, server, renews) => {
+      const short = { ...TIMES, lease: 1_000 };
+      const [holder, gone, other] = [client(short), await subscribed(short), client(short)];
+      if (server === 'before') gone.subscribed = ['before', 10_000];
+      const grant = await holder.acquire();
+      await gone.acquire();
+      await holder.release(grant.first, grant.sequence);
+      await pause(10);
+      if (renews) await gone.heartbeat((await gone.heartbeat()).first);
+      await pause(1_020);
+      await other.acquire();
+      expect((await other.heartbeat()).batch).toBe('1');
     });
 
     test('a grant that ran out is not given to another client whose request has the same number', async () => {

@@ -98,6 +98,12 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
+    of: 'R7 the server was away when all are silent',
+    what: 'only when all are overdue',
+    mutations: [inClients("(tonumber(valueOf(text, 'window')) or WINDOW) / 3", '0')],
+    proof: test(RULES_SPEC, 'none is dropped, though only some are overdue (R7)'),
+  },
+  {
     of: 'R8 a bounded look, and then another',
     what: 'no client is told to go on',
     mutations: [inLine('  askAgainAt = now\n', '')],
@@ -384,7 +390,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'M7 members of a lapsed run keep their places',
     what: 'only where their client surely has a listener',
     mutations: [
-      inLine('listeners(holder) ~= 0 or not isThisServer(', 'listeners(holder) ~= 0 and isThisServer('),
+      inLine('listeners(holder) ~= 0 or isNewServer)', 'listeners(holder) ~= 0 and not isNewServer)'),
     ],
     proof: test(RULES_SPEC, 'may be alive: nothing is known of its subscription'),
   },
@@ -419,20 +425,20 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'M7 a grant that ran out unnoticed is given again',
     what: 'it goes to the next',
-    mutations: [
-      inScript(
-        'heartbeat',
-        'if held and holder == client and leaseEnd <= now and requests',
-        'if false and client',
-      ),
-    ],
+    mutations: [inLine('if entry and (holder == client or isNewServer', 'if entry and (isNewServer')],
     proof: test(RULES_SPEC, 'a grant that ran out before its client learned of it is given again'),
+  },
+  {
+    of: 'M7 a grant whose message was lost with the server leaves its request in its place',
+    what: 'the request loses its place',
+    mutations: [inLine("isNewServer and server ~= '-' or inGrace()", 'false')],
+    proof: test(RULES_SPEC, 'keeps its place if the server was away meanwhile'),
   },
   {
     of: 'M7 members without a turn keep their places',
     what: 'they are forgotten with the run',
     mutations: [
-      inLine("    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))\n", ''),
+      inLine("  enqueue(entries, lastTicket(), redis.call('ZCARD', queue))\n", ''),
       inStore('view/grant.ts', '    else requestAgain(view, request);\n', ''),
     ],
     proof: simulation('wall-step', 'pause'),

@@ -107,7 +107,7 @@ export const TROUBLES: readonly Trouble[] = [
     ofServer: true,
     make: async ({ history, admin }, random) => {
       const ms = Math.round(random.between(50, 1_500));
-      const { heal } = history.fault('serverDown');
+      const { heal } = history.fault('serverAway');
       await admin.call('CLIENT', 'PAUSE', String(ms), 'ALL');
       await pause(ms);
       await admin.ping();
@@ -118,10 +118,10 @@ export const TROUBLES: readonly Trouble[] = [
     name: 'restart the server',
     perSecond: 0.015,
     ofServer: true,
-    make: async ({ history, server, admin }, random) => {
-      const { heal } = history.fault('serverDown');
+    make: async ({ history, server, admin, lease }, random) => {
+      const { heal } = history.fault('serverAway');
       await server.kill('SIGKILL');
-      await pause(random.between(0, 1_500));
+      await pause(random.between(0, random.chance(0.3) ? 1.2 * lease : 1_500));
       await server.restart();
       await eventually(() => answers(admin), SERVER_TIME_LIMIT, 'the server that was restarted');
       await pause(LONGEST_BACKOFF);

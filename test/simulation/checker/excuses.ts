@@ -12,6 +12,12 @@ const RETENTION = 60_000;
 /** The margin of a fixed lease below a second is no longer than this (`safetyMargin`), ms. */
 const LONGEST_SHORT_MARGIN = 100;
 
+/** Faults of the server alone, after which it has all that it knew. */
+const OUTAGES: ReadonlySet<FaultKind> = new Set(['crash', 'stall', 'script-flush']);
+
+/** The longest pause between two attempts to connect, with its jitter, ms. */
+const LONGEST_BACKOFF = 1_200;
+
 /** Longer than this (ms) no plan waits for a new primary to grant. */
 const PATIENT = 1_000_000;
 
@@ -138,6 +144,7 @@ export class Excuses {
   mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
+    if (this.comeBackInTime()) return false;
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace; not for one that was marked alive
     // when the other was reachable already, and whose connection broke again.
@@ -185,6 +192,16 @@ export class Excuses {
           this.breaks.clockAt(served.sentAt) <= this.breaks.highestClock(waiting.ackedAt ?? 0) ||
           (kind === 'line-lost' && this.kinds.has('duplicate'))),
     );
+  }
+
+  /** Nothing fails but the server, for however long: all clients are back before their windows are over, and no place is lost. */
+  private comeBackInTime(): boolean {
+    const { denied, latency, clients } = this.plan;
+    const isOutage = [...this.kinds].every((kind) => OUTAGES.has(kind));
+    // Where their windows differ, the server cannot tell that it was away from that all are overdue (R7).
+    const areAlike = clients.every(({ times }) => times === undefined);
+    const isBack = this.shortestWindow > LONGEST_BACKOFF + 100 + 10 * latency;
+    return isOutage && areAlike && denied.length === 0 && isBack;
   }
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */

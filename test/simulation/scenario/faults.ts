@@ -58,7 +58,7 @@ export interface Fault {
   readonly role: 'commands' | 'subscriber' | 'both';
   readonly direction: 'up' | 'down' | 'both';
   /**
-   * cut: commands under way arrive late; kill: the machine is off, so that the server receives nothing; failover: the old primary starts
+   * cut: commands under way arrive late; crash: it comes with the next grant to a request in line, whose message is lost; kill: the machine is off, so that the server receives nothing; failover: the old primary starts
    * anew, and what is under way to its replica is lost; split: one of two replicas goes on with the old primary; refuse-subscribe: the
    * subscription is not answered.
    */

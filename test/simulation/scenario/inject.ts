@@ -105,6 +105,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     case 'restart-empty':
     case 'rollback': {
       if (server.away) return undefined;
+      if (fault.kind === 'crash' && fault.flag) return crashWithGrant(targets);
       const data =
         fault.kind === 'restart-empty'
           ? undefined
@@ -158,4 +159,22 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
         targets.forceRelease(client, name);
       return undefined;
   }
+}
+
+/** The server dies when it next grants a lock to a request in line, and nobody learns of that grant. */
+function crashWithGrant({ server, checker, dataOf }: FaultTargets): () => void {
+  let data: ReturnType<typeof dataOf> | undefined;
+  server.onGrant = (): void => {
+    server.onGrant = undefined;
+    data = dataOf(0);
+    server.die();
+  };
+  return () => {
+    if (!data) {
+      server.onGrant = undefined;
+      return;
+    }
+    server.revive(data);
+    checker.serverGrants.dataRestored();
+  };
 }

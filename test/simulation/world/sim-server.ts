@@ -31,7 +31,12 @@ export class SimServer implements ServerEnd {
   unansweredSubscriptions = 0;
   lease = 3_000;
 
+  /** Called when it has granted a lock to a request in line, before the message of that is sent. */
+  onGrant: (() => void) | undefined;
+
   private stalled = false;
+  /** The script under way has sent the message of a grant. */
+  private hasGranted = false;
   private waiting: Arrived[] = [];
   /** Former primaries that stand still. */
   private readonly frozen: FrozenPrimaries;
@@ -233,7 +238,9 @@ export class SimServer implements ServerEnd {
     this.executed += 1;
     if (name === 'wait') return primary.wait(arrived);
     if (this.error !== undefined && name.startsWith('eval')) return answer(new RedisError(this.error));
+    this.hasGranted = false;
     const reply = primary.execute(name, args, link);
+    if (this.hasGranted && primary === this.primary) this.onGrant?.();
     const where = primary === this.primary ? 'server' : 'OLD PRIMARY';
     world.trace(() => `        ${where}: ${link.name} ${describe(name, args)} -> ${show(reply)}`);
     answer(reply);
@@ -253,6 +260,7 @@ export class SimServer implements ServerEnd {
   }
 
   private deliver(link: Link, channel: string, message: string): void {
+    this.hasGranted ||= message.startsWith('granted ');
     const lost = this.random.chance(this.messageLoss(link.process.name));
     this.world.trace(() => `        message to ${link.process.name}${lost ? ' (LOST)' : ''}: ${message}`);
     if (!lost) link.deliverMessage(channel, message);

@@ -1,4 +1,4 @@
-import type { Fault } from './events.js';
+import { NS_PER_MS, type Fault } from './events.js';
 import type { HighestTokens } from './fencing.js';
 
 /** What the judges must know of the lock besides the history; ms. */
@@ -33,12 +33,19 @@ export interface Gap {
 /** ε: what two busy cores may need for what should happen at once, ms. */
 export const SLACK = 250;
 
-/** The usual terms: at once without a fault; faults at different times add a window each. */
+/** The usual terms: at once without a fault; faults at different times add a window each, and while the server is away nothing happens. */
 export function usualLimits(lease: number, window: number): CheckLimits {
   return {
     lease,
     window,
     renewal: Math.min(lease, window) / 3,
-    wakeUp: ({ faults, stalled }) => SLACK + stalled + faults.length * window,
+    wakeUp: (gap) => SLACK + gap.stalled + awayIn(gap) + gap.faults.length * window,
   };
+}
+
+/** For how long the server was away in a gap, ms. */
+function awayIn({ from, to, faults }: Gap): number {
+  const away = faults.filter(({ kind }) => kind === 'serverAway');
+  const ns = away.map(({ at, until }) => Math.max(0, Math.min(until, to) - Math.max(at, from)));
+  return ns.reduce((sum, one) => sum + one, 0) / NS_PER_MS;
 }

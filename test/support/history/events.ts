@@ -90,12 +90,14 @@ export type ServerEvent = Stamped &
  * What was done to the system, from `at` until it was healed.
  *
  * - `killed`, `stopped`, `cut`: a process was killed, stood still, or could not reach the server or be reached
- * - `serverDown`: the same for all processes
+ * - `serverDown`: the same for all processes, and places in line may be lost, as in a failover
+ * - `serverAway`: the same for all processes; the server comes back with all that it knew, so the order is kept
  * - `dataLost`: the server lost what it knew
  * - `forced`: a lock was taken from its holder by force
  * - `clockStepped`: the server's clock was set
  */
-export type FaultKind = 'killed' | 'stopped' | 'cut' | 'serverDown' | 'dataLost' | 'forced' | 'clockStepped';
+export type FaultKind =
+  'killed' | 'stopped' | 'cut' | 'serverDown' | 'serverAway' | 'dataLost' | 'forced' | 'clockStepped';
 
 export interface Fault extends Stamped {
   readonly type: 'fault';

@@ -4,7 +4,7 @@ import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 import { SLACK, type CheckLimits } from './check-limits.js';
 
-const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown']);
+const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown', 'serverAway']);
 
 /**
  * Invariant 1: sections of one lock, from the first to the last look that found it held, never overlap.

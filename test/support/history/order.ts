@@ -5,7 +5,8 @@ import { SLACK, type CheckLimits } from './check-limits.js';
 
 /**
  * Invariant 3: if A's place in line was acknowledged before B asked, A is granted first, unless it gave up before.
- * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached.
+ * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached, unless the server
+ * was away for all and came back with its data.
  */
 export function inversions(
   lives: Iterable<Life>,
@@ -20,7 +21,8 @@ export function inversions(
       if (!early.granted && begunBefore(early, late, limits.begun)) continue;
       // When the lock went to the later one it had asked, and the one granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
-      if (faults.felt(key, from, late.grantedAt, limits.window + SLACK, early.worker).length > 0) {
+      const felt = faults.felt(key, from, late.grantedAt, limits.window + SLACK, early.worker);
+      if (felt.some(({ kind }) => kind !== 'serverAway')) {
         excused += 1;
         continue;
       }

@@ -67,10 +67,10 @@ local function take()
   return reply('GRANTED')
 end
 
--- If the lease of a batch has ended, settle may have to requeue its other requests, so the line may not count as empty.
+-- If a lease has ended, settle may have to put requests of its grant back, so the line may not count as empty.
 local waiting = redis.call('ZCARD', queue)
 local free = not held or leaseEnd <= now
-if free and waiting == 0 and not isRun() and mayGrant() then
+if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() then
   if held then
     -- The lease of the old holder has ended: it gets a new generation (M5).
     redis.call('HDEL', hash, 'client:' .. holder)

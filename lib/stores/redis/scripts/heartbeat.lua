@@ -25,11 +25,6 @@ end
 --- include: clients
 --- include: primary
 keepHash(WINDOW + RETENTION)
-if held and holder == client and leaseEnd <= now and requests == ARGV[8] and not tonumber(ARGV[9]) and mayGrant() then
-  -- The lease ended before the client knew of the grant (the server's clock was set forward), and no request has had the lock
-  -- since: grant it again.
-  grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])
-end
 local function isMissing(sequence, fixedLease)
   return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, fixedLease)) and not holds(sequence)
 end

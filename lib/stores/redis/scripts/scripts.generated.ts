@@ -51,6 +51,14 @@ end
 local function isRun()
 return held and string.find(requests, ',', 1, true) ~= nil
 end
+local function unconfirmed()
+local firstLease = math.min(WINDOW, LEASE)
+if held and holder ~= KEPT and leased <= firstLease then
+local plain = holder .. ':' .. string.match(requests, '^%d*')
+local entry = redis.call('HGET', hash, 'entry')
+return entry and string.match(entry, '^[^:]+:%d+') == plain and entry or leased == firstLease and plain
+end
+end
 local function unserved()
 if not isRun() then
 return 0, 0
@@ -202,18 +210,23 @@ if name == client then
 record = false
 end
 end
+local function isInTouch(deadline, text)
+return deadline - now >= (tonumber(valueOf(text, 'window')) or WINDOW) / 3
+end
 local graceUntil
 local function inGrace()
 if not graceUntil then
 graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
-local newest = 0
+local newest, inTouch = 0, callerWasInTouch
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
 if latest[i] ~= client then
-newest = math.max(newest, tonumber(latest[i + 1]))
+local deadline = tonumber(latest[i + 1])
+newest = math.max(newest, deadline)
+inTouch = inTouch or isInTouch(deadline, recordOf(latest[i]))
 end
 end
-if not callerWasInTouch and newest < now and newest > graceUntil then
+if not inTouch and newest > graceUntil then
 graceUntil = now + WINDOW
 set('grace-until', graceUntil)
 keepHash(WINDOW + RETENTION)
@@ -240,7 +253,7 @@ end
 end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-callerWasInTouch = deadline and deadline >= now
+callerWasInTouch = deadline and isInTouch(deadline, record)
 if deadline and not callerWasInTouch then
 inGrace()
 end
@@ -379,6 +392,8 @@ redis.call('ZREMRANGEBYRANK', queue, rank, rank + count - 1)
 grant(name, sequences, count, lease, valueOf(text, 'where') or '')
 if tickets then
 set('tickets', tickets, 'served', 0)
+elseif alone ~= '' then
+set('entry', head)
 end
 if not behind or tickets then
 leaveToExpire()
@@ -429,6 +444,11 @@ end
 end
 askAgainAt = now
 end
+local function putBack(entries)
+enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
+redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
+keepLine()
+end
 local function requeue(list)
 local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
 local entries = {}
@@ -440,9 +460,7 @@ entries[#entries + 1] = holder .. ':' .. sequence
 end
 end
 if #entries > 0 then
-enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
-redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
-keepLine()
+putBack(entries)
 end
 end
 local function takeAway(keepsPlaces)
@@ -456,8 +474,17 @@ end
 held = false
 end
 local function lapse()
-takeAway(isRun()
-and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
+local entry = unconfirmed()
+if not entry and not isRun() then
+return takeAway(false)
+end
+local server = valueOf(recordOf(holder), 'server') or '-'
+local isNewServer = not isThisServer(server)
+takeAway(isRun() and (holder == client or listeners(holder) ~= 0 or isNewServer))
+if entry and (holder == client or isNewServer and server ~= '-' or inGrace()) then
+local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2]
+putBack({ first and first - 1 or math.max(lastTicket(), 1), entry })
+end
 end
 local function keepUntil(moment)
 holder, requests, leaseEnd = KEPT, '0', moment
@@ -526,7 +553,7 @@ return reply('GRANTED')
 end
 local waiting = redis.call('ZCARD', queue)
 local free = not held or leaseEnd <= now
-if free and waiting == 0 and not isRun() and mayGrant() then
+if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() then
 if held then
 redis.call('HDEL', hash, 'client:' .. holder)
 end
@@ -603,9 +630,6 @@ local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
 end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
-if held and holder == client and leaseEnd <= now and requests == ARGV[8] and not tonumber(ARGV[9]) and mayGrant() then
-grant(client, requests, 1, math.min(WINDOW, LEASE), ARGV[15])
-end
 local function isMissing(sequence, fixedLease)
 return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, fixedLease)) and not holds(sequence)
 end

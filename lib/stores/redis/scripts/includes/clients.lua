@@ -84,20 +84,27 @@ local function forget(name)
   end
 end
 
--- R7: if all waiting clients are overdue at once, the server was away, and all get one more window, once.
+-- Whether a client with this deadline has called within two heartbeats. `text` is its record.
+local function isInTouch(deadline, text)
+  return deadline - now >= (tonumber(valueOf(text, 'window')) or WINDOW) / 3
+end
+
+-- R7: if all waiting clients have been silent for two heartbeats, the server was away, and all get one more window, once.
 local graceUntil
 local function inGrace()
   if not graceUntil then
     graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
-    local newest = 0
+    local newest, inTouch = 0, callerWasInTouch
     local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
     for i = 1, #latest, 2 do
       if latest[i] ~= client then
-        newest = math.max(newest, tonumber(latest[i + 1]))
+        local deadline = tonumber(latest[i + 1])
+        newest = math.max(newest, deadline)
+        inTouch = inTouch or isInTouch(deadline, recordOf(latest[i]))
       end
     end
     -- A deadline after the end of the last grace means that a client has called since that grace was given.
-    if not callerWasInTouch and newest < now and newest > graceUntil then
+    if not inTouch and newest > graceUntil then
       graceUntil = now + WINDOW
       set('grace-until', graceUntil)
       keepHash(WINDOW + RETENTION)
@@ -129,7 +136,7 @@ end
 -- R5: marks the caller alive. `wholly`: sets a deadline of a whole window from now, even if the present one is fresh.
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-  callerWasInTouch = deadline and deadline >= now
+  callerWasInTouch = deadline and isInTouch(deadline, record)
   if deadline and not callerWasInTouch then
     inGrace()
   end

@@ -66,6 +66,17 @@ local function isRun()
   return held and string.find(requests, ',', 1, true) ~= nil
 end
 
+-- The entry that the first request of the present grant had in the queue, if the length of the lease does not show that its client has
+-- renewed the grant.
+local function unconfirmed()
+  local firstLease = math.min(WINDOW, LEASE)
+  if held and holder ~= KEPT and leased <= firstLease then
+    local plain = holder .. ':' .. string.match(requests, '^%d*')
+    local entry = redis.call('HGET', hash, 'entry')
+    return entry and string.match(entry, '^[^:]+:%d+') == plain and entry or leased == firstLease and plain
+  end
+end
+
 -- How many requests of the present batch have not had their turn yet, and how many had it before the present one, as far as the
 -- client has reported.
 local function unserved()

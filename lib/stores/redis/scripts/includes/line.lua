@@ -35,6 +35,8 @@ local function give(name, rank, head, behind, text)
   grant(name, sequences, count, lease, valueOf(text, 'where') or '')
   if tickets then
     set('tickets', tickets, 'served', 0)
+  elseif alone ~= '' then
+    set('entry', head)
   end
   if not behind or tickets then
     leaveToExpire()
@@ -94,6 +96,14 @@ local function pass()
   askAgainAt = now
 end
 
+-- Puts requests of the present grant back into their places in line; `entries` as for enqueue.
+local function putBack(entries)
+  enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
+  -- The set of clients may have expired while the queue was empty (the clock was set forward): give the holder a new window.
+  redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
+  keepLine()
+end
+
 -- Puts the requests of the present batch that are in `list` back into their places in line (M7).
 local function requeue(list)
   local nextTicket = string.gmatch(isRun() and redis.call('HGET', hash, 'tickets') or '', '%d+')
@@ -106,10 +116,7 @@ local function requeue(list)
     end
   end
   if #entries > 0 then
-    enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
-    -- The set of clients may have expired while the queue was empty (the clock was set forward): give the holder a new window.
-    redis.call('ZADD', clients, 'NX', now + WINDOW, holder)
-    keepLine()
+    putBack(entries)
   end
 end
 
@@ -129,10 +136,22 @@ local function takeAway(keepsPlaces)
 end
 
 -- Ends a grant whose lease is over. The other requests of its batch keep their places (renewals may have been lost, or the clock was
--- set), unless no connection listens to the client's channel any more. pass judges whether the client is alive when their turn comes.
+-- set), unless no connection listens to the client's channel any more. So does the first one if its client may not know of the grant
+-- because the server was away: the client calls now, or last called another server, or all are silent (R7). pass judges whether the
+-- client is alive when their turn comes.
 local function lapse()
-  takeAway(isRun()
-    and (holder == client or listeners(holder) ~= 0 or not isThisServer(valueOf(recordOf(holder), 'server'))))
+  local entry = unconfirmed()
+  if not entry and not isRun() then
+    return takeAway(false)
+  end
+  local server = valueOf(recordOf(holder), 'server') or '-'
+  local isNewServer = not isThisServer(server)
+  takeAway(isRun() and (holder == client or listeners(holder) ~= 0 or isNewServer))
+  if entry and (holder == client or isNewServer and server ~= '-' or inGrace()) then
+    -- It was the head of the line when it was granted, so it goes before all that wait now.
+    local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2]
+    putBack({ first and first - 1 or math.max(lastTicket(), 1), entry })
+  end
 end
 
 -- Ends the grant and keeps the lock until then (ms): a grant to no client, which ends like a lease that is not renewed. The client of
