@@ -22,6 +22,7 @@ export default {
       suite('ioredis 5', [...config('topologies'), '--selectProjects', 'ioredis 5']),
       // A fault that happened once has happened, even if it does not happen again.
       command(`node test/soak/run.mjs main.ts --minutes 30 --seed ${NIGHT}`, { again: false }),
+      command('node tools/fresh-clone.mjs'),
     ],
   },
   stepLimit: 90,
