@@ -1,4 +1,5 @@
-import { endInReverse, Hold, type SharedGrant, type SharedGrants } from '../holds/shared-grants.js';
+import { endInReverse, Hold } from '../holds/hold.js';
+import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
@@ -36,8 +37,8 @@ export class Acquirer {
         taken.push(await this.acquire(key, encoded, call));
       }
       // A hold may have been lost while the flow waited for the next key.
-      for (const { held } of taken) refuseIfLost(held);
-      for (const { held } of taken) if (held.call === call) held.limit();
+      for (const { grant } of taken) refuseIfLost(grant);
+      for (const { grant } of taken) if (grant.call === call) grant.limit();
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -54,7 +55,7 @@ export class Acquirer {
   }
 
   private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    refuseNested(outer.held, key, call);
+    refuseNested(outer.grant, key, call);
     if (outer.free) return outer.nest(call.options.label);
     const { maxQueue, label } = call.options;
     const request = { key, waitTime: call.waitTime, maxQueue, label };
@@ -83,9 +84,9 @@ export class Acquirer {
     const waitTime = Math.max(0, call.deadline - performance.now());
     const request = { key, waitTime, leaseTime, alone: holdAtLeast > 0, maxQueue, label };
     const wait = this.beginWait<Grant>(request, call);
-    let grant: Grant;
+    let granted: Grant;
     try {
-      grant = await detached(() => this.store.acquire(wait));
+      granted = await detached(() => this.store.acquire(wait));
     } catch (error) {
       const refusal = error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
       this.waits.end(wait, refusal);
@@ -94,15 +95,15 @@ export class Acquirer {
     const tooLate = this.shutdown.drained ? new LockShuttingDownError(key) : undefined;
     this.waits.end(wait, tooLate);
     if (tooLate) {
-      await detached(() => grant.release());
+      await detached(() => granted.release());
       throw tooLate;
     }
     if (eventChannel.hasSubscribers) {
-      emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
+      emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
     }
-    const held = this.grants.add(grant, encoded, call);
-    if (!call.taken) held.limit();
-    return new Hold(held, call.options.label);
+    const grant = this.grants.add(granted, encoded, call);
+    if (!call.taken) grant.limit();
+    return new Hold(grant, call.options.label);
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
@@ -138,9 +139,9 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
   );
 }
 
-/** Refuses a request for a key that its flow already holds (`held`), if that hold is lost or must not be re-entered. */
-function refuseNested(held: SharedGrant, key: string, call: AcquireCall): void {
-  refuseIfLost(held);
+/** Refuses a request for a key that its flow already holds (`grant`), if that hold is lost or must not be re-entered. */
+function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void {
+  refuseIfLost(grant);
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
@@ -148,7 +149,7 @@ function refuseNested(held: SharedGrant, key: string, call: AcquireCall): void {
   );
 }
 
-function refuseIfLost(held: SharedGrant): void {
-  const lost = held.lease.lostError;
+function refuseIfLost(grant: SharedGrant): void {
+  const lost = grant.lease.lostError;
   if (lost) throw lost;
 }

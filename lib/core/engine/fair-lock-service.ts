@@ -151,8 +151,8 @@ export class FairLockService {
     const { store, grants } = this.parts;
     const encoded = key === undefined ? undefined : store.encode(requireKey(key));
     for (const lock of openLocks(currentScope())) {
-      for (const { held } of lock.holds) {
-        if (held.keeper === grants && (encoded === undefined || held.encoded === encoded)) return lock;
+      for (const { grant } of lock.holds) {
+        if (grant.keeper === grants && (encoded === undefined || grant.encoded === encoded)) return lock;
       }
     }
     return undefined;

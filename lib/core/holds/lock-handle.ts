@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
-import { endInReverse, Hold } from './shared-grants.js';
+import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
@@ -37,25 +37,25 @@ export class LockHandle implements FairLock {
   ) {
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
-    for (const { held } of this.holds) if (keep > (held.keep ?? 0)) held.keep = keep;
+    for (const { grant } of this.holds) if (keep > (grant.keep ?? 0)) grant.keep = keep;
   }
 
   get key(): string {
-    return this.first.held.key;
+    return this.first.grant.key;
   }
 
   get keys(): readonly string[] {
-    return this.holds.map(({ held }) => held.key);
+    return this.holds.map(({ grant }) => grant.key);
   }
 
   get token(): number | undefined {
-    return this.holds.length === 1 ? this.first.held.grant.token : undefined;
+    return this.holds.length === 1 ? this.first.grant.token : undefined;
   }
 
   get tokens(): ReadonlyMap<string, number> {
     const tokens = new Map<string, number>();
-    for (const { key, grant } of this.holds.map(({ held }) => held)) {
-      if (grant.token !== undefined) tokens.set(key, grant.token);
+    for (const { key, token } of this.holds.map(({ grant }) => grant)) {
+      if (token !== undefined) tokens.set(key, token);
     }
     return tokens;
   }
@@ -63,7 +63,7 @@ export class LockHandle implements FairLock {
   get state(): LeaseState {
     if (!this.open) return this.lostBeforeRelease ? 'lost' : 'released';
     let worst = 0;
-    for (const { held } of this.holds) worst = Math.max(worst, STATES.indexOf(held.lease.state));
+    for (const { grant } of this.holds) worst = Math.max(worst, STATES.indexOf(grant.lease.state));
     return STATES[worst] ?? 'lost';
   }
 
@@ -71,27 +71,27 @@ export class LockHandle implements FairLock {
     if (!this.ownSignal) {
       this.ownSignal = new SignalOfHandle(this.inside, this.outer);
       if (this.lostBeforeRelease) this.ownSignal.abort(this.lostBeforeRelease);
-      else if (this.open) for (const { held } of this.holds) follow(held.lease.signal, this.ownSignal);
+      else if (this.open) for (const { grant } of this.holds) follow(grant.lease.signal, this.ownSignal);
     }
     return this.ownSignal.signal;
   }
 
   get holdCount(): number {
-    return this.first.held.openHolds;
+    return this.first.grant.openHolds;
   }
 
   /** The loss of one of its keys; undefined while all are held. */
   get lostError(): LockLostError | undefined {
     if (!this.open) return this.lostBeforeRelease;
-    for (const { held } of this.holds) {
-      const lost = held.lease.lostError;
+    for (const { grant } of this.holds) {
+      const lost = grant.lease.lostError;
       if (lost) return lost;
     }
     return undefined;
   }
 
   remaining(): number {
-    return this.open ? Math.min(...this.holds.map(({ held }) => held.lease.remaining())) : 0;
+    return this.open ? Math.min(...this.holds.map(({ grant }) => grant.lease.remaining())) : 0;
   }
 
   assertHeld(): void {
@@ -112,7 +112,7 @@ export class LockHandle implements FairLock {
 
   /** Asks its section to stop: the signal aborts, and the lock stays held. */
   interrupt(reason: Error): void {
-    for (const { held } of this.holds) held.lease.interrupt(reason);
+    for (const { grant } of this.holds) grant.lease.interrupt(reason);
   }
 
   run<T>(code: () => T): T {
@@ -145,7 +145,7 @@ export class LockHandle implements FairLock {
 
   private unfollowAll(): void {
     if (!this.ownSignal) return;
-    for (const { held } of this.holds) unfollow(held.lease.signal, this.ownSignal);
+    for (const { grant } of this.holds) unfollow(grant.lease.signal, this.ownSignal);
   }
 }
 
@@ -225,7 +225,7 @@ export function keyHeldAround(scope: Scope | undefined, within?: Hold): string |
 export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
   let nearest: Hold | undefined;
   for (const { holds } of openLocks(scope)) {
-    const hold = holds.find(({ held }) => held.keeper === keeper && held.encoded === encoded);
+    const hold = holds.find(({ grant }) => grant.keeper === keeper && grant.encoded === encoded);
     // `run` may have entered an outer hold again from inside of one that is nested in it.
     if (hold && (!nearest || hold.isInside(nearest))) nearest = hold;
     if (nearest?.free) break;

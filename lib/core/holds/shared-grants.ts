@@ -6,10 +6,8 @@ import { LockShuttingDownError } from '../errors/errors.js';
 import type { Lease } from '../port/lease.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
 import type { Grant } from '../port/lock-store.js';
-import type { Wait } from '../port/wait.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import { quote } from '../errors/text.js';
-import { WaitingLine } from './waiting-line.js';
 import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 
 const DONE = Promise.resolve();
@@ -38,7 +36,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
   private pastMaxHold = false;
 
   constructor(
-    readonly grant: Grant,
+    private readonly granted: Grant,
     /** The store's name for the key. */
     readonly encoded: string,
     /** The engine's grants, to which it belongs: the same key of another engine is another lock. */
@@ -46,15 +44,20 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     /** The call that it was granted to. */
     readonly call: { readonly options: CheckedOptions },
   ) {
-    if (holdChannel.hasSubscribers) this.description = newHold(grant, call.options);
+    if (holdChannel.hasSubscribers) this.description = newHold(granted, call.options);
   }
 
   get key(): string {
-    return this.grant.key;
+    return this.granted.key;
   }
 
   get lease(): Lease {
-    return this.grant.lease;
+    return this.granted.lease;
+  }
+
+  /** Fencing token. */
+  get token(): number | undefined {
+    return this.granted.token;
   }
 
   /** Milliseconds since the grant. */
@@ -80,9 +83,14 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     this.openHolds -= 1;
     if (this.openHolds > 0) return DONE;
     // The release comes first: the next in line waits for it.
-    const released = detached(() => this.grant.release(this.keep));
+    const released = detached(() => this.release());
     this.keeper.done(this);
     return released;
+  }
+
+  /** Gives the grant back to the store. */
+  release(): Promise<void> {
+    return this.granted.release(this.keep);
   }
 
   /** `maxHold` is over: stops renewing, so that a hung section cannot hold for ever. */
@@ -94,91 +102,6 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     }
     this.lease.stopRenewing(why);
   }
-}
-
-/**
- * The use of a grant by one section or one handle. It differs from the grant that it shares: it ends alone, while others go on. It differs from
- * the handle: a handle for several keys has a hold for each.
- *
- * Holds nest: a request for the same key from inside a hold becomes its child. Since an async flow may fork, a hold has at most one
- * active child, and further requests wait in its line. A hold whose section ends leaves its active child, if any, to its parent. The
- * last hold that ends releases the grant.
- */
-export class Hold {
-  private child: Hold | undefined;
-  /** Requests that wait to nest in it. */
-  private line: WaitingLine<Hold | undefined> | undefined;
-  private readonly since = performance.now();
-  /** The description of the grant; only the first hold has it. */
-  readonly description: HoldDescription | undefined;
-
-  constructor(
-    readonly held: SharedGrant,
-    readonly label: string,
-    private parent?: Hold,
-  ) {
-    if (held.openHolds === 0) this.description = held.description;
-    held.openHolds += 1;
-  }
-
-  /** Whether a nested request is served at once. */
-  get free(): boolean {
-    return !this.child;
-  }
-
-  /** Whether it is nested in `other`, however deep. */
-  isInside(other: Hold): boolean {
-    let { parent } = this;
-    while (parent && parent !== other) ({ parent } = parent);
-    return parent === other;
-  }
-
-  /** Makes the active child. Only while `free`. */
-  nest(label: string): Hold {
-    this.child = new Hold(this.held, label, this);
-    return this.child;
-  }
-
-  /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(wait: Wait<Hold | undefined>, deadline: number): Promise<Hold | undefined> {
-    this.line ??= this.newLine();
-    return this.line.join(wait, deadline);
-  }
-
-  /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
-  end(): Promise<void> {
-    if (this.line) {
-      // Each waiting request gets undefined, and must request the lock anew.
-      while (this.line.serve(() => undefined));
-      this.held.lines?.delete(this.line);
-    }
-    // Else sections that began each other and ended would stay, in a chain without a limit.
-    if (this.child) this.child.parent = this.parent;
-    this.parent?.childEnded(this.child);
-    return this.held.holdEnded();
-  }
-
-  /** @param next the active child that it leaves */
-  private childEnded(next: Hold | undefined): void {
-    this.child = next;
-    // Reading the state of a lease that ran out unnoticed refuses all requests that wait here.
-    if (!next && this.line && this.held.lease.state !== 'lost')
-      this.line.serve(({ request }) => this.nest(request.label));
-  }
-
-  private newLine(): WaitingLine<Hold | undefined> {
-    const line = new WaitingLine<Hold | undefined>(this.held.keeper.timers, () => ({
-      holder: this.child?.label || 'another branch of the same flow',
-      heldFor: performance.now() - (this.child?.since ?? this.since),
-    }));
-    (this.held.lines ??= new Set()).add(line);
-    return line;
-  }
-}
-
-/** Ends all of `holds`, the last first; resolves when the releases that this causes are done. */
-export async function endInReverse(holds: readonly Hold[]): Promise<void> {
-  await Promise.all(holds.toReversed().map((hold) => hold.end()));
 }
 
 /** All grants that an engine holds. Handles their loss, holds that are too long, and the end of holds by a shutdown. */
@@ -194,23 +117,23 @@ export class SharedGrants {
   ) {}
 
   /** Adds a grant that the store made for `call`. */
-  add(grant: Grant, encoded: string, call: SharedGrant['call']): SharedGrant {
-    const held = new SharedGrant(grant, encoded, this, call);
-    this.all.add(held);
+  add(granted: Grant, encoded: string, call: SharedGrant['call']): SharedGrant {
+    const grant = new SharedGrant(granted, encoded, this, call);
+    this.all.add(grant);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
-    grant.lease.onLost((error) => {
-      this.timers.cancel(held);
+    granted.lease.onLost((error) => {
+      this.timers.cancel(grant);
       emit({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
-      for (const line of held.lines ?? []) line.fail(error);
-      this.warnOf(held, error.details);
+      for (const line of grant.lines ?? []) line.fail(error);
+      this.warnOf(grant, error.details);
     });
-    return held;
+    return grant;
   }
 
-  done(held: SharedGrant): void {
-    this.all.delete(held);
-    this.timers.cancel(held);
-    if (held.description) endHold(held.description, held.outcome);
+  done(grant: SharedGrant): void {
+    this.all.delete(grant);
+    this.timers.cancel(grant);
+    if (grant.description) endHold(grant.description, grant.outcome);
     if (this.all.size === 0) this.onEmpty?.();
   }
 
@@ -221,7 +144,7 @@ export class SharedGrants {
 
   /** For how long (ms) this engine has held that key; undefined if it does not. For error texts: it looks at each. */
   heldFor(encoded: string): number | undefined {
-    return this.present().find((held) => held.encoded === encoded)?.heldFor;
+    return this.present().find((grant) => grant.encoded === encoded)?.heldFor;
   }
 
   /** Resolves when nothing is held. */
@@ -235,11 +158,11 @@ export class SharedGrants {
   }
 
   async releaseAll(): Promise<void> {
-    await Promise.all(this.present().map(({ grant, keep }) => grant.release(keep)));
+    await Promise.all(this.present().map((grant) => grant.release()));
   }
 
   /** Tells the operator what happened to a grant. */
-  warnOf({ key, grant, call }: SharedGrant, message: string): void {
-    this.warn(message, { key, token: grant.token, label: call.options.label });
+  warnOf({ key, token, call }: SharedGrant, message: string): void {
+    this.warn(message, { key, token, label: call.options.label });
   }
 }

@@ -78,18 +78,18 @@ export class Reporter {
   /** The keys of this engine that the waiting flow holds; not those that it lost, which another flow may hold. */
   private keysAround({ call }: CallWait<unknown>): string[] {
     const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
-    const held = [...around, ...(call.taken ?? [])].map((hold) => hold.held);
-    const present = held.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');
+    const grants = [...around, ...(call.taken ?? [])].map((hold) => hold.grant);
+    const present = grants.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');
     return [...new Set(present.map(({ key }) => reportedKey(key)))];
   }
 }
 
-function describeHold({ key, call, heldFor, grant, lease, description }: SharedGrant): HoldReport {
+function describeHold({ key, call, heldFor, token, lease, description }: SharedGrant): HoldReport {
   const { state } = lease;
   const report: HoldReport = {
     key: reportedKey(key),
     heldFor,
-    token: grant.token ?? 0,
+    token: token ?? 0,
     state: state === 'released' ? 'held' : state,
   };
   addLabel(report, call.options.label);

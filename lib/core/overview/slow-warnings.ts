@@ -60,14 +60,14 @@ class SlowWarnings {
     void this.warnOfWait(wait);
   };
 
-  readonly ofHold = (held: SharedGrant): void => {
-    const { key, call, heldFor, lease } = held;
+  readonly ofHold = (grant: SharedGrant): void => {
+    const { key, call, heldFor, lease } = grant;
     if (lease.state === 'lost') return;
     emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
         ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
-      { key, label: call.options.label, token: held.grant.token, heldFor },
+      { key, label: call.options.label, token: grant.token, heldFor },
     );
   };
 

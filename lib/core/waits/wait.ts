@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { emit, type WaitDescription } from '../diagnostics/diagnostics.js';
 import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
-import type { Hold } from '../holds/shared-grants.js';
+import type { Hold } from '../holds/hold.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
 import type { Grant, LockRequest } from '../port/lock-store.js';
 import { Wait } from '../port/wait.js';
