@@ -158,8 +158,7 @@ function alerts() {
   return h(
     'div',
     { key: 'alerts', role: 'alert' },
-    connection === 'refused' &&
-      alert('bad', 'The server no longer lets this page in. Reload it to sign in again.'),
+    connection === 'refused' && alert('bad', 'Your session has ended. Reload the page to sign in again.'),
     connection === 'lost' && alert('warn', `The connection is lost. ${overview ? LAST : ''}`),
     trouble !== undefined && alert('bad', `${trouble} ${overview ? LAST : ''}`),
     overview?.cycles.length > 0 &&
