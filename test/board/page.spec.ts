@@ -346,7 +346,7 @@ test('shows that the user is signed out when the guards no longer let it in', as
   user = '';
   await board.app.close();
   board = await boardApp({ port, options: { guards: [Session] } });
-  await page.getByText('Reload it to sign in again.').waitFor();
+  await page.getByText('Reload the page to sign in again.').waitFor();
 });
 
 test('is used by keyboard alone', async () => {
