@@ -264,6 +264,34 @@ export function describeProbe(timers: FakeTimers): void {
       await lock.release();
     });
 
+    it('end the time of a kept lock when the test says so', async () => {
+      timers.useFakeTimers();
+      expect(await orders.refreshPrices()).toBe('refreshed');
+      await timers.advanceTimersByTimeAsync(29_999);
+      expect(await orders.refreshPrices()).toBeUndefined();
+      await timers.advanceTimersByTimeAsync(1);
+      expect(await orders.refreshPrices()).toBe('refreshed');
+    });
+
+    it('lead a process that failed back into the line when the test says so', async () => {
+      timers.useFakeTimers();
+      const service = module.get(FairLockService);
+      let terms = 0;
+      const leadership = service.lead('leader', async (lock) => {
+        terms += 1;
+        if (terms === 1) throw new Error('no paper');
+        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+      });
+      await timers.advanceTimersByTimeAsync(999);
+      expect([terms, leadership.state]).toEqual([1, 'following']);
+      await timers.advanceTimersByTimeAsync(1_000);
+      expect([terms, leadership.isLeader]).toEqual([2, true]);
+      await locks.lose('leader');
+      await timers.advanceTimersByTimeAsync(0);
+      expect([terms, leadership.isLeader]).toEqual([3, true]);
+      await leadership.stop();
+    });
+
     it('do not stop the patience of a helper', async () => {
       timers.useFakeTimers();
       await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow('(waited 100 ms)');

@@ -27,6 +27,11 @@ export class Orders {
     return 'reported';
   }
 
+  @FairLocked('prices', { waitTime: 0, onTimeout: 'skip', holdAtLeast: 30_000 })
+  async refreshPrices(): Promise<string | undefined> {
+    return 'refreshed';
+  }
+
   @FairLocked((order: { id: string }) => `order:${order.id}`)
   async cancel(order: { id: string }): Promise<string> {
     return `cancelled ${order.id}`;
