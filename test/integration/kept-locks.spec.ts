@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import type { LockStore } from '../../lib/core/port/lock-store.js';
+import type { Grant, LockStore } from '../../lib/core/port/lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { deferred } from '../support/waiting.js';
@@ -50,18 +50,35 @@ describe.each(STORES)(
     afterAll(() => Promise.all([one.close(), other.close()]));
 
     const request = { waitTime: 60_000, maxQueue: Infinity, label: 'test' };
+    const inLine = async (store: LockStore, key: string): Promise<{ granted: Promise<Grant> }> => {
+      const queued = deferred();
+      const granted = ask(store, { ...request, key, onQueued: () => queued.resolve() });
+      await queued.promise;
+      return { granted };
+    };
 
     test('the head of the line learns when the time is over, which is long before the lease would have been', async () => {
       const key = `${prefix}:${kind}:head`;
       const holder = await ask(one, { ...request, key, alone: true });
-      const queued = deferred();
-      const next = ask(other, { ...request, key, onQueued: () => queued.resolve() });
-      await queued.promise;
+      const { granted } = await inLine(other, key);
       const watch = new Stopwatch();
       await holder.release(KEEP);
-      const grant = await next;
+      const grant = await granted;
       expect(watch.stop()).toBeLessThan(KEEP + PROMPT);
       await grant.release();
+    });
+
+    test('and its release hands the lock on at once to the one that became the head', async () => {
+      const key = `${prefix}:${kind}:handoff`;
+      const holder = await ask(one, { ...request, key, alone: true });
+      const next = await inLine(other, key);
+      const last = await inLine(one, key);
+      await holder.release(KEEP);
+      const grant = await next.granted;
+      const watch = new Stopwatch();
+      await grant.release();
+      await (await last.granted).release();
+      expect(watch.stop()).toBeLessThan(PROMPT);
     });
   },
 );
