@@ -1,17 +1,18 @@
 /**
  * `npm run test:matrix`: the suites that depend on the server, on the servers that people have, and a smoke suite from
- * the tarball on the runtimes that they have. A whole run writes docs/compatibility.md; `--quick` runs a part of the
+ * the tarball on the runtimes that they have, and through bundlers and package managers. A whole run writes docs/compatibility.md; `--quick` runs a part of the
  * suites once and writes nothing. What cannot be loaded is told; where CI is set it fails.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRedisServer } from '../../tools/redis-finder.mjs';
 import { page } from './page.mjs';
-import { installTarball, programOf as runtimeOf, RUNTIMES, smoke } from './runtimes.mjs';
+import { installTarball, programOf as runtimeOf, RUNTIMES, smoke, versionOf } from './runtimes.mjs';
 import { programOf as serverOf, SERVERS } from './servers.mjs';
 import { runSuites, SUITES } from './suites.mjs';
+import { prepared, TOOLS } from './tools.mjs';
 
 const { quick, outputFile } = parseArgs({
   options: {
@@ -66,9 +67,11 @@ async function onRuntimes(app) {
   try {
     const runtimes = [];
     for (const runtime of RUNTIMES.filter(wanted)) runtimes.push(await onRuntime(runtime, app, redis.url));
+    const tools = quick ? [] : await onTools(app, runtimes, redis.url);
     const checks = runtimes.find(({ results }) => results)?.results.map(({ name }) => name) ?? [];
     return {
       runtimes,
+      tools,
       checks,
       tarballs: { ...installed(app), server: version, node: `Node ${process.versions.node}` },
     };
@@ -80,20 +83,43 @@ async function onRuntimes(app) {
 async function onRuntime(runtime, app, redisUrl) {
   const found = await runtimeOf(runtime, app).catch((error) => ({ skipped: error.message }));
   if (found.skipped !== undefined) return skip(runtime, found.skipped);
-  const results = await smoke(found.program, app, redisUrl).catch((error) => [
+  const results = await smokeOf(found, app, redisUrl);
+  return { ...found, note: runtime.note, results };
+}
+
+/** On the newest Node of the runtimes, else on that of this process. */
+async function onTools(app, runtimes, redisUrl) {
+  const newest = runtimes.findLast(({ command, version }) => command && version.startsWith('Node'));
+  const [node] = newest?.command ?? [process.execPath];
+  const version = newest?.version ?? `Node ${process.versions.node}`;
+  const tools = [];
+  for (const tool of TOOLS) {
+    const found = await prepared(tool, app, node).catch((error) => ({ skipped: error.message }));
+    if (found.skipped !== undefined) tools.push(skip(tool, found.skipped));
+    else
+      tools.push({
+        ...found,
+        note: tool.note,
+        node: version,
+        results: await smokeOf(found, found.folder, redisUrl),
+      });
+  }
+  return tools;
+}
+
+async function smokeOf({ command, version }, folder, redisUrl) {
+  const results = await smoke(command, folder, redisUrl).catch((error) => [
     { name: 'the smoke suite', error: `${error.message} ${error.stderr ?? ''}` },
   ]);
   for (const { name, error } of results)
-    if (error !== undefined) console.log(`${found.version}: ${name}: ${error}`);
+    if (error !== undefined) console.log(`${version}: ${name}: ${error}`);
   const failed = results.filter(({ error }) => error !== undefined).length;
-  count(`${found.version}, smoke suite`, { passed: results.length - failed, failed });
-  return { version: found.version, results };
+  count(`${version}, smoke suite`, { passed: results.length - failed, failed });
+  return results;
 }
 
 function installed(app) {
-  const versionOf = (name) =>
-    JSON.parse(readFileSync(join(app, 'node_modules', name, 'package.json'), 'utf8')).version;
-  return { nest: versionOf('@nestjs/core'), ioredis: versionOf('ioredis') };
+  return { nest: versionOf(app, '@nestjs/core'), ioredis: versionOf(app, 'ioredis') };
 }
 
 function count(what, { passed, failed }) {

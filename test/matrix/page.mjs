@@ -1,5 +1,5 @@
 /** docs/compatibility.md: what ran, and how it ended. */
-export function page({ servers, runtimes, columns, checks, tarballs }) {
+export function page({ servers, runtimes, tools, columns, checks, tarballs }) {
   const text = [
     '# Compatibility',
     'Written by `npm run test:matrix`, which runs the suites below on real servers and runtimes and notes what it saw.',
@@ -16,13 +16,10 @@ export function page({ servers, runtimes, columns, checks, tarballs }) {
     ),
     '## Runtimes',
     `The package from its tarball, with Nest ${tarballs.nest} and ioredis ${tarballs.ioredis}, on ${tarballs.server}.`,
-    table(
-      ['Runtime', 'Checks'],
-      runtimes.map(({ version, results, skipped }) => [
-        version,
-        skipped === undefined ? verdict(results) : `NOT RUN: ${skipped}`,
-      ]),
-    ),
+    verdicts('Runtime', runtimes),
+    '## Bundlers and package managers',
+    `The same checks on ${tools.find(({ node }) => node)?.node ?? tarballs.node}: bundled together with the package, its peers beside it, as an ES module and, for the second process, as CommonJS; or installed by another package manager.`,
+    verdicts('Tool', tools),
     'The checks:',
     checks.map((check) => `- ${check}`).join('\n'),
   ];
@@ -31,6 +28,16 @@ export function page({ servers, runtimes, columns, checks, tarballs }) {
 
 function cell(result) {
   return result === undefined ? '–' : `${result.passed} / ${result.passed + result.failed}`;
+}
+
+function verdicts(head, rows) {
+  return table(
+    [head, 'Checks'],
+    rows.map(({ version, note, results, skipped }) => [
+      note === undefined ? version : `${version} (${note})`,
+      skipped === undefined ? verdict(results) : `NOT RUN: ${skipped}`,
+    ]),
+  );
 }
 
 function verdict(results) {
