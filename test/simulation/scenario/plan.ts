@@ -82,6 +82,12 @@ export interface PlanLimits {
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
 const QUIET = 0.1;
 
+/** Share of seeds in which only the server fails, and keeps its data: the order is kept then, however long it is away. */
+const OUTAGES_ALONE = 0.05;
+const OUTAGES: readonly FaultKind[] = ['crash', 'stall'];
+/** The stream that decides that. */
+const OUTAGE = 11;
+
 /** The stream of what replicas and their clients are. */
 const REPLICAS = 7;
 
@@ -99,7 +105,9 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const long = longHolds && random.chance(0.5) ? LONG : 1;
   const safety = scale === 'least' ? random.int(1_000, 3_000) : long * random.int(6_000, 25_000);
   const latency = random.pick(scale === 'tiny' ? [0.5, 2] : [0.5, 2, 5, 30]);
-  const kinds = drawKinds(random, limits);
+  const drawn = drawKinds(random, limits);
+  const isOutage = !limits.only && !limits.without && new Random(seed, OUTAGE).chance(OUTAGES_ALONE);
+  const kinds = isOutage ? OUTAGES : drawn;
   const room: FlowRoom = {
     clients,
     locks: names.length,
