@@ -12,10 +12,17 @@ export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
 
 // For methods and handlers.
 export { FairLocked } from './nest/decorator/fair-locked.decorator.js';
-export type { FairLockedOptions, LockedKey, LockedDecorator } from './nest/decorator/fair-locked.types.js';
+export type {
+  FairLockedOptions,
+  LockedDecorator,
+  LockedKey,
+  MethodSharing,
+  SharedKeyTemplate,
+} from './nest/decorator/fair-locked.types.js';
 export {
   FairLockInterceptor,
   type FairLockInterceptorOptions,
   type RequestKey,
+  type RequestSharing,
 } from './nest/request/fair-lock.interceptor.js';
 export { FairLockFilter } from './nest/request/fair-lock.filter.js';

@@ -4,6 +4,8 @@ import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
 
 /** How many waiters of a line are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;
+/** How many holders of a shared lock are drawn. */
+const MOST_HOLDERS = 100;
 
 /**
  * The data for a picture of one line. The order, the lease and the liveness of clients come from Redis; the holds of waiters and the
@@ -15,18 +17,31 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   return {
     key: snapshot.key,
     holder: snapshot.holder && holderOf(snapshot.holder, report),
+    shared: snapshot.holder?.share && sharedBy(snapshot),
     kept: snapshot.kept && { ...parseClientName(snapshot.kept.who), ...snapshot.kept },
     queueLength: snapshot.queueLength,
-    waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live }) => {
+    waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live, share }) => {
       const reported = id === undefined ? undefined : reports.get(id);
       return {
         ...parseClientName(who),
         waitingFor: waitingFor ?? reported?.waitingFor,
         live,
+        share,
         inside: reported?.inside ?? [],
         traceId: reported?.traceId,
       };
     }),
+  };
+}
+
+function sharedBy({ holders, used, limit }: LockSnapshot) {
+  return {
+    used,
+    limit,
+    count: holders.length,
+    holders: holders
+      .slice(0, MOST_HOLDERS)
+      .map(({ id, who, heldFor, share }) => ({ ...parseClientName(who), id, heldFor, share })),
   };
 }
 

@@ -17,6 +17,7 @@ export function overviewMessage({ locks, processes, cycles, silent, problems }: 
     locks: locks.slice(0, MOST_LOCKS).map((lock) => ({
       key: lock.key,
       holder: lock.holder && { ...lock.holder, answers: answered.has(lock.holder.clientId) },
+      others: lock.holders.length - 1,
       keptFor: lock.keptFor,
       waiting: lock.waiters.length,
       longestWait: longestWait(lock),

@@ -12,6 +12,8 @@ COMMANDS
                             Takes the lock from the holder with the fencing token T and serves the next in
                             line. The holder learns of it, but may go on for a moment: only the token keeps
                             its late writes out. Not for --store redisson, which has no tokens.
+  force-release KEY --holder ID
+                            The same for one of several holders of a shared lock.
   doctor                    Checks Redis as an application does at its start (rights, version, memory policy,
                             clock), and looks for silent processes, locks of dead processes and cycles.
 
@@ -28,6 +30,7 @@ OPTIONS
   --interval MS             watch: how long to pause between two looks. Default: 1000
   --count N                 watch: end after N looks.
   --token T                 force-release: the token that inspect shows.
+  --holder ID               force-release: the id of a shared holder that inspect shows.
   --json                    One JSON value for programs; watch prints one on each line. Times are in ms. With
                             the status 4 it is {"error":"…"}.
   --help, --version

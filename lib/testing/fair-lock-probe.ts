@@ -2,10 +2,12 @@ import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { type Grant } from '../core/port/lock-store.js';
 import { Wait } from '../core/port/wait.js';
-import { lockOrder, requireKey } from '../core/options/lock-keys.js';
+import { lockOrder, requireKey, type LockKeys } from '../core/options/lock-keys.js';
+import { shareOf, type SharingOptions } from '../core/options/sharing.js';
 import { quote } from '../core/errors/text.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
 import { type StoreFactory } from '../setup/store-factory.js';
+import { HeldCalls, withError } from './held-calls.js';
 import { fail, within, type WithinOptions } from './patience.js';
 import { ProbedStore } from './probed-store.js';
 
@@ -77,28 +79,31 @@ export class FairLockProbe {
 
   /**
    * Takes the lock as another process would, so every call of the application waits for it. Waits in line itself while the lock is
-   * busy. The hold belongs to no flow of the application, so no request nests in it.
+   * busy. The hold belongs to no flow of the application, so no request nests in it. With `permits` and `weight`, or `mode: 'read'`, it
+   * takes no more of the lock than such a call.
    */
-  async hold(keys: string | readonly string[], options?: WithinOptions): Promise<ProbeHold> {
+  async hold(keys: LockKeys, options: WithinOptions & SharingOptions = {}): Promise<ProbeHold> {
+    const { within: limit, ...sharing } = options;
     let wait: Wait | undefined;
     const grants: Grant[] = [];
-    const taken = lockOrder(typeof keys === 'string' ? [keys] : keys, (key) => key).map(({ key }) => key);
+    const targets = lockOrder([keys].flat(), (key) => key, shareOf(sharing));
     const release = async (): Promise<void> => {
       for (const grant of grants.splice(0).reverse()) await grant.release();
     };
     try {
-      for (const key of taken) {
-        const request = { key, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
+      for (const { key, share } of targets) {
+        const request = { key, share, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
         wait = new Wait(request);
         const granted = this.store.acquire(wait);
-        grants.push(await within(granted, () => `The lock ${quote(key)} was not given to hold()`, options));
+        const describe = () => `The lock ${quote(key)} was not given to hold()`;
+        grants.push(await within(granted, describe, { within: limit }));
       }
     } catch (error) {
       wait?.abort();
       await release();
       throw error;
     }
-    return { keys: taken, release, [Symbol.asyncDispose]: release };
+    return { keys: targets.map(({ key }) => key), release, [Symbol.asyncDispose]: release };
   }
 
   /**
@@ -178,38 +183,62 @@ export class FairLockProbe {
     if (calls.length < 2) {
       fail(`assertSerialized needs two calls or more; it was given ${inspect(calls.length)}.`);
     }
+    return await this.lineUp(key, calls, options, () => {
+      if (!this.store.isShared(key)) return;
+      fail(
+        `The calls share the lock ${quote(key)} (permits, or mode: 'read'), so they do not exclude each other. ` +
+          'assertAtMost shows how many run at a time.',
+      );
+    });
+  }
+
+  /**
+   * Shows that no more than `most` of the calls hold `key` at a time: while the test holds it, every one of them waits; then they run, as many
+   * at a time as the lock lets in.
+   *
+   * @param most less than the number of calls
+   * @returns what the calls resolve with
+   * @throws AssertionError if more hold it at the same time; and as `assertSerialized` if a call does not wait for it
+   *
+   * @example
+   * await locks.assertAtMost('api:acme', 2, [call, call, call]);
+   */
+  async assertAtMost<const Calls extends readonly (() => unknown)[]>(
+    key: string,
+    most: number,
+    calls: Calls,
+    options?: WithinOptions,
+  ): Promise<ResultsOf<Calls>> {
+    if (!Number.isSafeInteger(most) || most < 1 || calls.length <= most) {
+      fail(
+        `assertAtMost needs a whole number from 1, and more calls than that; it was given ${inspect(most)} and ${calls.length} calls.`,
+      );
+    }
+    const results = await this.lineUp(key, calls, options, () => this.store.countTogether(key));
+    const together = this.store.mostTogether(key);
+    if (together > most) {
+      fail(`At most ${most} calls were to hold the lock ${quote(key)} at a time; ${together} held it.`);
+    }
+    return results;
+  }
+
+  private async lineUp<Calls extends readonly (() => unknown)[]>(
+    key: string,
+    calls: Calls,
+    options: WithinOptions | undefined,
+    whenInLine: () => void,
+  ): Promise<ResultsOf<Calls>> {
     const held = await this.hold(requireKey(key), options);
-    const waitedBefore = this.store.waiters().length;
-    const grantedBefore = this.store.grantsOf(key);
-    const running = calls.map(async (call) => await call());
-    // Errors of calls are checked below; this avoids unhandled rejections until then.
-    for (const each of running) each.catch(() => undefined);
+    const calling = new HeldCalls(key, calls, this.store);
     try {
-      const early = running.map((each, index) =>
-        each.then(
-          () => endedEarly(index, key),
-          (error: unknown) => endedEarly(index, key, error),
-        ),
-      );
-      await within(
-        Promise.race([
-          this.store.until(() => this.store.waiters().length - waitedBefore >= calls.length),
-          ...early,
-        ]),
-        () => `${calls.length} calls were to wait for ${quote(key)}; ${this.describeLine(key)}`,
-        options,
-      );
+      const describe = () =>
+        `${calls.length} calls were to wait for ${quote(key)}; ${this.describeLine(key)}`;
+      await within(calling.inLine(), describe, options);
+      whenInLine();
     } finally {
       await held.release();
     }
-    const results = await Promise.all(running);
-    const granted = this.store.grantsOf(key) - grantedBefore;
-    if (granted < calls.length) {
-      fail(
-        `${calls.length} calls were to take the lock ${quote(key)}; it was taken ${granted} ${granted === 1 ? 'time' : 'times'}.`,
-      );
-    }
-    return results as ResultsOf<Calls>;
+    return (await calling.results()) as ResultsOf<Calls>;
   }
 
   private describeLine(key: string): string {
@@ -218,15 +247,4 @@ export class FairLockProbe {
     const line = waiters.length === 0 ? 'none waits' : `${waiters.length} wait: ${waiters.join(', ')}`;
     return others.length === 0 ? line : `${line}. Others wait for ${others.map(quote).join(', ')}`;
   }
-}
-
-function endedEarly(index: number, key: string, error?: unknown): never {
-  fail(
-    `Call ${index + 1} ended${error === undefined ? '' : withError(error)} while the test held ${quote(key)}: it did not wait for that lock. ` +
-      'Is its method decorated with @FairLocked, and is that its key?',
-  );
-}
-
-function withError(error: unknown): string {
-  return `, with ${inspect(error instanceof Error ? `${error.name}: ${error.message}` : error)}`;
 }

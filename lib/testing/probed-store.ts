@@ -1,4 +1,4 @@
-import { type Grant } from '../core/port/lock-store.js';
+import { type Grant, type Share } from '../core/port/lock-store.js';
 import { type Wait } from '../core/port/wait.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
@@ -6,6 +6,7 @@ import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 interface Waiting {
   readonly key: string;
   readonly label: string;
+  readonly share: Share | undefined;
 }
 
 /** A memory store that notes every request, and refuses a request on demand. */
@@ -14,15 +15,16 @@ export class ProbedStore extends MemoryLockStore {
   private readonly refusals = new Map<string, { readonly error: Error }[]>();
   private readonly watchers = new Set<() => void>();
   private readonly granted = new Map<string, number>();
+  private readonly most = new Map<string, number>();
 
   override async acquire(wait: Wait): Promise<Grant> {
-    const { key, label } = wait.request;
+    const { key, label, share } = wait.request;
     const refusal = this.refusals.get(key)?.shift();
     if (refusal) {
       this.changed();
       throw refusal.error;
     }
-    const waiting = { key, label };
+    const waiting = { key, label, share };
     try {
       const granted = super.acquire(wait);
       if (wait.inLine) {
@@ -31,6 +33,8 @@ export class ProbedStore extends MemoryLockStore {
       }
       const grant = await granted;
       this.granted.set(key, this.grantsOf(key) + 1);
+      const { holders } = await this.inspect(key);
+      this.most.set(key, Math.max(this.mostTogether(key), holders.length));
       return grant;
     } finally {
       this.inLine.delete(waiting);
@@ -44,6 +48,11 @@ export class ProbedStore extends MemoryLockStore {
     return waiting.map(({ label }) => label);
   }
 
+  /** Whether a request in line for `key` is to share it. */
+  isShared(key: string): boolean {
+    return [...this.inLine].some((each) => each.key === key && each.share);
+  }
+
   /** The keys that have waiters. */
   keysWaitedFor(): readonly string[] {
     return [...new Set([...this.inLine].map(({ key }) => key))];
@@ -52,6 +61,16 @@ export class ProbedStore extends MemoryLockStore {
   /** How many times `key` was granted. */
   grantsOf(key: string): number {
     return this.granted.get(key) ?? 0;
+  }
+
+  /** How many held `key` at the same time, at most. */
+  mostTogether(key: string): number {
+    return this.most.get(key) ?? 0;
+  }
+
+  /** Counts anew from now. */
+  countTogether(key: string): void {
+    this.most.delete(key);
   }
 
   /** The next request for `key` is refused with `error`, unless that is withdrawn before. */

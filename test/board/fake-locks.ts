@@ -44,14 +44,16 @@ export class FakeLocks implements LockSource {
 
   private snapshotOf(key: string): LockSnapshot {
     const { holder, waiters = [] } = this.overview.locks.find((lock) => lock.key === key) ?? {};
+    const only = holder && {
+      who: `${holder.host}/${holder.pid}/${holder.label}`,
+      token: holder.token,
+      heldFor: holder.heldFor,
+      leaseLeft: 20_000,
+    };
     return {
       key,
-      holder: holder && {
-        who: `${holder.host}/${holder.pid}/${holder.label}`,
-        token: holder.token,
-        heldFor: holder.heldFor,
-        leaseLeft: 20_000,
-      },
+      holder: only,
+      holders: only ? [only] : [],
       waiters: waiters.map(({ id, host, pid, label, waitingFor }) => ({
         ...(id !== undefined && { id }),
         who: `${host}/${pid}/${label}`,
@@ -69,18 +71,16 @@ const process = (index: number) => ({
   pid: 4_000 + index,
 });
 
+function heldBy(key: string, by: number, label: string, heldFor: number, token: number) {
+  const holder = { ...process(by), label, heldFor, token, state: 'held' as const };
+  return { key, holder, holders: [holder], orphan: false };
+}
+
 /** `locks` locks of twenty processes, with `waiters` calls in all that wait for them; the first has the longest wait. */
 export function manyLocks(locks: number, waiters: number): LockOverview {
   const each = Math.ceil(waiters / locks);
   const reports = Array.from({ length: locks }, (_, index): LockReport => ({
-    key: `order:${index}`,
-    holder: {
-      ...process(index % 20),
-      label: 'OrdersService.pay',
-      heldFor: 1_500 + index,
-      token: index + 1,
-      state: 'held',
-    },
+    ...heldBy(`order:${index}`, index % 20, 'OrdersService.pay', 1_500 + index, index + 1),
     waiters: Array.from({ length: each }, (_, place) => ({
       ...process((index + place) % 20),
       label: 'OrdersService.pay',
@@ -104,6 +104,7 @@ export function longLine(key: string, waiters: number): LockSnapshot {
   return {
     key,
     holder: undefined,
+    holders: [],
     waiters: Array.from({ length: Math.min(waiters, 1_000) }, (_, place) => ({
       id: String(place),
       who: `web-${place % 20}/${4_000 + (place % 20)}/OrdersService.pay`,
@@ -131,11 +132,6 @@ function processOf(index: number, locks: readonly LockReport[]): ProcessReport {
 
 /** A calm evening in a shop: a few lines, a process that does not answer, and two sections that wait for each other. */
 export function shopLocks(): LockOverview {
-  const held = (key: string, by: number, label: string, heldFor: number, token: number) => ({
-    key,
-    holder: { ...process(by), label, heldFor, token, state: 'held' as const },
-    orphan: false,
-  });
   const wait = (by: number, label: string, waitingFor: number, inside: string[] = []) => ({
     ...process(by),
     id: `${by}-${waitingFor}`,
@@ -145,27 +141,27 @@ export function shopLocks(): LockOverview {
   });
   const locks: LockReport[] = [
     {
-      ...held('order:4711', 1, 'OrdersService.pay', 12_300, 91),
+      ...heldBy('order:4711', 1, 'OrdersService.pay', 12_300, 91),
       waiters: [3, 2, 1, 4, 3, 2, 5, 4].map((by, place) =>
         wait(by, 'OrdersService.pay', 11_800 - place * 1_240),
       ),
     },
     {
-      ...held('account:7', 2, 'AccountsService.transfer', 6_100, 17),
+      ...heldBy('account:7', 2, 'AccountsService.transfer', 6_100, 17),
       waiters: [wait(3, 'AccountsService.transfer', 5_900, ['account:9'])],
     },
     {
-      ...held('account:9', 3, 'AccountsService.transfer', 6_000, 12),
+      ...heldBy('account:9', 3, 'AccountsService.transfer', 6_000, 12),
       waiters: [
         wait(2, 'AccountsService.transfer', 5_700, ['account:7']),
         wait(5, 'AccountsService.close', 2_100, ['stock:lamp']),
       ],
     },
     {
-      ...held('stock:lamp', 5, 'StockService.take', 2_400, 402),
+      ...heldBy('stock:lamp', 5, 'StockService.take', 2_400, 402),
       waiters: [wait(1, 'StockService.take', 840, ['order:4711'])],
     },
-    { ...held('report:monthly', 4, 'ReportsJob.run', 184_000, 3), waiters: [] },
+    { ...heldBy('report:monthly', 4, 'ReportsJob.run', 184_000, 3), waiters: [] },
   ];
   return {
     locks,

@@ -122,9 +122,11 @@ test('does not show as free the time before it was opened', async () => {
 
 test('shows waiters whose process gives no sign of life, and the holder that only Redis knows', async () => {
   await openBoard();
+  const holder = { who: 'web-9/77/Job.run', token: 3, heldFor: 9_000, leaseLeft: 4_000 };
   board.locks.redisHas({
     key: 'dead',
-    holder: { who: 'web-9/77/Job.run', token: 3, heldFor: 9_000, leaseLeft: 4_000 },
+    holder,
+    holders: [holder],
     waiters: [{ who: 'web-8/78', waitingFor: 8_000, live: false }],
     queueLength: 4_000,
   });

@@ -10,7 +10,7 @@ export function describeInspect(bench: Bench): void {
 
   test('a free lock has no holder and no line', async () => {
     const key = bench.key();
-    const free = { key, holder: undefined, waiters: [], queueLength: 0 };
+    const free = { key, holder: undefined, holders: [], waiters: [], queueLength: 0 };
     expect(await bench.client().inspect(key)).toEqual(free);
     await (await bench.hold(0, key)).release();
     expect(await bench.client().inspect(key)).toEqual(free);
@@ -27,6 +27,7 @@ export function describeInspect(bench: Bench): void {
       const named = (owner: number, name: string): unknown =>
         bench.whoKnows(owner, client) === client ? name : expect.any(String);
       expect(snapshot.holder).toMatchObject({ who: named(0, who('the holder')), token: holder.token });
+      expect(snapshot.holders).toEqual([snapshot.holder]);
       expect(snapshot.waiters.map((waiter) => waiter.who)).toEqual(
         [0, 1, 2].map((i) => named(i, whoWaits(`waiter ${i}`))),
       );

@@ -111,7 +111,7 @@ export function describeKeeping(bench: Bench): void {
     const holder = await bench.hold(0, key, { alone: true });
     const next = await bench.askInLine(1, key);
     await holder.release(FOR_EVER);
-    expect(await bench.client(2).forceRelease(key, holder.token)).toBe(true);
+    expect(await bench.client(2).forceRelease(key, { token: holder.token })).toBe(true);
     const grant = await next.granted();
     await grant.release();
     expect(await bench.client().forceRelease(key)).toBe(false);

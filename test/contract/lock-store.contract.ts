@@ -6,6 +6,8 @@ import { describeLease } from './lease.contract.js';
 import { describeLeaving } from './leaving.contract.js';
 import { describeNames } from './names.contract.js';
 import { describeOrder } from './order.contract.js';
+import { describeSharing } from './sharing.contract.js';
+import { describeSharingEnds } from './sharing-ends.contract.js';
 
 /**
  * What every store promises. Each store has a spec file of its own that runs this.
@@ -25,6 +27,8 @@ export function describeLockStore(name: string, factory: StoreFactory, capabilit
     describe('leaving the line', () => describeLeaving(bench));
     describe('leases and releases', () => describeLease(bench));
     describe('keeping', () => describeKeeping(bench));
+    if (capabilities.sharing) describe('sharing', () => describeSharing(bench));
+    if (capabilities.sharing) describe('the end of sharing', () => describeSharingEnds(bench));
     describe('inspection', () => describeInspect(bench));
     describe('names', () => describeNames(bench));
     describe('closing', () => describeClosing(bench));

@@ -3,6 +3,7 @@ import { type Capabilities, type StoreFactory } from './store-under-test.js';
 
 export const capabilities: Capabilities = {
   fencing: true,
+  sharing: true,
   severalClients: false,
   lease: Infinity,
   waiterLabels: true,

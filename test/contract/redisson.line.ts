@@ -6,6 +6,7 @@ const LEASE = 6_000;
 
 export const capabilities: Capabilities = {
   fencing: false,
+  sharing: false,
   severalClients: true,
   lease: LEASE,
   waiterLabels: true,

@@ -7,6 +7,8 @@ import { ask, type Asked } from '../support/ask.js';
 export interface Capabilities {
   /** Grants carry fencing tokens. */
   readonly fencing: boolean;
+  /** Several requests may hold a lock together. */
+  readonly sharing: boolean;
   /** Whether two results of the factory are two clients of one line; otherwise each is a world of its own. */
   readonly severalClients: boolean;
   /** Milliseconds after which an unattended grant would end, `Infinity` where the holder cannot be separated from the store. */

@@ -72,6 +72,34 @@ export class Accepted {
   @FairLocked(plainName()) async keyThatIsNoLiteral(id: string) {
     return id;
   }
+  @FairLocked('api:<0>', { permits: 10, weight: 3 }) async permits(id: string) {
+    return id;
+  }
+  @FairLocked('api:<0>', { permits: (id: string) => id.length }) async permitsFunction(
+    id: string,
+    more: number,
+  ) {
+    return [id, more];
+  }
+  @FairLocked('api', {
+    permits(this: Accepted) {
+      return this.prefix.length;
+    },
+  })
+  async permitsFunctionWithThis() {}
+  @FairLocked([
+    { key: 'tenant:<0>', permits: (tenant: string) => tenant.length },
+    { key: 'api', permits: 20, weight: 2 },
+    { key: 'book:<1.id>', mode: 'read' },
+    'plain:<0>',
+  ])
+  async sharedKeys(tenant: string, o: Order) {
+    return [tenant, o];
+  }
+  @FairLocked((id: string) => [`doc:${id}`, { key: 'api', permits: 3 }], { mode: 'read' })
+  async sharedByFunction(id: string) {
+    return id;
+  }
   @FairLocked('job', { waitTime: 0, onTimeout: 'skip' }) async skipVoid(): Promise<void> {}
   @FairLocked('job', { onTimeout: 'skip' }) async skipUndefined(): Promise<string | undefined> {
     return undefined;

@@ -55,6 +55,26 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
     'the parameters of the key function need types, as in (id: string) => ...',
   ],
   [
+    `@FairLocked('a', { permits: (limit: number) => limit }) async m(id: string) { return id; }`,
+    'the permits function does not accept the arguments of the method',
+  ],
+  [
+    `@FairLocked('a', { permits: (id) => 3 }) async m(id: string) { return id; }`,
+    'the parameters of the permits function need types, as in (id: string) => ...',
+  ],
+  [
+    `@FairLocked(['b', { key: 'a', permits: (limit: number) => limit }]) async m(id: string) { return id; }`,
+    'the permits function does not accept the arguments of the method',
+  ],
+  [
+    `@FairLocked(['b', { key: 'a:<1>', permits: 3 }]) async m(id: string) { return id; }`,
+    '<1> in the lock key names a parameter that the method does not have',
+  ],
+  [
+    `@FairLocked([{ key: 'x:#{id}', mode: 'read' }]) async m(id: string) { return id; }`,
+    'the lock key \\"x:#{id}\\" is one key for all calls: a placeholder is <0> or <0.id>',
+  ],
+  [
     `@FairLocked('x:#{id}') async m(id: string) { return id; }`,
     'the lock key \\"x:#{id}\\" is one key for all calls: a placeholder is <0> or <0.id>',
   ],

@@ -33,17 +33,19 @@ export function lineView({ key, line, readOnly, overview }, actions) {
 }
 
 function picture(line, overview, readOnly, actions) {
-  const { holder, kept, waiters, queueLength } = line;
+  const { holder, shared, kept, waiters, queueLength } = line;
   const longest = Math.max(1, ...waiters.map(({ waitingFor }) => waitingFor ?? 0));
   return [
     h(
       'section',
       { class: 'line', 'aria-label': 'The line' },
-      holder
-        ? holderCard(holder, readOnly, actions)
-        : kept
-          ? keptCard(kept)
-          : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
+      shared
+        ? sharedCard(shared)
+        : holder
+          ? holderCard(holder, readOnly, actions)
+          : kept
+            ? keptCard(kept)
+            : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
       timeLine(),
       queueLength === 0
         ? h('p', { class: 'note' }, 'No call waits for it.')
@@ -64,6 +66,34 @@ function keptCard({ left, ...last }) {
     'The lock has no holder, but holdAtLeast of its last hold is not over: ',
     clientName(last),
   );
+}
+
+function sharedCard({ used, limit, count: all, holders }) {
+  return h(
+    'section',
+    { class: 'card shared' },
+    h('h2', null, limit === undefined ? count(all, 'reader') : `${used} of ${count(limit, 'permit')} taken`),
+    h(
+      'ol',
+      { class: 'queue' },
+      ...holders.map((holder) =>
+        h(
+          'li',
+          null,
+          h('span', { class: 'about' }, clientName(holder), shareOf(holder)),
+          h('span', { class: 'time' }, duration(holder.heldFor)),
+        ),
+      ),
+    ),
+    all > holders.length && h('p', { class: 'note' }, `and ${number(all - holders.length)} more`),
+  );
+}
+
+/** With whom a call holds the lock; nothing if alone. */
+function shareOf({ share }) {
+  if (!share) return undefined;
+  const text = share.mode === 'read' ? 'reads' : `${share.weight} of ${share.permits}`;
+  return h('span', { class: 'chip' }, text);
 }
 
 function holderCard(holder, readOnly, actions) {
@@ -127,6 +157,7 @@ function place(waiter, index, longest) {
       'span',
       { class: 'about' },
       clientName(waiter),
+      shareOf(waiter),
       !live && h('span', { class: 'badge warn' }, 'no sign of life, passed over'),
       inside.length > 0 &&
         h(

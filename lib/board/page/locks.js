@@ -89,7 +89,7 @@ function farRow(key) {
   return h('li', { key, 'data-key': key }, lockLink(key, { class: 'row' }, h('span', { class: 'key' }, key)));
 }
 
-function row({ key, holder, keptFor, waiting, longestWait, orphan }, longest) {
+function row({ key, holder, others, keptFor, waiting, longestWait, orphan }, longest) {
   return h(
     'li',
     { key, 'data-key': key },
@@ -102,6 +102,7 @@ function row({ key, holder, keptFor, waiting, longestWait, orphan }, longest) {
         { class: 'holder' },
         !holder && keptFor !== undefined && `kept for another ${duration(keptFor)}`,
         holder && [clientName(holder), badge(orphan ? 'gone' : holder.answers ? holder.state : 'silent')],
+        others > 0 && ` and ${count(others, 'other')}`,
       ),
       h('span', { class: 'time held' }, holder ? duration(holder.heldFor) : ''),
       h(

@@ -13,6 +13,7 @@ const OPTIONS = {
   interval: { type: 'string' },
   count: { type: 'string' },
   token: { type: 'string' },
+  holder: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false, short: 'h' },
   version: { type: 'boolean', default: false },
@@ -36,6 +37,7 @@ const OPTIONS_OF: { readonly [option: string]: readonly CommandName[] } = {
   interval: ['watch'],
   count: ['watch'],
   token: ['force-release'],
+  holder: ['force-release'],
 };
 
 /** The parsed command line. */
@@ -53,6 +55,7 @@ export interface Arguments {
   readonly interval: number;
   readonly count: number;
   readonly token: number;
+  readonly holder: string | undefined;
   readonly json: boolean;
 }
 
@@ -77,7 +80,7 @@ export function readArguments(args: readonly string[]): Arguments {
   const { store, redis, prefix, orphans = false, interval = '1000' } = values;
   checkRedis(redis ?? process.env['REDIS_URL']);
   if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
-  if (command === 'force-release') checkForceRelease(store, values.token);
+  if (command === 'force-release') checkForceRelease(store, values.token, values.holder);
   return {
     ...values,
     command,
@@ -89,19 +92,22 @@ export function readArguments(args: readonly string[]): Arguments {
     timeout: whole('timeout', values.timeout, LARGEST_NUMBER),
     interval: whole('interval', interval, LARGEST_NUMBER),
     count: values.count === undefined ? Infinity : whole('count', values.count),
+    holder: values.holder,
     token: values.token === undefined ? 0 : whole('token', values.token),
   };
 }
 
-/** Demands a token, which names the holder to take the lock from, because another may hold it by now. */
-function checkForceRelease(store: Arguments['store'], token: string | undefined): void {
+/** Demands a token or an id, which names the holder to take the lock from, because another may hold it by now. */
+function checkForceRelease(store: Arguments['store'], token?: string, holder?: string): void {
   if (store === 'redisson')
     throw new UsageError(
       'force-release works with --store redis only: a lock of Redisson has no fencing token that names the holder. ' +
         'locks.forceRelease(key), in a program, takes the lock from any holder.',
     );
-  if (token === undefined)
-    throw new UsageError('force-release needs --token, the fencing token of the holder: inspect shows it.');
+  if ((token === undefined) === (holder === undefined))
+    throw new UsageError(
+      'force-release needs --token, the fencing token of the holder, or --holder, the id of one that shares the lock: inspect shows them.',
+    );
 }
 
 /** Checks the address. The error does not repeat it, because it may contain a password. */

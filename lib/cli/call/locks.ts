@@ -47,8 +47,8 @@ export class Locks {
     return this.engine.service.inspect(key);
   }
 
-  forceRelease(key: string, token: number): Promise<boolean> {
-    return this.engine.service.forceRelease(key, { token });
+  forceRelease(key: string, named: { token: number } | { holder: string }): Promise<boolean> {
+    return this.engine.service.forceRelease(key, named);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Formats the output of the commands: plain text in columns. */
 import { type ClientName } from '../../core/port/client-name.js';
 import { printable } from '../../core/errors/text.js';
+import { type Share } from '../../core/port/lock-store.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -25,6 +26,12 @@ export function count(value: number, one: string, many = `${one}s`): string {
 export function clientText({ host, pid, label }: ClientName): string {
   const process = host ? `${host}:${pid}` : 'an unknown process';
   return label ? `${process} ${label}` : process;
+}
+
+/** With whom a call holds a lock: nothing if alone. */
+export function shareText(share: Share | undefined): string {
+  if (!share) return '';
+  return share.mode === 'read' ? 'reads' : `${share.weight} of ${share.permits} permits`;
 }
 
 /** Columns as wide as their widest cell; a column whose heading begins with a space is aligned to the right. */

@@ -3,16 +3,18 @@ import { quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 
-export const forceRelease: Command = async ({ locks, args: { key, token, json }, print }) => {
+export const forceRelease: Command = async ({ locks, args: { key, token, holder, json }, print }) => {
+  const named = holder === undefined ? { token } : { holder };
+  const which = holder === undefined ? `token ${token}` : holder;
   const { released, message } = await release();
-  print(json ? { key, token, released, message } : message);
+  print(json ? { key, ...named, released, message } : message);
   return released ? EXIT.done : EXIT.notHeld;
 
   async function release(): Promise<{ released: boolean; message: string }> {
     try {
-      const released = await locks.forceRelease(key, token);
+      const released = await locks.forceRelease(key, named);
       const message = released
-        ? `The lock ${quote(key)} was taken from its holder (token ${token}); the next in line is served.`
+        ? `The lock ${quote(key)} was taken from its holder (${which}); the next in line is served.`
         : `The lock ${quote(key)} is free; nothing was done.`;
       return { released, message };
     } catch (error) {

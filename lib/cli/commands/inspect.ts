@@ -3,7 +3,7 @@ import { type KeptLock, type LockHolder, type LockSnapshot } from '../../core/po
 import { quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
-import { clientText, table, time } from '../call/text.js';
+import { clientText, count, shareText, table, time } from '../call/text.js';
 
 export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);
@@ -17,20 +17,22 @@ export const inspect: Command = async ({ locks, args: { key, json }, print }) =>
   return free ? EXIT.notHeld : EXIT.done;
 };
 
-function snapshotText({ key, holder, kept, waiters, queueLength }: LockSnapshot): string {
-  const rows = waiters.map(({ who, waitingFor, live }, index) => [
+function snapshotText(snapshot: LockSnapshot): string {
+  const { key, holder, kept, waiters, queueLength } = snapshot;
+  const rows = waiters.map(({ who, waitingFor, live, share }, index) => [
     String(index + 1),
     clientText(parseClientName(who)),
     time(waitingFor),
+    shareText(share),
     live ? '' : 'no sign of life, passed over',
   ]);
   const more = queueLength - waiters.length;
   return [
     `lock     ${quote(key)}`,
-    ...(holder ? holderText(holder) : ['holder   none']),
+    ...(holder?.share ? sharedText(snapshot) : holder ? holderText(holder) : ['holder   none']),
     ...(kept ? keptText(kept) : []),
     `waiting  ${queueLength}`,
-    ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', ''], rows)] : []),
+    ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', '', ''], rows)] : []),
     ...(more > 0 ? [`and ${more} more behind them`] : []),
   ].join('\n');
 }
@@ -41,6 +43,17 @@ function keptText({ who, token, left }: KeptLock): string[] {
     `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${clientText(parseClientName(who))}`,
     ...(token === undefined ? [] : [`token    ${token}`]),
   ];
+}
+
+function sharedText({ holders, used, limit }: LockSnapshot): string[] {
+  const rows = holders.map(({ who, heldFor, share, id = '' }) => [
+    clientText(parseClientName(who)),
+    time(heldFor),
+    shareText(share),
+    id,
+  ]);
+  const taken = limit === undefined ? count(holders.length, 'read') : `${used} of ${limit} permits are taken`;
+  return [`shared   ${taken}`, '', table(['HOLDER', ' HELD FOR', '', 'ID'], rows), ''];
 }
 
 function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {

@@ -34,7 +34,8 @@ export function overviewText(overview: LockOverview): string {
   ].join('\n');
 }
 
-function row({ key, holder, keptFor, waiters, orphan }: LockReport): string[] {
+function row({ key, holder, holders, keptFor, waiters, orphan }: LockReport): string[] {
+  const others = holders.length > 1 ? ` and ${count(holders.length - 1, 'other')}` : '';
   const state = orphan
     ? ' (its process is gone)'
     : holder && holder.state !== 'held'
@@ -43,7 +44,7 @@ function row({ key, holder, keptFor, waiters, orphan }: LockReport): string[] {
   return [
     key,
     holder
-      ? clientText(holder) + state
+      ? clientText(holder) + state + others
       : keptFor === undefined
         ? 'unknown'
         : `none, kept for another ${time(keptFor)}`,

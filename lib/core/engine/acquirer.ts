@@ -4,11 +4,13 @@ import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
-import { lockOrder } from '../options/lock-keys.js';
+import { lockOrder, type LockKeys, type Target } from '../options/lock-keys.js';
+import { refuseSharing } from '../options/sharing.js';
 import type { Grant, LockRequest, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
 import type { Shutdown } from '../waits/shutdown.js';
 import type { AcquireCall, CallWait } from '../waits/wait.js';
+import type { MixedKinds } from './mixed-kinds.js';
 import type { Waits } from '../waits/waits.js';
 
 /**
@@ -20,22 +22,25 @@ export class Acquirer {
     private readonly grants: SharedGrants,
     private readonly waits: Waits,
     private readonly shutdown: Shutdown,
+    private readonly mixedKinds: MixedKinds,
   ) {}
 
   /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
-  take(keys: string | readonly string[], call: AcquireCall): Promise<Hold | readonly Hold[]> {
+  take(keys: LockKeys, call: AcquireCall): Promise<Hold | readonly Hold[]> {
     if (typeof keys !== 'string') return this.takeAll(keys, call);
-    return this.acquire(keys, this.store.encode(keys), call);
+    const { share } = call.options;
+    if (share) refuseSharing(this.store);
+    return this.acquire({ key: keys, encoded: this.store.encode(keys), share }, call);
   }
 
   /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */
-  private async takeAll(keys: readonly string[], call: AcquireCall): Promise<readonly Hold[]> {
+  private async takeAll(keys: Exclude<LockKeys, string>, call: AcquireCall): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;
     try {
-      for (const { key, encoded } of lockOrder(keys, (name) => this.store.encode(name))) {
-        taken.push(await this.acquire(key, encoded, call));
-      }
+      const targets = lockOrder(keys, (name) => this.store.encode(name), call.options.share);
+      if (targets.some(({ share }) => share)) refuseSharing(this.store);
+      for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
       for (const { grant } of taken) refuseIfLost(grant);
       for (const { grant } of taken) if (grant.call === call) grant.limit();
@@ -46,19 +51,22 @@ export class Acquirer {
     return taken;
   }
 
-  private acquire(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+  private acquire(target: Target, call: AcquireCall): Promise<Hold> {
+    const { key, encoded } = target;
     const { signal } = call.options;
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
     const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
-    return outer ? this.nest(outer, key, encoded, call) : this.obtainFromStore(key, encoded, call);
+    return outer ? this.nest(outer, target, call) : this.obtainFromStore(target, call);
   }
 
-  private async nest(outer: Hold, key: string, encoded: string, call: AcquireCall): Promise<Hold> {
-    refuseNested(outer.grant, key, call);
-    if (outer.free) return outer.nest(call.options.label);
+  private async nest(outer: Hold, target: Target, call: AcquireCall): Promise<Hold> {
+    const { key, share } = target;
     const { maxQueue, label } = call.options;
-    const request = { key, waitTime: call.waitTime, maxQueue, label };
+    refuseNested(outer.grant, key, call);
+    const atOnce = outer.tryToNest({ label, share });
+    if (atOnce) return atOnce;
+    const request = { key, waitTime: call.waitTime, maxQueue, label, share };
     const wait = this.beginWait<Hold | undefined>(request, call, outer);
     let refusal: unknown;
     try {
@@ -70,7 +78,7 @@ export class Acquirer {
         })
         .finally(() => this.waits.leave(wait));
       // If the outer hold ended before the turn of the request came, the request asks anew.
-      return nested ?? (await this.acquire(key, encoded, call));
+      return nested ?? (await this.acquire(target, call));
     } catch (error) {
       refusal = error;
       throw error;
@@ -79,10 +87,12 @@ export class Acquirer {
     }
   }
 
-  private async obtainFromStore(key: string, encoded: string, call: AcquireCall): Promise<Hold> {
+  private async obtainFromStore(target: Target, call: AcquireCall): Promise<Hold> {
+    const { key, encoded, share } = target;
+    this.mixedKinds.check(target, call.options.label);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
     const waitTime = Math.max(0, call.deadline - performance.now());
-    const request = { key, waitTime, leaseTime, alone: holdAtLeast > 0, maxQueue, label };
+    const request = { key, waitTime, leaseTime, alone: holdAtLeast > 0, maxQueue, share, label };
     const wait = this.beginWait<Grant>(request, call);
     let granted: Grant;
     try {
@@ -101,9 +111,9 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
     }
-    const grant = this.grants.add(granted, encoded, call);
+    const grant = this.grants.add(granted, target, call);
     if (!call.taken) grant.limit();
-    return new Hold(grant, call.options.label);
+    return new Hold(grant, request);
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */

@@ -5,9 +5,9 @@ import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
-import { namedToken, type ForceReleaseOptions } from './force-release.js';
+import { namedGrant, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
-import { requireKey } from '../options/lock-keys.js';
+import { requireKey, type LockKeys } from '../options/lock-keys.js';
 import type { LockOverview, LockQuery } from '../port/lock-overview.js';
 import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../overview/observer.js';
@@ -67,7 +67,7 @@ export class FairLockService {
    * `onLost: 'reject'`, if it was lost meanwhile
    */
   async withLock<T>(
-    keys: string | readonly string[],
+    keys: LockKeys,
     section: (lock: FairLock) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
@@ -97,16 +97,13 @@ export class FairLockService {
    * await using lock = await this.locks.acquire('order:42');
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
-  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<FairLock> {
+  async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
     return (await this.take(keys, call)).begin();
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
-  async tryAcquire(
-    keys: string | readonly string[],
-    options?: AcquireOptions,
-  ): Promise<FairLock | undefined> {
+  async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     const call = this.newCall(options, 0);
     try {
       return (await this.take(keys, call)).begin();
@@ -193,25 +190,25 @@ export class FairLockService {
   }
 
   /**
-   * Takes `key` from its holder and gives it to the next in line; false if it was free. The holder is notified that the
+   * Takes `key` from its holder, or from all that share it, and gives it to the next in line; false if it was free. The holder is notified that the
    * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
    *
-   * @throws LockHolderChangedError if `token` is given and another holder has the lock by now; nothing is changed then
+   * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; nothing is changed then
    */
   async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
     const { store, observer } = this.parts;
     requireKey(key);
-    const token = namedToken(options, store);
+    const named = namedGrant(options, store);
     const forced = await detached(async () => {
-      if (token !== undefined) await observer.refuseHandedOn(key, token);
-      return await store.forceRelease(key, token);
+      if (named.token !== undefined) await observer.refuseHandedOn(key, named.token);
+      return await store.forceRelease(key, named);
     });
     if (forced) emit({ type: 'forced', key });
     return forced;
   }
 
   /** Waits for the keys of a call. */
-  private async take(keys: string | readonly string[], call: AcquireCall): Promise<LockHandle> {
+  private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
     const taken = await this.parts.acquirer.take(keys, call);
     return new LockHandle(call.scope, taken, call.options.holdAtLeast);
   }

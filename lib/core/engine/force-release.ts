@@ -1,28 +1,41 @@
 import { LockConfigurationError } from '../errors/errors.js';
-import type { LockStore } from '../port/lock-store.js';
+import type { LockStore, NamedGrant } from '../port/lock-store.js';
 import { refuseValue } from '../options/option-domains.js';
 
 /** How a lock is taken away from its holder. */
 export interface ForceReleaseOptions {
   /**
    * The fencing token of the intended holder, as `inspect` and `query` show it. If another holder has the lock by now, nothing is
-   * changed (LockHolderChangedError). Default: the present holder, without a check.
+   * changed (LockHolderChangedError). Default: all present holders, without a check.
    */
   token?: number | undefined;
+  /**
+   * The id of one holder of a shared lock, as `inspect` shows it: only that one loses the lock. If it does not hold the lock any more,
+   * nothing is changed (LockHolderChangedError). Not with `token`, since a shared hold has none.
+   */
+  holder?: string | undefined;
 }
 
-/** @throws LockConfigurationError for a token that cannot work */
-export function namedToken(options: unknown, { fencing, kind }: LockStore): number | undefined {
-  if (options === undefined) return undefined;
+/** @throws LockConfigurationError for a token or an id that cannot work */
+export function namedGrant(options: unknown, { fencing, kind }: LockStore): NamedGrant {
+  if (options === undefined) return {};
   if (typeof options !== 'object' || options === null) {
     refuseValue('What forceRelease is given', 'an object', options);
   }
-  const { token } = options as { readonly token?: unknown };
-  if (token === undefined) return undefined;
+  const { token, holder } = options as { readonly token?: unknown; readonly holder?: unknown };
+  if (holder !== undefined && (typeof holder !== 'string' || token !== undefined)) {
+    refuseValue(
+      'The holder of a forced release',
+      'the id of a shared holder, as inspect shows it, without a token',
+      holder,
+    );
+  }
+  if (holder !== undefined) return { holder };
+  if (token === undefined) return {};
   if (typeof token !== 'number' || !Number.isSafeInteger(token) || token <= 0) {
     refuseValue('The token of a forced release', 'a fencing token, as inspect shows it', token);
   }
-  if (fencing) return token;
+  if (fencing) return { token };
   throw new LockConfigurationError(
     `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: leave the token out.`,
   );

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
 import { Acquirer } from './acquirer.js';
+import { MixedKinds } from './mixed-kinds.js';
 import { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from '../overview/engines.js';
@@ -40,7 +41,7 @@ export class LockEngine implements ObservableEngine {
     const grants = new SharedGrants(timers, defaults.onWarning);
     const waits = new Waits();
     const shutdown = new Shutdown(timers, waits, grants, defaults.drainTimeout);
-    const acquirer = new Acquirer(store, grants, waits, shutdown);
+    const acquirer = new Acquirer(store, grants, waits, shutdown, new MixedKinds(defaults.onWarning));
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));

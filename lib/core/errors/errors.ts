@@ -39,25 +39,32 @@ export class LockNotHeldError extends FairLockError {
   }
 }
 
-/** A forced release named a holder by its token, but another holder has the lock now. Nothing was changed. */
+/** A forced release named a holder, which does not have the lock any more. Nothing was changed. */
 export class LockHolderChangedError extends FairLockError {
   static readonly code = 'HOLDER_CHANGED';
   readonly code = LockHolderChangedError.code;
+  /** The token that was given. */
+  readonly token: number | undefined;
+  /** The id of a shared holder that was given. */
+  readonly holder: string | undefined;
   constructor(
     readonly key: string,
-    /** The token that was given. */
-    readonly token: number,
-    /** The token of the present holder; undefined: the lock is free. */
+    /** The token, or the id of a shared holder. */
+    named: number | string,
+    /** The token of the present holder; undefined: the lock is free, or shared. */
     readonly presentToken: number | undefined,
   ) {
+    const what = typeof named === 'number' ? `token ${named}` : `holder ${quote(named)}`;
     super({
       message: 'The lock has another holder now.',
       details:
-        `The lock ${quote(key)} was not released by force: the token ${token} no longer holds it` +
-        (presentToken === undefined ? ', the lock is free' : `, the token ${presentToken} does`) +
+        `The lock ${quote(key)} was not released by force: the ${what} no longer holds it` +
+        (presentToken === undefined ? '' : `, the token ${presentToken} does`) +
         '. Look again (inspect) before you repeat it.',
       status: 409,
     });
+    this.token = typeof named === 'number' ? named : undefined;
+    this.holder = typeof named === 'string' ? named : undefined;
   }
 }
 

@@ -5,12 +5,15 @@ import type { HoldDescription, HoldOutcome } from '../diagnostics/diagnostics.js
 import { LockShuttingDownError } from '../errors/errors.js';
 import type { Lease } from '../port/lease.js';
 import { LinkedList, type Linked } from '../runtime/linked-list.js';
-import type { Grant } from '../port/lock-store.js';
+import type { Target } from '../options/lock-keys.js';
+import type { Grant, Share } from '../port/lock-store.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import { quote } from '../errors/text.js';
 import type { Timers, TimerEntry, TimedTask } from '../runtime/timers.js';
 
 const DONE = Promise.resolve();
+
+let lastNumber = 0;
 
 /**
  * A store's grant while it is in use; it is released when the last of its holds has ended. It differs from the store's `Grant` in two facts:
@@ -23,6 +26,8 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
 
   /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
+  /** Names it in the reports of this process. */
+  readonly number = (lastNumber += 1);
   /** Whether a warning of its length was given. */
   warned = false;
   /** Holds that have not ended, nested ones included. */
@@ -37,8 +42,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
 
   constructor(
     private readonly granted: Grant,
-    /** The store's name for the key. */
-    readonly encoded: string,
+    private readonly target: Pick<Target, 'encoded' | 'share'>,
     /** The engine's grants, to which it belongs: the same key of another engine is another lock. */
     readonly keeper: SharedGrants,
     /** The call that it was granted to. */
@@ -49,6 +53,16 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
 
   get key(): string {
     return this.granted.key;
+  }
+
+  /** The store's name for the key. */
+  get encoded(): string {
+    return this.target.encoded;
+  }
+
+  /** With whom it holds the lock; undefined: alone. */
+  get share(): Share | undefined {
+    return this.target.share;
   }
 
   get lease(): Lease {
@@ -117,8 +131,8 @@ export class SharedGrants {
   ) {}
 
   /** Adds a grant that the store made for `call`. */
-  add(granted: Grant, encoded: string, call: SharedGrant['call']): SharedGrant {
-    const grant = new SharedGrant(granted, encoded, this, call);
+  add(granted: Grant, target: Pick<Target, 'encoded' | 'share'>, call: SharedGrant['call']): SharedGrant {
+    const grant = new SharedGrant(granted, target, this, call);
     this.all.add(grant);
     if (this.slowWatch?.armed === false) this.slowWatch.begin();
     granted.lease.onLost((error) => {

@@ -6,17 +6,29 @@ import type { Wait, WaitLine, WaitTimers } from '../port/wait.js';
 /** The error of an ended wait counts at most this many requests ahead, to limit its cost. */
 const MOST_COUNTED = 1_000;
 
-/** Requests of one process that wait for one holder: first come, first served. */
+/** What a line leads to. */
+export interface Serving<T> {
+  /** Whether the first in line is served now. If not, it blocks all behind it. */
+  admits(request: LockRequest): boolean;
+  /** What it is served with. */
+  serve(waiter: Wait<T>): T;
+  /** What those in line wait for, for the errors of those that give up. */
+  blocker(): LockTimeoutError['blockedBy'];
+  /** Called when a request has joined the line. */
+  joined?(request: LockRequest): void;
+}
+
+/** Requests of one process that wait for one lock: first come, first served. */
 export class WaitingLine<T> implements WaitLine<T> {
   readonly waiters = new LinkedList<Wait<T>>();
 
   constructor(
     private readonly timers: WaitTimers,
-    private readonly blocker: () => LockTimeoutError['blockedBy'],
+    private readonly serving: Serving<T>,
   ) {}
 
   /**
-   * Resolves with what `serve` gives the request.
+   * Resolves with what the request is served with.
    *
    * @param deadline when the wait time is over, on the monotonic clock
    * @throws LockTimeoutError when the wait time is over, at once for a try
@@ -29,27 +41,41 @@ export class WaitingLine<T> implements WaitLine<T> {
     if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
     this.waiters.add(waiter);
     waiter.enter(this, this.timers, deadline);
+    this.serving.joined?.(request);
     try {
       // Call it last: the callback may abort this very wait, or throw.
       waiter.queued(ahead);
     } catch (error) {
       this.refuse(waiter, error);
     }
+    this.pass();
     return await waiter.promise;
   }
 
-  /** Serves the first waiter with the result of `make`; false if none waits. */
-  serve(make: (waiter: Wait<T>) => T): boolean {
-    const { first } = this.waiters;
-    if (!first) return false;
-    this.waiters.delete(first);
-    first.serve(make(first));
-    return true;
+  /** Serves the first in line, as long as it is admitted. Call it whenever that may have changed. */
+  pass(): void {
+    for (;;) {
+      const { first } = this.waiters;
+      if (!first || !this.serving.admits(first.request)) return;
+      this.waiters.delete(first);
+      first.serve(this.serving.serve(first));
+    }
+  }
+
+  /** Ends all waits with `outcome`. */
+  dismiss(outcome: T): void {
+    for (const waiter of this.waiters.all()) {
+      this.waiters.delete(waiter);
+      waiter.serve(outcome);
+    }
   }
 
   /** Refuses all waiters. */
   fail(error: Error): void {
-    for (const waiter of this.waiters.all()) this.refuse(waiter, error);
+    for (const waiter of this.waiters.all()) {
+      this.waiters.delete(waiter);
+      waiter.refuse(error);
+    }
   }
 
   overdue(waiter: Wait<T>): void {
@@ -63,10 +89,15 @@ export class WaitingLine<T> implements WaitLine<T> {
   private refuse(waiter: Wait<T>, error: unknown): void {
     this.waiters.delete(waiter);
     waiter.refuse(error);
+    // Those behind it may have waited for it alone: readers behind a writer that gives up.
+    this.pass();
   }
 
   private timeoutError({ key, waitTime }: LockRequest, ahead: number | undefined): LockTimeoutError {
-    return new LockTimeoutError(key, waitTime, { ...this.blocker(), ...(ahead !== undefined && { ahead }) });
+    return new LockTimeoutError(key, waitTime, {
+      ...this.serving.blocker(),
+      ...(ahead !== undefined && { ahead }),
+    });
   }
 }
 

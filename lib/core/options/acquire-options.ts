@@ -3,6 +3,7 @@ import { LockConfigurationError } from '../errors/errors.js';
 import { see } from '../errors/mistakes.js';
 import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
 import { printable, shown } from '../errors/text.js';
+import { shareOf, type Share, type SharingOptions } from './sharing.js';
 
 /** The options of an engine, used where a call gives none. */
 export interface EngineDefaults {
@@ -32,7 +33,7 @@ export interface EngineDefaults {
  * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is accepted if an option names it. Unless it says otherwise, an option
  * applies to the service, the decorator and the interceptor.
  */
-export interface AcquireOptions {
+export interface AcquireOptions extends SharingOptions {
   /**
    * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (for ever). Default: the module's, which
    * is 30,000 unless set. A nested request that waits for another branch of its flow obeys it, too.
@@ -106,6 +107,9 @@ export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
   'onLost',
   'reentrant',
   'requestScope',
+  'permits',
+  'weight',
+  'mode',
 ];
 
 const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'];
@@ -150,6 +154,8 @@ export class CheckedOptions {
   readonly onLost: 'signal' | 'reject';
   readonly reentrant: boolean;
   readonly requestScope: boolean;
+  /** With whom it holds the lock; undefined: alone. */
+  readonly share: Share | undefined;
   readonly label: string;
   /** The name under which metrics count the lock. */
   readonly lock: string;
@@ -188,6 +194,7 @@ export class CheckedOptions {
     this.reentrant = reentrant;
     if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
     this.requestScope = requestScope;
+    this.share = shareOf(options);
     if (typeof label !== 'string') refuse('label', 'a string', label);
     this.label = printable(label);
     if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);

@@ -1,34 +1,80 @@
-import { LockKeyError } from '../errors/errors.js';
-import { shown } from '../errors/text.js';
+import { LockConfigurationError, LockKeyError } from '../errors/errors.js';
+import { quote, shown } from '../errors/text.js';
+import { isSameShare, shareOf, type Share, type SharingOptions } from './sharing.js';
+
+/** A key of several, and with whom the call holds its lock, in place of the options of the call. */
+export interface SharedKey extends SharingOptions {
+  readonly key: string;
+}
+
+/** What a call locks: one key, or several together. */
+export type LockKeys = string | readonly (string | SharedKey)[];
 
 /** A key as asked for, and the store's name for it. */
 export interface Target {
   readonly key: string;
   readonly encoded: string;
+  readonly share: Share | undefined;
 }
 
 /**
  * The keys without duplicates, in the global order in which all callers take them, so that callers of the same keys cannot
- * deadlock.
+ * deadlock: exclusive and read keys by name; then permits by rising number, so that who waits for the few of its own does not keep one of
+ * the many of all; then by name.
  *
+ * @param share of the keys that say nothing of their own
  * @throws LockKeyError for an empty list, or a key that is no string
+ * @throws LockConfigurationError for a key that shares in a way that cannot work
  */
-export function lockOrder(keys: readonly string[], encode: (key: string) => string): Target[] {
+export function lockOrder(
+  keys: readonly (string | SharedKey)[],
+  encode: (key: string) => string,
+  share: Share | undefined,
+): Target[] {
   if (!Array.isArray(keys)) requireKey(keys);
   if (keys.length === 0) refuse('The list of lock keys is empty: there is nothing to lock.');
   const targets = new Map<string, Target>();
-  for (const key of keys) {
-    requireKey(key);
-    const encoded = encode(key);
-    if (!targets.has(encoded)) targets.set(encoded, { key, encoded });
+  for (const each of keys) {
+    const { key, own } = typeof each === 'object' ? partsOf(each) : { key: requireKey(each), own: share };
+    const target = { key, encoded: encode(key), share: own ?? share };
+    const earlier = targets.get(target.encoded);
+    if (!earlier) targets.set(target.encoded, target);
+    else if (!isSameShare(earlier.share, target.share)) refuseTwice(key);
   }
-  return [...targets.values()].sort((a, b) => (a.encoded < b.encoded ? -1 : 1));
+  return [...targets.values()].sort(inOrder);
 }
 
 /** @throws LockKeyError unless `key` is a string */
 export function requireKey(key: unknown): string {
   if (typeof key === 'string') return key;
   refuse('A lock key must be a string, or a list of strings.', ` It is ${shown(key)}.`);
+}
+
+function partsOf(given: SharedKey): { readonly key: string; readonly own: Share | undefined } {
+  const { key, permits, weight, mode, ...others } = given ?? requireKey(given);
+  requireKey(key);
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    throw new LockConfigurationError(
+      `There is no option ${shown(unknown)} of one key among several. The options are: permits, weight, mode.`,
+    );
+  }
+  return { key, own: shareOf({ permits, weight, mode }, "A key's") };
+}
+
+function inOrder(one: Target, other: Target): number {
+  return permitsOf(one) - permitsOf(other) || (one.encoded < other.encoded ? -1 : 1);
+}
+
+function permitsOf({ share }: Target): number {
+  return share?.mode === 'permits' ? share.permits : 0;
+}
+
+function refuseTwice(key: string): never {
+  throw new LockConfigurationError(
+    `The lock key ${quote(key)} is in one list twice, and is to be shared in two ways: give it once.`,
+    'A lock key is in one list twice, and is to be shared in two ways: give it once.',
+  );
 }
 
 function refuse(message: string, found = ''): never {

@@ -35,6 +35,8 @@ export const OPTION_DOMAINS = {
   leaseTime: milliseconds(1),
   holdAtLeast: milliseconds(0),
   maxQueue: count(0, 'unbounded'),
+  permits: count(1),
+  weight: count(1),
   maxHold: milliseconds(1, 'unbounded'),
   watchdogTimeout: milliseconds(1),
   livenessWindow: milliseconds(1),

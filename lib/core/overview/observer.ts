@@ -120,9 +120,10 @@ function withLabels(
       if (id !== undefined) waits.set(id, who(process, label));
     }
   }
+  const named = holder && known && { ...holder, who: who(known.process, known.hold.label) };
   return {
     ...snapshot,
-    holder: holder && { ...holder, who: known ? who(known.process, known.hold.label) : holder.who },
+    ...(named && { holder: named, holders: [named] }),
     waiters: waiters.map((waiter) => ({ ...waiter, who: waits.get(waiter.id ?? '') ?? waiter.who })),
   };
 }
@@ -132,6 +133,8 @@ function reportedHold(
   { key, holder }: LockSnapshot,
   reports: readonly ProcessReport[],
 ): ReportedHold | undefined {
+  // Of a shared lock, the store knows the labels.
+  if (holder?.share) return undefined;
   const reported = reportedKey(key);
   const process = reports.find(({ clientId }) => clientId === holder?.client);
   const hold = process?.holds
@@ -149,14 +152,13 @@ function who({ host, pid }: ProcessReport, label = ''): string {
  * Cluster, but a message to such a client arrives.
  */
 function holdersOfOrphans({ locks }: LockOverview): string[] {
-  const holders = locks.flatMap(({ orphan, holder }) => (orphan && holder ? [holder.clientId] : []));
-  return [...new Set(holders)];
+  const orphaned = locks.filter(({ orphan }) => orphan).flatMap(({ holders }) => holders);
+  return [...new Set(orphaned.map(({ clientId }) => clientId))];
 }
 
-function clientsOf({ holder, waiters }: LockSnapshot): string[] {
+function clientsOf({ holders, waiters }: LockSnapshot): string[] {
   const clients = new Set<string>();
-  if (holder?.client !== undefined) clients.add(holder.client);
-  for (const { client } of waiters) if (client !== undefined) clients.add(client);
+  for (const { client } of [...holders, ...waiters]) if (client !== undefined) clients.add(client);
   return [...clients];
 }
 

@@ -1,7 +1,7 @@
 import { parseClientName } from '../port/client-name.js';
 import { sentenceOf } from '../errors/errors.js';
 import type { HoldReport, LockOverview, LockReport, ProcessReport } from '../port/lock-overview.js';
-import type { KeptKeys, LockSnapshot, LockStore } from '../port/lock-store.js';
+import type { KeptKeys, LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import type { PeerReports } from '../port/peers.js';
 import { isLong, quote, reportedKey } from '../errors/text.js';
 
@@ -21,11 +21,14 @@ export function assemble({ reports, silent, problems }: PeerReports): Assembled 
   const locks = new Map<string, LockReport>();
   const lockOf = (key: string): LockReport => {
     let lock = locks.get(key);
-    if (!lock) locks.set(key, (lock = { key, waiters: [], orphan: false }));
+    if (!lock) locks.set(key, (lock = { key, holders: [], waiters: [], orphan: false }));
     return lock;
   };
   for (const process of reports) addProcess(process, lockOf);
-  for (const lock of locks.values()) sortLine(lock);
+  for (const lock of locks.values()) {
+    sortHolders(lock);
+    sortLine(lock);
+  }
   return {
     locks: [...locks.values()].sort(byUrgency),
     processes: [...reports],
@@ -69,7 +72,8 @@ function addProcess(process: ProcessReport, lockOf: (key: string) => LockReport)
   const { clientId, host, pid } = process;
   for (const { key, ...hold } of process.holds) {
     const lock = lockOf(key);
-    if (isLater(hold, lock.holder)) lock.holder = { clientId, host, pid, ...hold };
+    if (hold.share) lock.holders.push({ clientId, host, pid, ...hold });
+    else if (isLater(hold, lock.holder)) lock.holder = { clientId, host, pid, ...hold };
   }
   for (const { key, ...wait } of process.waits) lockOf(key).waiters.push({ clientId, host, pid, ...wait });
 }
@@ -83,6 +87,14 @@ export function isLater(hold: HoldState, other: HoldState | undefined): boolean 
   const lost = hold.state === 'lost';
   if (lost !== (other.state === 'lost')) return !lost;
   return hold.token > other.token || (hold.token === other.token && hold.heldFor < other.heldFor);
+}
+
+/** A lock that one holder had alone, and others share by now, is reported with both. */
+function sortHolders(lock: LockReport): void {
+  lock.holders.sort((a, b) => b.heldFor - a.heldFor);
+  if (lock.holder) lock.holders.unshift(lock.holder);
+  const [first] = lock.holders;
+  if (first) lock.holder = first;
 }
 
 function sortLine({ waiters }: LockReport): void {
@@ -133,29 +145,43 @@ async function look(
 }
 
 function addSnapshot(
-  { key, holder, kept }: LockSnapshot,
+  { key, holders, kept }: LockSnapshot,
   overview: LockOverview,
   locks: Map<string, LockReport>,
 ): void {
-  if (!holder && !kept) return;
+  if (!holders[0] && !kept) return;
   const reported = reportedKey(key);
-  const lock: LockReport = locks.get(reported) ?? { key, waiters: [], orphan: false };
+  const lock: LockReport = locks.get(reported) ?? { key, holders: [], waiters: [], orphan: false };
   locks.set(reported, lock);
   if (kept) lock.keptFor = kept.left;
-  if (!holder) return;
-  const { client = '', who, token = 0, heldFor = 0 } = holder;
+  lock.holders = holders.map(reportOf);
+  const [first] = lock.holders;
+  if (first) lock.holder = first;
+  for (const { clientId, host, pid } of lock.holders) {
+    const silent = overview.silent.find((client) => client.clientId === clientId);
+    if (silent && host !== '') Object.assign(silent, { host, pid });
+    const answered = overview.processes.some((process) => process.clientId === clientId);
+    lock.orphan ||= clientId !== '' && !silent && !answered;
+  }
+}
+
+/** A holder that only the store knows. */
+function reportOf({
+  client = '',
+  who,
+  token = 0,
+  heldFor = 0,
+  share,
+}: LockHolder): LockReport['holders'][number] {
   const { host = '', pid = 0, label } = parseClientName(who);
-  lock.holder = {
+  return {
     clientId: client,
     host,
     pid,
     ...(label !== undefined && { label }),
     heldFor,
     token,
+    ...(share && { share }),
     state: 'held',
   };
-  const silent = overview.silent.find(({ clientId }) => clientId === client);
-  if (silent && host !== '') Object.assign(silent, { host, pid });
-  const answered = overview.processes.some(({ clientId }) => clientId === client);
-  lock.orphan = client !== '' && !silent && !answered;
 }

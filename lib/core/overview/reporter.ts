@@ -3,6 +3,7 @@ import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
+import { weightOf } from '../port/admission.js';
 import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
@@ -47,7 +48,8 @@ export class Reporter {
       if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
-    for (const { call, lease } of this.grants.present()) if (lease.state !== 'lost') loadOf(call).held += 1;
+    for (const { call, lease, share } of this.grants.present())
+      if (lease.state !== 'lost') loadOf(call).held += weightOf(share);
     const time = performance.now();
     for (const { call, since } of this.waits.present()) {
       const load = loadOf(call);
@@ -61,30 +63,37 @@ export class Reporter {
   }
 
   private describeWait(wait: CallWait<unknown>, now: number): WaitReport {
-    const { key, call, place } = wait;
+    const { key, share } = wait.request;
+    const { call, place } = wait;
+    const around = this.holdsAround(wait);
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
       waitingFor: now - wait.since,
-      inside: this.keysAround(wait),
+      inside: [...new Set(around.map(({ key }) => reportedKey(key)))],
     };
     addLabel(report, call.options.label);
+    const shared = around.filter(({ share }) => share);
+    if (shared.length > 0) report.insideShared = shared.map(({ number }) => number);
+    if (share) report.share = share;
     if (place) report.ahead = place.ahead;
     if (place?.id !== undefined) report.id = place.id;
     if (call.description?.traceId !== undefined) report.traceId = call.description.traceId;
     return report;
   }
 
-  /** The keys of this engine that the waiting flow holds; not those that it lost, which another flow may hold. */
-  private keysAround({ call }: CallWait<unknown>): string[] {
+  /** What the waiting flow holds of this engine; not what it lost, which another flow may hold. */
+  private holdsAround({ call }: CallWait<unknown>): SharedGrant[] {
     const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
     const grants = [...around, ...(call.taken ?? [])].map((hold) => hold.grant);
-    const present = grants.filter(({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost');
-    return [...new Set(present.map(({ key }) => reportedKey(key)))];
+    return [...new Set(grants)].filter(
+      ({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost',
+    );
   }
 }
 
-function describeHold({ key, call, heldFor, token, lease, description }: SharedGrant): HoldReport {
+function describeHold(grant: SharedGrant): HoldReport {
+  const { key, call, heldFor, token, lease, share, number, description } = grant;
   const { state } = lease;
   const report: HoldReport = {
     key: reportedKey(key),
@@ -93,6 +102,7 @@ function describeHold({ key, call, heldFor, token, lease, description }: SharedG
     state: state === 'released' ? 'held' : state,
   };
   addLabel(report, call.options.label);
+  if (share) Object.assign(report, { share, hold: number });
   if (description?.traceId !== undefined) report.traceId = description.traceId;
   if (description?.spanId !== undefined) report.spanId = description.spanId;
   return report;

@@ -1,3 +1,4 @@
+import { weightOf } from '../port/admission.js';
 import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from '../port/lock-overview.js';
 import { isLater } from './overview.js';
 
@@ -13,27 +14,36 @@ const MOST_CYCLES = 100;
 interface Node {
   readonly process: ProcessReport;
   readonly wait: WaitReport;
-  /** The waits of the flow that holds the awaited key; they must end before this wait can. */
-  blockers: Node[];
+  /** The holds that it waits for. */
+  blockedBy: readonly Holder[];
+  /** Whether it can never end, as far as is known. */
+  stuck: boolean;
   reported: boolean;
+}
+
+interface Holder {
+  readonly clientId: string;
+  readonly hold: HoldReport;
+  /** The waits of flows that are inside the hold; they must end before the hold can. */
+  readonly waits: Node[];
 }
 
 /**
  * Finds the cycles in which flows wait for each other.
  *
- * A wait for a key is blocked by every wait whose flow holds that key. A cycle is found only if each of its steps was reported:
- * unknown holds, such as those of a process that did not answer, are never guessed.
+ * A wait is stuck if a hold that it waits for is stuck, and a hold is stuck if a wait inside it is. A wait for permits, while others hold
+ * permits, is stuck only if it would not fit beside those that are. A cycle is found only if each of its steps was reported: unknown holds,
+ * such as those of a process that did not answer, are never guessed.
  */
 export function findCycles(processes: readonly ProcessReport[]): FoundCycle[] {
-  const holders = holdersByKey(processes);
-  const nodes = withBlockers(processes, holders);
+  const nodes = stuckNodes(processes, holdersByKey(processes));
   const found: FoundCycle[] = [];
   for (const node of nodes) {
     if (node.reported || found.length === MOST_CYCLES) continue;
     const cycle = shortestCycle(node);
     if (!cycle) continue;
     for (const step of cycle) step.reported = true;
-    found.push(describe(cycle, holders));
+    found.push(describe(cycle));
   }
   return found;
 }
@@ -49,42 +59,62 @@ export function seenTwice(earlier: readonly FoundCycle[], now: readonly FoundCyc
     .map(({ steps }) => ({ steps }));
 }
 
-interface Holder {
-  readonly clientId: string;
-  readonly hold: HoldReport;
-}
-
-function holdersByKey(processes: readonly ProcessReport[]): Map<string, Holder> {
-  const holders = new Map<string, Holder>();
+/** All that share a lock, or the one that holds it alone. */
+function holdersByKey(processes: readonly ProcessReport[]): Map<string, Holder[]> {
+  const holders = new Map<string, Holder[]>();
   for (const { clientId, holds } of processes) {
     for (const hold of holds) {
       if (hold.state === 'lost') continue;
-      if (isLater(hold, holders.get(hold.key)?.hold)) holders.set(hold.key, { clientId, hold });
+      const others = holders.get(hold.key) ?? [];
+      if (hold.share) others.push({ clientId, hold, waits: [] });
+      else if (isLater(hold, others.find(({ hold: { share } }) => !share)?.hold)) {
+        others.splice(0, others.length, { clientId, hold, waits: [] });
+      }
+      holders.set(hold.key, others);
     }
   }
   return holders;
 }
 
 /** The waits that may be part of a cycle. */
-function withBlockers(processes: readonly ProcessReport[], holders: Map<string, Holder>): Node[] {
-  const nodes: Node[] = [];
-  const inside = new Map<string, Node[]>();
+function stuckNodes(processes: readonly ProcessReport[], holders: Map<string, Holder[]>): Node[] {
+  let nodes: Node[] = [];
   for (const process of processes) {
     for (const wait of process.waits) {
       // A wait for a key inside a hold on the same key waits for a branch of its own flow.
       if (wait.inside.length === 0 || wait.inside.includes(wait.key)) continue;
-      const node: Node = { process, wait, blockers: [], reported: false };
+      const node: Node = { process, wait, blockedBy: [], stuck: true, reported: false };
       nodes.push(node);
-      for (const key of wait.inside) {
-        if (holders.get(key)?.clientId !== process.clientId) continue;
-        const others = inside.get(key);
-        if (others) others.push(node);
-        else inside.set(key, [node]);
-      }
+      for (const key of wait.inside) holdOf(node, holders.get(key))?.waits.push(node);
     }
   }
-  for (const node of nodes) node.blockers = inside.get(node.wait.key) ?? [];
+  for (const node of nodes) node.blockedBy = holders.get(node.wait.key) ?? [];
+  for (let before = 0; before !== nodes.length;) {
+    before = nodes.length;
+    for (const node of nodes) node.stuck = isStuck(node);
+    nodes = nodes.filter(({ stuck }) => stuck);
+  }
   return nodes;
+}
+
+/** The hold on one key that the flow of `node` is inside of. */
+function holdOf({ process, wait }: Node, holders: readonly Holder[] = []): Holder | undefined {
+  return holders.find(
+    ({ clientId, hold: { share, hold } }) =>
+      clientId === process.clientId && (!share || wait.insideShared?.includes(hold ?? 0)),
+  );
+}
+
+function isStuck({ wait: { share }, blockedBy }: Node): boolean {
+  const stuck = blockedBy.filter(({ waits }) => waits.some((wait) => wait.stuck));
+  if (stuck.length === 0 || share?.mode !== 'permits') return stuck.length > 0;
+  if (stuck.some(({ hold }) => hold.share?.mode !== 'permits')) return true;
+  const kept = stuck.reduce((sum, { hold }) => sum + weightOf(hold.share), 0);
+  return kept + share.weight > share.permits;
+}
+
+function blockersOf({ blockedBy }: Node): Node[] {
+  return blockedBy.flatMap(({ waits }) => waits.filter(({ stuck }) => stuck));
 }
 
 /** Finds the shortest cycle by breadth-first search from `start` back to it. */
@@ -92,7 +122,7 @@ function shortestCycle(start: Node): Node[] | undefined {
   const cameFrom = new Map<Node, Node>();
   const queue = [start];
   for (const node of queue) {
-    for (const blocker of node.blockers) {
+    for (const blocker of blockersOf(node)) {
       if (blocker === start) return pathTo(node, start, cameFrom);
       if (cameFrom.has(blocker)) continue;
       cameFrom.set(blocker, node);
@@ -112,20 +142,28 @@ function pathTo(last: Node, start: Node, cameFrom: ReadonlyMap<Node, Node>): Nod
 }
 
 /** Describes a cycle in the same way wherever the search began. */
-function describe(cycle: readonly Node[], holders: ReadonlyMap<string, Holder>): FoundCycle {
-  const steps = cycle.map(({ process: { clientId, host, pid }, wait: { label, key } }, i) => ({
-    clientId,
-    host,
-    pid,
-    ...(label !== undefined && { label }),
-    waitsFor: key,
-    holds: cycle.at(i - 1)!.wait.key,
-  }));
-  const first = steps.reduce((least, step, i) => (step.waitsFor < steps[least]!.waitsFor ? i : least), 0);
+function describe(cycle: readonly Node[]): FoundCycle {
+  const steps = cycle.map((node, i) => {
+    const {
+      process: { clientId, host, pid },
+      wait: { label, key },
+    } = node;
+    const { blockedBy, wait } = cycle.at(i - 1)!;
+    return {
+      step: { clientId, host, pid, ...(label !== undefined && { label }), waitsFor: key, holds: wait.key },
+      hold: holdOf(node, blockedBy)!.hold,
+    };
+  });
+  const first = steps.reduce(
+    (least, { step }, i) => (step.waitsFor < steps[least]!.step.waitsFor ? i : least),
+    0,
+  );
   const inOrder = [...steps.slice(first), ...steps.slice(0, first)];
-  return { steps: inOrder, holds: inOrder.map(({ holds }) => holders.get(holds)!.hold) };
+  return { steps: inOrder.map(({ step }) => step), holds: inOrder.map(({ hold }) => hold) };
 }
 
 function signature({ steps, holds }: FoundCycle): string {
-  return JSON.stringify(steps.map((step, i) => [step.clientId, step.waitsFor, step.holds, holds[i]?.token]));
+  return JSON.stringify(
+    steps.map((step, i) => [step.clientId, step.waitsFor, step.holds, holds[i]?.token, holds[i]?.hold]),
+  );
 }

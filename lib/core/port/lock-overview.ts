@@ -1,3 +1,5 @@
+import type { Share } from '../options/sharing.js';
+
 /** Selects the locks of a query. */
 export interface LockQuery {
   /** Only this key. Default: every key of the prefix. */
@@ -21,8 +23,12 @@ export interface HoldReport {
   label?: string;
   /** ms since the section began. */
   heldFor: number;
-  /** The fencing token; 0 for a store without tokens. */
+  /** The fencing token; 0 for a store without tokens, and for a hold that is shared. */
   token: number;
+  /** Absent: it holds the lock alone. */
+  share?: Share;
+  /** Of a shared hold: names it among those of its process, as in `WaitReport.insideShared`. */
+  hold?: number;
   /** `uncertain`: Redis cannot be reached and the lease may be over soon; `lost`: the lease is over and the section still runs. */
   state: 'held' | 'uncertain' | 'lost';
   traceId?: string;
@@ -41,6 +47,10 @@ export interface WaitReport {
   id?: string;
   /** The keys that the same flow holds while it waits. */
   inside: string[];
+  /** Which of its shared holds the flow is inside of (`HoldReport.hold`), if any. */
+  insideShared?: number[];
+  /** Absent: it is to hold the lock alone. */
+  share?: Share;
   traceId?: string;
 }
 
@@ -60,11 +70,13 @@ export interface ProcessReport extends ClientIdentity {
 export interface LockReport {
   key: string;
   /**
-   * Absent if the lock is free. If its process did not answer, the holder comes from Redis; that is asked only for the locks with the
+   * The first of `holders`; absent if the lock is free. If its process did not answer, the holder comes from Redis; that is asked only for the locks with the
    * longest waits.
    */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
-  /** Absent unless the lock has no holder and `holdAtLeast` of its last hold keeps it: for how many ms more. */
+  /** All that hold it: one, unless the lock is shared. The longest hold first. */
+  holders: (ClientIdentity & Omit<HoldReport, 'key'>)[];
+  /** Absent unless nobody holds the lock and `holdAtLeast` of its last hold keeps it: for how many ms more. */
   keptFor?: number;
   /** In the order in which they will be served, as far as it is known. */
   waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];

@@ -1,11 +1,14 @@
+import type { Share } from '../options/sharing.js';
 import type { Grant } from './request.js';
 import type { Peers } from './peers.js';
 import type { Wait } from './wait.js';
 
 export type { Grant, LockRequest } from './request.js';
 
-/** How many waiters `inspect` names; the rest is only counted. */
-export const MOST_WAITERS_SHOWN = 1_000;
+export type { Share } from '../options/sharing.js';
+
+/** How many waiters, and how many holders, `inspect` names; the rest is only counted. */
+export const MOST_SHOWN = 1_000;
 /** How many characters of a label are kept. */
 export const LONGEST_LABEL = 128;
 
@@ -20,6 +23,9 @@ export interface LockStore {
 
   /** Whether grants carry a fencing token. */
   readonly fencing: boolean;
+
+  /** Whether several requests may hold a lock together (`LockRequest.share`). Otherwise the engine refuses such requests. */
+  readonly sharing: boolean;
 
   /** The other clients of the same locks; absent where the locks are of this process only. */
   readonly peers?: Peers;
@@ -49,18 +55,26 @@ export interface LockStore {
   health?(): Promise<StoreHealth>;
 
   /**
-   * Ends the present grant of `key`, no matter which client has it, and wakes the next; false if the lock was free.
+   * Ends the present grants of `key`, no matter which clients have them, and wakes the next; false if the lock was free.
    *
-   * @param token only if the holder has this fencing token; not for a store without tokens
-   * @throws LockHolderChangedError if another holder has it
+   * @param named only this grant
+   * @throws LockHolderChangedError if it does not hold the lock
    */
-  forceRelease(key: string, token?: number): Promise<boolean>;
+  forceRelease(key: string, named?: NamedGrant): Promise<boolean>;
 
   /** The keys of which the store has data, also of processes that are gone; absent if the store cannot list them. */
   keptKeys?(): Promise<KeptKeys>;
 
   /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
+}
+
+/** Names one grant, as `inspect` shows it. */
+export interface NamedGrant {
+  /** The fencing token of a plain lock, or of the hold after which it is kept. Not for a store without tokens. */
+  readonly token?: number | undefined;
+  /** The id of a shared holder (`LockHolder.id`). */
+  readonly holder?: string | undefined;
 }
 
 /** The keys of which a store has data. */
@@ -83,9 +97,16 @@ export interface StoreHealth {
 /** What `inspect` shows. Times are milliseconds. */
 export interface LockSnapshot {
   readonly key: string;
+  /** The first of `holders`: the only one, unless the lock is shared. */
   readonly holder: LockHolder | undefined;
+  /** In the order of their grants, if the store knows it; at most 1,000. */
+  readonly holders: readonly LockHolder[];
   /** Present while the lock has no holder and `holdAtLeast` of its last holder keeps it. */
   readonly kept?: KeptLock;
+  /** Of a shared lock, how much is taken, by holders and by what is kept: the sum of the weights of permits, or the number of reads. */
+  readonly used?: number;
+  /** Of permits, how many there are: `permits` of the request that joined the line, or was granted, last. */
+  readonly limit?: number;
   /** In the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
   /** How many wait in all. */
@@ -112,6 +133,10 @@ export interface LockHolder {
   readonly heldFor: number | undefined;
   /** What is left of the lease. `Infinity` in the memory store without a fixed lease. */
   readonly leaseLeft: number;
+  /** Absent: it holds the lock alone. */
+  readonly share?: Share;
+  /** Names a shared holder for `forceRelease`, since it has no fencing token. Absent: it holds the lock alone. */
+  readonly id?: string;
 }
 
 export interface LockWaiter {
@@ -124,4 +149,6 @@ export interface LockWaiter {
   readonly waitingFor: number | undefined;
   /** False while its client seems dead; then it is passed over, without losing its place. */
   readonly live: boolean;
+  /** With whom it is to hold the lock. Absent: with nobody. */
+  readonly share?: Share;
 }

@@ -1,3 +1,4 @@
+import type { Share } from '../options/sharing.js';
 import type { Lease } from './lease.js';
 
 /** One attempt to lock one key. */
@@ -9,6 +10,8 @@ export interface LockRequest {
   readonly leaseTime?: number | undefined;
   /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
   readonly maxQueue: number;
+  /** With whom it may hold the lock at the same time. Absent: with nobody; a plain lock, or a writer. */
+  readonly share?: Share | undefined;
   /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
   readonly alone?: boolean;
   /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
@@ -18,7 +21,10 @@ export interface LockRequest {
 /** The right to a lock, until released or lost. */
 export interface Grant {
   readonly key: string;
-  /** Fencing token: rises with every grant of the key. Absent where `LockStore.fencing` is false. */
+  /**
+   * Fencing token: rises with every grant of the key. Absent if `LockStore.fencing` is false, and for a shared grant: grants that hold
+   * at the same time cannot fence one another.
+   */
   readonly token: number | undefined;
   /** The state of the grant (held, uncertain or lost) by this process's own clocks. */
   readonly lease: Lease;

@@ -5,19 +5,45 @@
 
 import { type Observable } from 'rxjs';
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type LockKeys } from '../../core/options/lock-keys.js';
+import { type SharingOptions } from '../../core/options/sharing.js';
 import { type Mistake, type TemplateProblem, type TextProblem } from './key-template.types.js';
 
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
 
+/** With whom a call of a method holds a lock at the same time. */
+export interface MethodSharing extends Omit<SharingOptions, 'permits'> {
+  /**
+   * How many permits the lock has, as in the options of a call; or a function of the method's arguments that answers it at once, for a
+   * limit of this call. Its `this` is that of the method.
+   */
+  permits?: number | ((...args: never[]) => number) | undefined;
+}
+
+/** The template of a key, among several, with whom the call holds its lock, in place of the options of the decorator. */
+export interface SharedKeyTemplate extends MethodSharing {
+  readonly key: string;
+}
+
 /** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
-export type LockedKey = string | readonly string[] | ((...args: never[]) => string | readonly string[]);
+export type LockedKey = string | readonly (string | SharedKeyTemplate)[] | ((...args: never[]) => LockKeys);
 
 /** How a decorated method locks. Absent options default to the module's. */
-export interface FairLockedOptions extends Pick<
-  AcquireOptions,
-  'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
-> {
+export interface FairLockedOptions
+  extends
+    Pick<
+      AcquireOptions,
+      | 'waitTime'
+      | 'leaseTime'
+      | 'holdAtLeast'
+      | 'maxQueue'
+      | 'maxHold'
+      | 'onLost'
+      | 'reentrant'
+      | 'requestScope'
+    >,
+    MethodSharing {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
    * undefined (a stream ends without a value). A function replaces the method: it is called with the same `this` and arguments,
@@ -56,6 +82,7 @@ interface LockedMethodDecorator<Key, Options> {
     | KindProblem<ReturnsOf<Options>, ResultOf<M>>
     | OnTimeoutProblem<Options, ResultOf<M>>
     | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
+    | PermitsProblem<Options | KeyInList<Key>, ArgumentsOf<M>>
     | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>;
 }
 
@@ -73,9 +100,15 @@ type KeyTextProblem<Key> = Key extends Absent
   ? never
   : Key extends string
     ? TextProblem<Key>
-    : Key extends readonly string[]
-      ? TextProblem<Key[number]>
-      : never;
+    : TextProblem<TemplateOf<KeyInList<Key>>>;
+
+/** The members of a list of keys. */
+type KeyInList<Key> = Key extends readonly (infer Each)[] ? Each : never;
+type TemplateOf<Each> = Each extends string
+  ? Each
+  : Each extends { key: infer Key extends string }
+    ? Key
+    : never;
 
 /** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
 type Absent = undefined;
@@ -96,9 +129,14 @@ type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
   ? void
   : Key extends string
     ? TemplateProblem<Key, Args>
-    : Key extends readonly string[]
-      ? TemplateProblem<Key[number], Args>
+    : Key extends readonly unknown[]
+      ? TemplateProblem<TemplateOf<Key[number]>, Args>
       : void;
+
+/** Judges each `permits` function for itself. */
+type PermitsProblem<Sharing, Args> = Sharing extends { permits: infer Permits extends Method }
+  ? FunctionProblem<'permits function', AcceptedBy<Permits>, Args>
+  : void;
 
 type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted
   ? void

@@ -86,7 +86,8 @@ export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly
  */
 export function groupOf(key: unknown, place: string): string {
   if (typeof key === 'string') return key;
-  return Array.isArray(key) ? key.join(' ') : place;
+  if (!Array.isArray(key)) return place;
+  return key.map((each: unknown) => (isObject(each) && 'key' in each ? each.key : each)).join(' ');
 }
 
 /**
@@ -186,6 +187,10 @@ function isKeyValue(value: unknown): value is KeyValue {
     typeof value === 'bigint' ||
     Number.isFinite(value)
   );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The kind of a refused value; never its contents, which may be private. */

@@ -2,8 +2,13 @@ import { LockedMethod } from './locked-method.js';
 
 /** The locked methods that an object of a class has, its inherited ones included. */
 export function lockedMethodsOf(object: object): LockedMethod[] {
-  return chainFrom(prototypeOf(object)).flatMap((prototype) =>
-    Reflect.ownKeys(prototype).flatMap((property) => LockedMethod.of(prototype, property) ?? []),
+  return lockedMethodsFrom(prototypeOf(object));
+}
+
+/** The locked methods of a class, by its prototype, and of those that it extends. */
+export function lockedMethodsFrom(prototype: object | undefined): LockedMethod[] {
+  return chainFrom(prototype).flatMap((owner) =>
+    Reflect.ownKeys(owner).flatMap((property) => LockedMethod.of(owner, property) ?? []),
   );
 }
 

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockTimeoutError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
@@ -8,13 +9,15 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { nameOfPlace } from './decorated-place.js';
 import { isHandler } from './nest-metadata.js';
+import { groupOf, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
 import {
-  checkMadeKeys,
-  groupOf,
-  type KeyPlace,
-  METHOD_ARGUMENTS,
-  parseKeyTemplates,
-} from './key-template.js';
+  acquireOptionsOf,
+  isShared,
+  keysOfCalls,
+  type KeySource,
+  type MakeKeys,
+  namesOf,
+} from './locked-keys.js';
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
@@ -26,7 +29,22 @@ export type Callable = (this: unknown, ...args: unknown[]) => unknown;
 /** On a class, by method: its LockedMethod. The same symbol in every copy of this package. */
 const LOCKED_METHOD = Symbol.for('nestjs-fair-lock:locked-method');
 
-type KeysOfCall = (self: unknown, args: readonly unknown[]) => string | readonly string[];
+/** One call of a decorated method. */
+class MethodCall implements KeySource {
+  constructor(
+    readonly place: KeyPlace,
+    private readonly self: unknown,
+    private readonly args: readonly unknown[],
+  ) {}
+
+  root(): unknown {
+    return this.args;
+  }
+
+  call(code: (...args: never[]) => unknown): unknown {
+    return Reflect.apply(code, this.self, this.args);
+  }
+}
 
 /** A decorated method: how it locks, which is fixed when its class is defined, and the wrapper that runs it. */
 export class LockedMethod {
@@ -36,7 +54,10 @@ export class LockedMethod {
   /** `OrdersService.pay` */
   readonly where: string;
   private readonly method: Callable;
-  private readonly keysOf: KeysOfCall;
+  /** Whether it asks for a lock that others hold at the same time. */
+  readonly shared: boolean;
+  private readonly place: KeyPlace;
+  private readonly makeKeys: MakeKeys;
   private readonly acquireOptions: AcquireOptions;
   private readonly onTimeout: 'skip' | Callable | undefined;
 
@@ -46,7 +67,7 @@ export class LockedMethod {
     property: string | symbol,
     method: unknown,
     key: LockedKey | undefined,
-    { name = DEFAULT_NAME, returns, onTimeout, ...acquireOptions }: FairLockedOptions = {},
+    { name = DEFAULT_NAME, returns, onTimeout, ...lockOptions }: FairLockedOptions = {},
   ) {
     this.where = nameOfPlace(target, property, method, key !== undefined);
     if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
@@ -56,13 +77,15 @@ export class LockedMethod {
     }
     this.method = method as Callable;
     this.kind = methodKind(target, property, method, returns, this.where);
-    this.keysOf = keysOfCall(key, { name: this.where, fromRequest: () => isHandler(target, property) });
+    this.place = { name: this.where, fromRequest: () => isHandler(target, property) };
+    this.makeKeys = keysOfCalls(key, lockOptions, METHOD_ARGUMENTS, this.place);
+    this.shared = isShared(key, lockOptions);
     this.serviceProperty = servicePropertyOf(name);
     this.onTimeout = onTimeout as 'skip' | Callable | undefined;
     // Frozen, because an engine checks such options once.
     this.acquireOptions = Object.freeze({
       group: groupOf(key, this.where),
-      ...acquireOptions,
+      ...acquireOptionsOf(lockOptions),
       label: this.where,
     });
   }
@@ -87,8 +110,11 @@ export class LockedMethod {
    * @throws LockKeyError where an argument makes no key
    */
   keys(self: unknown, args: readonly unknown[]): readonly string[] {
-    const keys = this.keysOf(self, args);
-    return typeof keys === 'string' ? [keys] : keys;
+    return [namesOf(this.keysOf(self, args))].flat();
+  }
+
+  private keysOf(self: unknown, args: readonly unknown[]): LockKeys {
+    return this.makeKeys(new MethodCall(this.place, self, args));
   }
 
   /** The function that replaces the method. */
@@ -194,15 +220,6 @@ export function servicePropertyOf(name: string): symbol {
   return Symbol.for(
     `nestjs-fair-lock: the lock of @FairLocked, made by FairLockModule.forRoot(${registration})`,
   );
-}
-
-function keysOfCall(key: LockedKey | undefined, place: KeyPlace): KeysOfCall {
-  if (key === undefined) return () => place.name;
-  if (typeof key === 'function') {
-    return (self, args) => checkMadeKeys(Reflect.apply(key as Callable, self, args), place);
-  }
-  const render = parseKeyTemplates(key, METHOD_ARGUMENTS, place);
-  return (_self, args) => render(args);
 }
 
 /**

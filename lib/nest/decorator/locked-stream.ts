@@ -1,4 +1,5 @@
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockShuttingDownError } from '../../core/errors/errors.js';
 import { type FairLock } from '../../core/holds/fair-lock.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
@@ -15,7 +16,7 @@ export type OpenStream = (leaving: AbortSignal) => Promise<StreamHold>;
 
 export async function openStream(
   locks: FairLockService,
-  keys: string | readonly string[],
+  keys: LockKeys,
   options: AcquireOptions,
   leaving: AbortSignal,
 ): Promise<StreamHold> {

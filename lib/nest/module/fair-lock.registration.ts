@@ -10,7 +10,9 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { see } from '../../core/errors/mistakes.js';
 import { type ModulesContainer } from '@nestjs/core';
 import { servicePropertyOf } from '../decorator/locked-method.js';
-import { giveToHandedOut, unlockedOverrides } from './locked-providers.js';
+import { giveToHandedOut, lockedMethods, unlockedOverrides } from './locked-providers.js';
+import { refuseSharing } from '../../core/options/sharing.js';
+import { type LockStore } from '../../core/port/lock-store.js';
 
 /**
  * One registration of the module: its options and its engine, which the module starts and ends with the application. If a test
@@ -22,6 +24,7 @@ export class FairLockRegistration {
   private readonly noteOnAddress: string;
   /** Undefined until its service is made. */
   engine: LockEngine | undefined;
+  private store: LockStore | undefined;
 
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(
@@ -39,6 +42,7 @@ export class FairLockRegistration {
   createService(): FairLockService {
     const { options, logger } = this;
     const store = this.createStore(options, (message) => logger.warn(message + this.noteOnAddress));
+    this.store = store;
     this.engine = new LockEngine(
       store,
       engineOptions(options, (message, detail) =>
@@ -52,10 +56,13 @@ export class FairLockRegistration {
    * Gives `service` to the decorated objects of the application that Nest did not make, and warns of methods that override a locked
    * one without a decorator.
    *
-   * @throws LockConfigurationError for an object that cannot get it
+   * @throws LockConfigurationError for an object that cannot get it, and for a method whose options the store cannot serve
    */
   prepareProviders(modules: ModulesContainer, service: FairLockService): void {
     const property = servicePropertyOf(this.name);
+    for (const { where, shared } of lockedMethods(modules, property)) {
+      if (shared && this.store) refuseSharing(this.store, `@FairLocked on ${where}: `);
+    }
     giveToHandedOut(modules, property, service);
     for (const { override, overridden } of unlockedOverrides(modules, property)) {
       this.logger.warn(

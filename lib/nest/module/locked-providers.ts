@@ -3,7 +3,9 @@ import { type ModulesContainer } from '@nestjs/core';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
+import { type LockedMethod } from '../decorator/locked-method.js';
 import {
+  lockedMethodsFrom,
   lockedMethodsOf,
   prototypeOf,
   type UnlockedOverride,
@@ -63,16 +65,28 @@ function nameOf(token: InjectionToken): string {
 /** The methods of all classes of the application that override a method of this registration without a decorator, each once. */
 export function unlockedOverrides(modules: ModulesContainer, serviceProperty: symbol): UnlockedOverride[] {
   const found = new Map<string, UnlockedOverride>();
-  for (const { controllers, providers } of modules.values()) {
-    for (const { metatype, isNotMetatype, instance } of [...controllers.values(), ...providers.values()]) {
+  for (const each of prototypes(modules).flatMap(unlockedOverridesOf)) {
+    if (each.overridden.serviceProperty === serviceProperty) found.set(each.override, each);
+  }
+  return [...found.values()];
+}
+
+/** The methods of all classes of the application that this registration locks. */
+export function lockedMethods(modules: ModulesContainer, serviceProperty: symbol): LockedMethod[] {
+  return prototypes(modules)
+    .flatMap(lockedMethodsFrom)
+    .filter((each) => each.serviceProperty === serviceProperty);
+}
+
+/** Of the classes of all controllers and providers, and of what providers hand out. */
+function prototypes(modules: ModulesContainer): object[] {
+  return [...modules.values()].flatMap(({ controllers, providers }) =>
+    [...controllers.values(), ...providers.values()].flatMap(({ metatype, isNotMetatype, instance }) => {
       const handedOut: unknown = isNotMetatype ? instance : undefined;
       const prototype = isObject(handedOut)
         ? prototypeOf(handedOut)
         : (metatype?.prototype as object | undefined);
-      for (const each of unlockedOverridesOf(prototype)) {
-        if (each.overridden.serviceProperty === serviceProperty) found.set(each.override, each);
-      }
-    }
-  }
-  return [...found.values()];
+      return prototype ?? [];
+    }),
+  );
 }

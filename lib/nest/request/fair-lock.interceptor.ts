@@ -10,24 +10,29 @@ import {
 } from '@nestjs/common';
 import { type Observable } from 'rxjs';
 import { type AcquireOptions, COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-options.js';
+import { type LockKeys } from '../../core/options/lock-keys.js';
+import { type SharingOptions } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { HandlerRun, promisesAnswer, releasedAfter } from './handler-run.js';
-import {
-  checkMadeKeys,
-  groupOf,
-  HTTP_REQUEST,
-  type KeyPlace,
-  parseKeyTemplates,
-} from '../decorator/key-template.js';
+import { groupOf, HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.js';
+import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
 
+/** With whom a request holds a lock at the same time. */
+export interface RequestSharing extends Omit<SharingOptions, 'permits'> {
+  /** How many permits the lock has, as in the options of a call; or a function of the ExecutionContext that answers it at once. */
+  permits?: number | ((context: ExecutionContext) => number) | undefined;
+}
+
 /** Where the key of a request comes from. */
 export type RequestKey =
-  string | readonly string[] | ((context: ExecutionContext) => string | readonly string[]);
+  | string
+  | readonly (string | (RequestSharing & { readonly key: string }))[]
+  | ((context: ExecutionContext) => LockKeys);
 
 /** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
 const MAX_HOLD_OF_RESPONSE = 60_000;
@@ -37,10 +42,20 @@ const MADE_BY_NEW =
   'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
 
 /** How an intercepted handler locks. Absent options default to the module's. */
-export interface FairLockInterceptorOptions extends Pick<
-  AcquireOptions,
-  'waitTime' | 'leaseTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope'
-> {
+export interface FairLockInterceptorOptions
+  extends
+    Pick<
+      AcquireOptions,
+      | 'waitTime'
+      | 'leaseTime'
+      | 'holdAtLeast'
+      | 'maxQueue'
+      | 'maxHold'
+      | 'onLost'
+      | 'reentrant'
+      | 'requestScope'
+    >,
+    RequestSharing {
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;
   /**
@@ -72,10 +87,11 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    */
   static for(
     key: RequestKey,
-    { name, until = 'handler', ...acquireOptions }: FairLockInterceptorOptions = {},
+    { name, until = 'handler', ...lockOptions }: FairLockInterceptorOptions = {},
   ): Type<NestInterceptor> {
-    refuseUnknown(acquireOptions, [...COMMON_OPTIONS, 'name', 'until']);
-    const keysOf = keysOfContext(key);
+    refuseUnknown(lockOptions, [...COMMON_OPTIONS, 'name', 'until']);
+    const keysOf = keysOfCalls(key, lockOptions, HTTP_REQUEST, placeNamed('FairLockInterceptor'));
+    const acquireOptions = acquireOptionsOf(lockOptions);
 
     @Injectable()
     class KeyedFairLockInterceptor extends FairLockInterceptor {
@@ -91,7 +107,7 @@ export abstract class FairLockInterceptor implements NestInterceptor {
             const options = { group: groupOf(key, place), ...acquireOptions, label: place };
             const response = until === 'response' ? responseOf(context) : undefined;
             if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
-            const hold = await openStream(locks, keysOf(context), options, leaving);
+            const hold = await openStream(locks, keysOf(sourceIn(context)), options, leaving);
             const sent = response && closed(response, hold.lock.signal);
             return releasedAfter(hold, () => (sent ? Promise.all([sent, run?.ended]) : run?.ended));
           },
@@ -113,15 +129,18 @@ function placeOf(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
-function keysOfContext(key: RequestKey): (context: ExecutionContext) => string | readonly string[] {
-  const place = (name: string): KeyPlace => ({ name, fromRequest: () => true });
-  if (typeof key === 'function') {
-    return (context) => checkMadeKeys(key(context), place(placeOf(context)));
-  }
-  const render = parseKeyTemplates(key, HTTP_REQUEST, place('FairLockInterceptor'));
-  return (context) => {
-    requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
-    return render(context.switchToHttp().getRequest());
+function placeNamed(name: string): KeyPlace {
+  return { name, fromRequest: () => true };
+}
+
+function sourceIn(context: ExecutionContext): KeySource {
+  return {
+    place: placeNamed(placeOf(context)),
+    root: () => {
+      requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
+      return context.switchToHttp().getRequest();
+    },
+    call: (code) => (code as (context: ExecutionContext) => unknown)(context),
   };
 }
 

@@ -1,20 +1,24 @@
 import type { KeptLock } from '../../core/port/lock-store.js';
 import type { TimedTask } from '../../core/runtime/timers.js';
+import type { MemoryGrant } from './memory-grant.js';
 
-/** A lock whose hold ended before its `holdAtLeast` was over: nobody gets it until then. */
+/** What a hold took of a lock, after its end and before its `holdAtLeast` is over: nobody gets it until then. */
 export class Kept implements TimedTask {
-  /**
-   * @param due when it is over, on the monotonic clock
-   * @param onDue called then
-   */
   constructor(
-    private readonly who: string,
-    private readonly token: number,
+    /** The grant that has ended. */
+    readonly grant: MemoryGrant,
+    /** When it is over, on the monotonic clock. */
     readonly due: number,
-    readonly onDue: () => void,
+    /** Called then. */
+    private readonly onEnd: (kept: Kept) => void,
   ) {}
 
+  onDue(): void {
+    this.onEnd(this);
+  }
+
   describe(): KeptLock {
-    return { who: this.who, token: this.token, left: this.due - performance.now() };
+    const { who, token } = this.grant.describe();
+    return { who, token, left: this.due - performance.now() };
   }
 }

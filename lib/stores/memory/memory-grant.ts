@@ -1,6 +1,12 @@
 import { hostname } from 'node:os';
 import { Lease, now } from '../../core/port/lease.js';
-import { LONGEST_LABEL, type Grant, type LockHolder, type LockRequest } from '../../core/port/lock-store.js';
+import {
+  LONGEST_LABEL,
+  type Grant,
+  type LockHolder,
+  type LockRequest,
+  type Share,
+} from '../../core/port/lock-store.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
 
 const PROCESS = `${hostname()}/${process.pid}`;
@@ -21,13 +27,15 @@ function nextToken(): number {
   return lastToken;
 }
 
-/** The hold of one lock. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
+/** The hold of one lock, or of a part of it. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
 export class MemoryGrant implements Grant, TimedTask {
   readonly key: string;
-  readonly token = nextToken();
+  readonly share: Share | undefined;
   readonly lease: Lease;
   /** When a fixed lease ends, on the monotonic clock. */
   readonly due: number;
+  /** Rises with every grant. */
+  private readonly number = nextToken();
   private readonly since = now();
 
   constructor(
@@ -36,10 +44,20 @@ export class MemoryGrant implements Grant, TimedTask {
     private readonly onRelease: (grant: MemoryGrant, keptUntil: number) => void,
   ) {
     this.key = request.key;
+    this.share = request.share;
     const leaseTime = request.leaseTime ?? Infinity;
     // No margin is taken off: holder and store read the same clocks in the same thread.
     this.lease = new Lease(this.key, this.since, leaseTime);
     this.due = this.since.monotonic + leaseTime;
+  }
+
+  get token(): number | undefined {
+    return this.share ? undefined : this.number;
+  }
+
+  /** Names it among several holders. */
+  get id(): string {
+    return String(this.number);
   }
 
   describe(): LockHolder {
@@ -48,6 +66,7 @@ export class MemoryGrant implements Grant, TimedTask {
       token: this.token,
       heldFor: performance.now() - this.since.monotonic,
       leaseLeft: this.lease.remaining(),
+      ...(this.share && { share: this.share, id: this.id }),
     };
   }
 

@@ -1,8 +1,12 @@
+import { admits, weightOf, type Held } from '../../core/port/admission.js';
 import {
-  MOST_WAITERS_SHOWN,
+  MOST_SHOWN,
   type LockRequest,
   type Grant,
+  type KeptLock,
+  type LockHolder,
   type LockSnapshot,
+  type Share,
 } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { WaitingLine } from '../../core/holds/waiting-line.js';
@@ -10,11 +14,14 @@ import { Kept } from './kept-lock.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 
-/** One lock: its holder and its waiters. Requests wait only while it is held or kept; otherwise the line is forgotten. */
+/** One lock: its holders and its waiters. It is forgotten as soon as nothing of it is held or kept; then nobody waits, either. */
 export class MemoryLine {
-  private holder: MemoryGrant | undefined;
-  /** Set while nobody holds the lock and nobody gets it yet. */
-  private kept: Kept | undefined;
+  /** In the order of the grants. */
+  private readonly holders = new Set<MemoryGrant>();
+  /** What nobody holds and nobody gets yet. */
+  private readonly kept = new Set<Kept>();
+  /** Of both together. */
+  private held: Held = { used: 0, mode: undefined, limit: undefined };
   private readonly line: WaitingLine<Grant>;
 
   constructor(
@@ -24,82 +31,138 @@ export class MemoryLine {
     /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {
-    this.line = new WaitingLine(waitTimers, () => {
-      const kept = this.kept?.describe();
-      if (kept) return { holder: kept.who, keptFor: kept.left };
-      const { who: holder, heldFor } = this.holder?.describe() ?? {};
-      return holder === undefined ? {} : { holder, heldFor };
+    this.line = new WaitingLine(waitTimers, {
+      admits: ({ share }) => admits(this.held, share),
+      serve: ({ request, waited }) => this.grant(request, waited),
+      joined: ({ share }) => (this.held = withLimitOf(share, this.held)),
+      blocker: () => {
+        const { holder, kept } = this.blocker();
+        if (kept) return { holder: kept.who, keptFor: kept.left };
+        return holder ? { holder: holder.who, heldFor: holder.heldFor } : {};
+      },
     });
   }
 
   /**
-   * Ends a lease, or a time for which the lock is kept, that is over by the clock although its timer has not fired yet (a blocked
-   * event loop). Reading the state is enough: the lease notifies its holder, then `end` is called.
+   * Ends each lease, and each time for which the lock is kept, that is over by the clock although its timer has not fired yet (a
+   * blocked event loop). Reading the state is enough: the lease notifies its holder, then `end` is called.
    */
   settle(): void {
-    void this.holder?.lease.state;
-    if (this.kept && this.kept.due <= performance.now()) this.endKept();
+    for (const { due, lease } of this.holders) if (due < Infinity) void lease.state;
+    for (const kept of this.kept) if (kept.due <= performance.now()) this.endKept(kept);
   }
 
   acquire(wait: Wait): Grant | Promise<Grant> {
-    if (!this.holder && !this.kept) return this.grant(wait.request, 0);
-    return this.line.join(wait, wait.since + wait.request.waitTime);
+    const { share, waitTime } = wait.request;
+    if (this.line.waiters.size === 0 && admits(withLimitOf(share, this.held), share))
+      return this.grant(wait.request, 0);
+    return this.line.join(wait, wait.since + waitTime);
   }
 
-  /** The token of the holder, or of the hold after which the lock is kept. */
+  /** The token of the only holder, or of the hold after which the lock is kept. */
   get token(): number | undefined {
-    return this.holder?.token ?? this.kept?.describe().token;
+    const { holder, kept } = this.blocker();
+    return holder?.token ?? kept?.token;
   }
 
   forceRelease(): void {
-    this.holder?.lease.lose('it was released by force');
-    if (this.kept) this.endKept();
+    for (const grant of [...this.holders]) grant.lease.lose(BY_FORCE);
+    for (const kept of [...this.kept]) this.endKept(kept);
+  }
+
+  /** Ends one grant. @returns false if it is not there */
+  forceReleaseOf(name: number | string): boolean {
+    const isNamed = ({ token, id }: MemoryGrant): boolean =>
+      typeof name === 'number' ? token === name : token === undefined && id === name;
+    const grant = [...this.holders].find(isNamed);
+    const kept = [...this.kept].find(({ grant }) => isNamed(grant));
+    grant?.lease.lose(BY_FORCE);
+    if (kept) this.endKept(kept);
+    return grant !== undefined || kept !== undefined;
   }
 
   inspect(): LockSnapshot {
-    const waiters = [];
     const { first, size } = this.line.waiters;
-    for (let waiter = first; waiter && waiters.length < MOST_WAITERS_SHOWN; waiter = waiter.next) {
-      waiters.push({ who: who(waiter.request), waitingFor: waiter.waited, live: true });
+    const waiters = [];
+    for (let waiter = first; waiter && waiters.length < MOST_SHOWN; waiter = waiter.next) {
+      const { request, waited } = waiter;
+      const share = request.share && { share: request.share };
+      waiters.push({ who: who(request), waitingFor: waited, live: true, ...share });
     }
-    const kept = this.kept && { kept: this.kept.describe() };
-    return { key: this.key, holder: this.holder?.describe(), ...kept, waiters, queueLength: size };
+    const holders = [...this.holders].slice(0, MOST_SHOWN).map((grant) => grant.describe());
+    const { kept } = this.blocker();
+    const { mode, used, limit } = this.held;
+    return {
+      key: this.key,
+      holder: holders[0],
+      holders,
+      ...(kept && { kept }),
+      ...(mode && { used }),
+      ...(mode === 'permits' && limit !== undefined && { limit }),
+      waiters,
+      queueLength: size,
+    };
   }
 
-  /** Refuses every waiter with `error`, then ends the grant. */
+  /** Refuses every waiter with `error`, then ends all grants. */
   close(error: Error): void {
     this.line.fail(error);
-    void this.holder?.release();
-    if (this.kept) this.endKept();
+    for (const grant of [...this.holders]) void grant.release();
+    for (const kept of [...this.kept]) this.endKept(kept);
+  }
+
+  /** The oldest holder; if there is none, what is kept for the longest time. */
+  private blocker(): { readonly holder?: LockHolder | undefined; readonly kept?: KeptLock | undefined } {
+    const [oldest] = this.holders;
+    if (oldest) return { holder: oldest.describe() };
+    const [last] = [...this.kept].sort((one, other) => other.due - one.due);
+    return { kept: last?.describe() };
   }
 
   private grant(request: LockRequest, waited: number): MemoryGrant {
     const grant = new MemoryGrant(request, waited, this.end);
-    this.holder = grant;
+    const { share } = request;
+    this.held = withLimitOf(share, {
+      ...this.held,
+      used: this.held.used + weightOf(share),
+      mode: share?.mode,
+    });
+    this.holders.add(grant);
     // The lease aborts the signal of its holder before it calls this listener, so the next holder starts after that.
     grant.lease.onLost(() => this.end(grant));
     this.leaseTimers.schedule(grant, grant.due);
     return grant;
   }
 
-  /** Hands the lock on, if `grant` is still the present one; but not before `keptUntil` (monotonic). */
+  /** Hands on what `grant` has, unless it has ended already; but not before `keptUntil` (monotonic). */
   private readonly end = (grant: MemoryGrant, keptUntil = 0): void => {
-    if (this.holder !== grant) return;
-    this.holder = undefined;
+    if (!this.holders.delete(grant)) return;
     this.leaseTimers.cancel(grant);
-    if (keptUntil <= performance.now()) return this.handOn();
-    this.kept = new Kept(grant.describe().who, grant.token, keptUntil, () => this.endKept());
-    this.leaseTimers.schedule(this.kept, keptUntil);
+    if (keptUntil <= performance.now()) return this.handOn(grant);
+    const kept = new Kept(grant, keptUntil, () => this.endKept(kept));
+    this.kept.add(kept);
+    this.leaseTimers.schedule(kept, keptUntil);
   };
 
-  private endKept(): void {
-    if (!this.kept) return;
-    this.leaseTimers.cancel(this.kept);
-    this.kept = undefined;
-    this.handOn();
+  private endKept(kept: Kept): void {
+    this.kept.delete(kept);
+    this.leaseTimers.cancel(kept);
+    this.handOn(kept.grant);
   }
 
-  private handOn(): void {
-    if (!this.line.serve(({ request, waited }) => this.grant(request, waited))) this.onIdle();
+  /** `grant` takes nothing of the lock any more. */
+  private handOn({ share }: MemoryGrant): void {
+    const used = this.held.used - weightOf(share);
+    this.held = { ...this.held, used, mode: used === 0 ? undefined : share?.mode };
+    this.line.pass();
+    if (this.held.used === 0) this.onIdle();
   }
+}
+
+/** Completes "The lock … was lost: …". */
+const BY_FORCE = 'it was released by force';
+
+/** A permit request that joins the line, or is granted, sets the limit. */
+function withLimitOf(share: Share | undefined, held: Held): Held {
+  return share?.mode === 'permits' ? { ...held, limit: share.permits } : held;
 }

@@ -1,5 +1,10 @@
 import { abortError, LockHolderChangedError, LockShuttingDownError } from '../../core/errors/errors.js';
-import { type Grant, type LockSnapshot, type LockStore } from '../../core/port/lock-store.js';
+import {
+  type Grant,
+  type LockSnapshot,
+  type LockStore,
+  type NamedGrant,
+} from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { MemoryLine } from './memory-line.js';
 import { NodeTimers } from './node-timers.js';
@@ -14,6 +19,7 @@ import { NodeTimers } from './node-timers.js';
 export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
+  readonly sharing = true;
   private readonly lines = new Map<string, MemoryLine>();
   private readonly leaseTimers = new NodeTimers(false);
   /** These timers keep the process alive until each wait ends, because this store has no connection that would. */
@@ -37,15 +43,16 @@ export class MemoryLockStore implements LockStore {
 
   inspect(key: string): Promise<LockSnapshot> {
     return Promise.resolve(
-      this.find(key)?.inspect() ?? { key, holder: undefined, waiters: [], queueLength: 0 },
+      this.find(key)?.inspect() ?? { key, holder: undefined, holders: [], waiters: [], queueLength: 0 },
     );
   }
 
-  forceRelease(key: string, token?: number): Promise<boolean> {
+  forceRelease(key: string, { token, holder }: NamedGrant = {}): Promise<boolean> {
     const line = this.find(key);
-    if (token !== undefined && line?.token !== token)
-      return Promise.reject(new LockHolderChangedError(key, token, line?.token));
-    line?.forceRelease();
+    const name = token ?? holder;
+    if (name === undefined) line?.forceRelease();
+    else if (!line?.forceReleaseOf(name))
+      return Promise.reject(new LockHolderChangedError(key, name, line?.token));
     return Promise.resolve(line !== undefined);
   }
 

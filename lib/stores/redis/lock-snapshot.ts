@@ -38,9 +38,12 @@ export function toSnapshot(key: string, { serverTime = 0, details }: RawReply): 
       live: Number(deadline) >= Math.floor(serverTime) && !suspect,
     });
   }
+  const only =
+    holder === '' || holder === KEPT ? undefined : { client: holder, who, token, heldFor, leaseLeft };
   return {
     key,
-    holder: holder === '' || holder === KEPT ? undefined : { client: holder, who, token, heldFor, leaseLeft },
+    holder: only,
+    holders: only ? [only] : [],
     ...(holder === KEPT && { kept: { who, token, left: leaseLeft } }),
     waiters,
     queueLength,

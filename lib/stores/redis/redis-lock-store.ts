@@ -7,12 +7,13 @@ import {
   type FairLockError,
 } from '../../core/errors/errors.js';
 import {
-  MOST_WAITERS_SHOWN,
+  MOST_SHOWN,
   type Grant,
   type KeptKeys,
   type LockRequest,
   type LockSnapshot,
   type LockStore,
+  type NamedGrant,
   type StoreHealth,
 } from '../../core/port/lock-store.js';
 import type { Peers } from '../../core/port/peers.js';
@@ -42,6 +43,7 @@ const UNCOUNTED =
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
+  readonly sharing = false;
 
   private readonly drivers = new LockDrivers((name, forget) => this.newDriver(name, forget));
   private readonly client: StoreClient;
@@ -131,7 +133,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
-    return toSnapshot(key, await this.look(key, MOST_WAITERS_SHOWN));
+    return toSnapshot(key, await this.look(key, MOST_SHOWN));
   }
 
   keptKeys(): Promise<KeptKeys> {
@@ -140,7 +142,7 @@ export class RedisLockStore implements LockStore {
     return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));
   }
 
-  async forceRelease(key: string, token?: number): Promise<boolean> {
+  async forceRelease(key: string, { token }: NamedGrant = {}): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
     const ended = await this.endByForce(key, token);
     // The caller may be the holder itself: its driver is notified here rather than by a message.

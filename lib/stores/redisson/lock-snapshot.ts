@@ -11,19 +11,15 @@ export function toSnapshot(key: string, shown: InspectReply, describe: Describe)
     return { id, client: clientOf(id), who, waitingFor, live: left > 0 };
   });
   const { holder, leaseLeft, queueLength } = shown;
-  if (holder === undefined) return { key, holder, waiters, queueLength };
+  if (holder === undefined) return { key, holder, holders: [], waiters, queueLength };
   const last = keeper(holder);
   if (last !== undefined) {
     const kept = { who: last, token: undefined, left: leaseLeft };
-    return { key, holder: undefined, kept, waiters, queueLength };
+    return { key, holder: undefined, holders: [], kept, waiters, queueLength };
   }
   const [who, heldFor] = known(holder, describe);
-  return {
-    key,
-    holder: { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft },
-    waiters,
-    queueLength,
-  };
+  const only = { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft };
+  return { key, holder: only, holders: [only], waiters, queueLength };
 }
 
 /** A request is `uuid:thread` on the wire. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors/errors.js';
 import {
-  MOST_WAITERS_SHOWN,
+  MOST_SHOWN,
   type Grant,
   type LockSnapshot,
   type LockStore,
@@ -44,6 +44,7 @@ const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
 export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;
+  readonly sharing = false;
 
   private readonly drivers = new LockDrivers(
     (key, forget) => new RedissonDriver(key, this.keysOf(key), this.context, forget),
@@ -123,7 +124,7 @@ export class RedissonLockStore implements LockStore {
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
-    const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_WAITERS_SHOWN));
+    const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_SHOWN));
     return toSnapshot(key, shown, (id) => this.drivers.find(key)?.describe(id));
   }
 

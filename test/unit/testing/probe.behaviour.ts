@@ -240,6 +240,51 @@ export function describeProbe(timers: FakeTimers): void {
     });
   });
 
+  describe('shared locks', () => {
+    const call = () => orders.callSupplier('acme');
+
+    it('are held in part', async () => {
+      await using held = await locks.hold('api:acme', { permits: 3, weight: 2 });
+      const calls = [call(), call()];
+      await locks.waitForLine('api:acme', 1);
+      await held.release();
+      await Promise.all(calls);
+      await using reading = await locks.hold(['a', 'b'], { mode: 'read' });
+      expect(reading.keys).toEqual(['a', 'b']);
+      await using beside = await locks.hold('a', { mode: 'read', within: 100 });
+      expect(beside.keys).toEqual(['a']);
+    });
+
+    it('assertAtMost passes where the lock lets no more calls in at a time', async () => {
+      const calls = [call, call, call, call, call];
+      const results = ['acme', 'acme', 'acme', 'acme', 'acme'];
+      expect(await locks.assertAtMost('api:acme', 3, calls)).toEqual(results);
+      expect(await locks.assertAtMost('api:acme', 4, calls)).toEqual(results);
+      const pay = () => orders.pay('42');
+      await locks.assertAtMost('order:42', 1, [pay, pay]);
+    });
+
+    it('assertAtMost fails where it lets more in, where a call takes no lock, and where nothing could be seen', async () => {
+      await expect(locks.assertAtMost('api:acme', 2, [call, call, call, call])).rejects.toThrow(
+        'At most 2 calls were to hold the lock "api:acme" at a time; 3 held it.',
+      );
+      await expect(locks.assertAtMost('api:acme', 1, [call, () => orders.look('42')])).rejects.toThrow(
+        'Call 2 ended while the test held "api:acme"',
+      );
+      for (const most of [0, 1.5, 2]) {
+        await expect(locks.assertAtMost('api:acme', most, [call, call])).rejects.toThrow(
+          `assertAtMost needs a whole number from 1, and more calls than that; it was given ${most} and 2 calls.`,
+        );
+      }
+    });
+
+    it('assertSerialized refuses them', async () => {
+      await expect(locks.assertSerialized('api:acme', [call, call])).rejects.toThrow(
+        'The calls share the lock "api:acme" (permits, or mode: \'read\'), so they do not exclude each other.',
+      );
+    });
+  });
+
   describe('fake timers', () => {
     it('end a wait when the test says so', async () => {
       timers.useFakeTimers();

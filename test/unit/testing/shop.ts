@@ -47,6 +47,12 @@ export class Orders {
     return signal?.reason;
   }
 
+  @FairLocked('api:<0>', { permits: 3 })
+  async callSupplier(name: string): Promise<string> {
+    await new Promise(setImmediate);
+    return name;
+  }
+
   /** Without a lock. */
   async look(id: string): Promise<string> {
     return `looked at ${id}`;

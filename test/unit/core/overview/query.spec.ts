@@ -211,8 +211,10 @@ describe('query', () => {
             problems: [],
           }),
       };
+      const holder = { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 };
       const snapshot: Omit<LockSnapshot, 'key'> = {
-        holder: { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 },
+        holder,
+        holders: [holder],
         waiters: [],
         queueLength: 0,
       };
@@ -284,13 +286,9 @@ describe('query', () => {
         collectReports: () => Promise.resolve({ reports, silent: [], problems: [] }),
       };
       const store = new RecordingStore();
+      const holder = { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 };
       store.inspect = (key) =>
-        Promise.resolve({
-          key,
-          holder: { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 },
-          waiters: [],
-          queueLength: 0,
-        });
+        Promise.resolve({ key, holder, holders: [holder], waiters: [], queueLength: 0 });
       return new Observer(Object.assign(store, { peers }), () => self);
     }
 

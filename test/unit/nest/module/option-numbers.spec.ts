@@ -41,6 +41,8 @@ describe('the numbers of the module', () => {
       'replicas.timeout',
       'leaseTime',
       'holdAtLeast',
+      'permits',
+      'weight',
       'query.timeout',
     ];
     expect(module.sort()).toEqual([...NUMBER_OPTIONS].sort());

@@ -1,0 +1,78 @@
+import { LockConfigurationError } from '../errors/errors.js';
+import { see } from '../errors/mistakes.js';
+import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
+
+/** How a request holds a lock together with others: as one of several readers, or with `weight` of `permits`. */
+export type Share =
+  { readonly mode: 'read' } | { readonly mode: 'permits'; readonly permits: number; readonly weight: number };
+
+/** With whom a call holds a lock at the same time. Without these options it holds the lock alone. */
+export interface SharingOptions {
+  /**
+   * How many permits the lock has: calls hold it together as long as their weights fit into this number. A whole number from 1. If calls
+   * name different numbers, the one that joined the line, or was granted, last counts for all; a larger one counts as the line drains.
+   * Default: none, one call holds the lock alone.
+   */
+  permits?: number | undefined;
+  /** How many of the permits this call takes: a whole number from 1 to `permits`. Default: 1. Only with `permits`. */
+  weight?: number | undefined;
+  /**
+   * `'read'`: holds the lock together with other calls that read; who writes asks for the same key without `mode`, and holds it alone. Not
+   * with `permits`. Default: none.
+   */
+  mode?: 'read' | undefined;
+}
+
+/**
+ * @param of whose options they are, for messages: `The lock option`
+ * @throws LockConfigurationError for options that cannot work
+ */
+export function shareOf(
+  { permits, weight, mode }: SharingOptions,
+  of = 'The lock option',
+): Share | undefined {
+  if (mode !== undefined && mode !== 'read') {
+    refuseValue(`${of} mode`, "'read', or absent for a call that holds the lock alone", mode);
+  }
+  if (permits === undefined) {
+    if (weight !== undefined) refuse(`${of} weight is a number of permits, so it needs permits beside it.`);
+    return mode && READ;
+  }
+  if (mode) {
+    refuse(
+      `${of} permits is given together with mode: 'read', but a call either takes permits of a lock or reads under it.`,
+    );
+  }
+  const all = wholeNumber('permits', permits);
+  if (all === undefined) refuseValue(`${of} permits`, describeDomain('permits'), permits);
+  const part = wholeNumber('weight', weight === undefined ? 1 : weight);
+  if (part === undefined) refuseValue(`${of} weight`, describeDomain('weight'), weight);
+  if (part > all) {
+    refuse(`${of} weight (${part}) is more than permits (${all}): there would never be enough of them.`);
+  }
+  return { mode: 'permits', permits: all, weight: part };
+}
+
+const READ: Share = Object.freeze({ mode: 'read' });
+
+/** @throws LockConfigurationError if the store cannot serve a shared request */
+export function refuseSharing(
+  { sharing, kind }: { readonly sharing: boolean; readonly kind: string },
+  of = '',
+): void {
+  if (sharing) return;
+  refuse(
+    `${of}The store ${kind} serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. ` +
+      "Use the store 'redis', or leave these options out.",
+  );
+}
+
+/** Whether two requests say the same. */
+export function isSameShare(one: Share | undefined, other: Share | undefined): boolean {
+  if (one?.mode !== 'permits' || other?.mode !== 'permits') return one?.mode === other?.mode;
+  return one.permits === other.permits && one.weight === other.weight;
+}
+
+function refuse(sentence: string): never {
+  throw new LockConfigurationError(sentence + see('Options of a call'));
+}

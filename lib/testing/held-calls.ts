@@ -1,0 +1,58 @@
+import { inspect } from 'node:util';
+import { quote } from '../core/errors/text.js';
+import { fail } from './patience.js';
+import { type ProbedStore } from './probed-store.js';
+
+/** Calls that are begun while the test holds the lock that they are to wait for. */
+export class HeldCalls {
+  private readonly waitedBefore: number;
+  private readonly grantedBefore: number;
+  private readonly running: readonly Promise<unknown>[];
+
+  constructor(
+    private readonly key: string,
+    calls: readonly (() => unknown)[],
+    private readonly store: ProbedStore,
+  ) {
+    this.waitedBefore = store.waiters().length;
+    this.grantedBefore = store.grantsOf(key);
+    this.running = calls.map(async (call) => await call());
+    // Errors of calls are checked later; this avoids unhandled rejections until then.
+    for (const each of this.running) each.catch(() => undefined);
+  }
+
+  /** Resolves when all wait, for whatever lock. @throws AssertionError if one ends before */
+  async inLine(): Promise<void> {
+    const early = this.running.map((each, index) =>
+      each.then(
+        () => endedEarly(index, this.key),
+        (error: unknown) => endedEarly(index, this.key, error),
+      ),
+    );
+    const inLine = () => this.store.waiters().length - this.waitedBefore >= this.running.length;
+    await Promise.race([this.store.until(inLine), ...early]);
+  }
+
+  /** What they resolve with. @throws AssertionError if one of them did not take the lock */
+  async results(): Promise<unknown[]> {
+    const results = await Promise.all(this.running);
+    const granted = this.store.grantsOf(this.key) - this.grantedBefore;
+    if (granted < results.length) {
+      fail(
+        `${results.length} calls were to take the lock ${quote(this.key)}; it was taken ${granted} ${granted === 1 ? 'time' : 'times'}.`,
+      );
+    }
+    return results;
+  }
+}
+
+function endedEarly(index: number, key: string, error?: unknown): never {
+  fail(
+    `Call ${index + 1} ended${error === undefined ? '' : withError(error)} while the test held ${quote(key)}: it did not wait for that lock. ` +
+      'Is its method decorated with @FairLocked, and is that its key?',
+  );
+}
+
+export function withError(error: unknown): string {
+  return `, with ${inspect(error instanceof Error ? `${error.name}: ${error.message}` : error)}`;
+}

@@ -1,0 +1,240 @@
+import { LockQueueFullError, LockTimeoutError } from '../../lib/core/errors/errors.js';
+import { type Grant } from '../../lib/core/port/lock-store.js';
+import { type TestRequest, type Bench } from './store-under-test.js';
+import { permits, read, type Sharing } from './shares.js';
+
+/** Who holds a lock together with whom: permits, readers and writers. */
+export function describeSharing(bench: Bench): void {
+  /** Holds the lock as each of `sharings`, of one client after the other. */
+  const holdAll = async (key: string, sharings: readonly Sharing[]): Promise<Grant[]> => {
+    const grants = [];
+    for (const [i, sharing] of sharings.entries()) grants.push(await bench.hold(i, key, sharing));
+    return grants;
+  };
+  const lineUp = async (key: string, sharings: readonly Sharing[]): Promise<TestRequest[]> => {
+    const asks = [];
+    for (const [i, sharing] of sharings.entries()) asks.push(await bench.askInLine(i, key, sharing));
+    return asks;
+  };
+  const release = (grants: readonly Grant[]) => Promise.all(grants.map((grant) => grant.release()));
+  /** None of them has been served; `bench` looks at the store first, so that what was on its way has arrived. */
+  const expectWaiting = async (key: string, ...asks: readonly TestRequest[]): Promise<void> => {
+    await bench.client().inspect(key);
+    expect(asks.map(({ outcome }) => outcome)).toEqual(asks.map(() => 'queued'));
+  };
+
+  describe('permits', () => {
+    test('as many hold the lock together as there are permits, and the next waits for the first that ends', async () => {
+      const key = bench.key();
+      const [first, ...others] = await holdAll(key, [permits(3), permits(3), permits(3)]);
+      const [next] = await lineUp(key, [permits(3)]);
+      await first!.release();
+      await release([await next!.granted(), ...others]);
+    });
+
+    test('no grant that others hold beside it carries a token', async () => {
+      const key = bench.key();
+      const grants = await holdAll(key, [permits(2), permits(2)]);
+      const [waiter] = await lineUp(key, [permits(2)]);
+      await grants[0]!.release();
+      grants.push(await waiter!.granted());
+      expect(grants.map(({ token }) => token)).toEqual([undefined, undefined, undefined]);
+      await release(grants);
+    });
+
+    test('a request of several permits waits until as many are free, and blocks those behind it, though they would fit', async () => {
+      const key = bench.key();
+      const [one, other] = await holdAll(key, [permits(4), permits(4)]);
+      const [heavy, light] = await lineUp(key, [permits(4, 3), permits(4)]);
+      await one!.release();
+      const grant = await heavy!.granted();
+      await expectWaiting(key, light!);
+      await other!.release();
+      await release([grant, await light!.granted()]);
+    });
+
+    test('an end makes room for as many as fit, in order', async () => {
+      const key = bench.key();
+      const [heavy, rest] = await holdAll(key, [permits(5, 4), permits(5)]);
+      const asks = await lineUp(key, [permits(5), permits(5, 2), permits(5, 2), permits(5)]);
+      await heavy!.release();
+      const served = await Promise.all([asks[0]!.granted(), asks[1]!.granted()]);
+      await expectWaiting(key, asks[2]!, asks[3]!);
+      await release([...served, rest!]);
+      await release([await asks[2]!.granted(), await asks[3]!.granted()]);
+    });
+
+    test('two hundred requests are served in the order in which they were acknowledged', async () => {
+      const key = bench.key();
+      const grants = await holdAll(key, Array(10).fill(permits(10)));
+      const asks = await lineUp(key, Array(200).fill(permits(10)));
+      for (const [i, ask] of asks.entries()) {
+        await grants.shift()!.release();
+        grants.push(await ask.granted());
+        expect(asks.slice(i + 1).find(({ outcome }) => outcome !== 'queued')).toBeUndefined();
+      }
+      await release(grants);
+    });
+
+    test('in a rush, never more are inside than there are permits', async () => {
+      const key = bench.key();
+      let inside = 0;
+      let most = 0;
+      const section = async (client: number): Promise<void> => {
+        const weight = 1 + (client % 4);
+        const grant = await bench.hold(client, key, permits(7, weight));
+        most = Math.max(most, (inside += weight));
+        await new Promise(setImmediate);
+        inside -= weight;
+        await grant.release();
+      };
+      await Promise.all(Array.from({ length: 90 }, (_, i) => section(i)));
+      expect(most).toBeLessThanOrEqual(7);
+      expect(most).toBeGreaterThan(4);
+    });
+
+    test('a try takes a free permit, and none that another waits for', async () => {
+      const key = bench.key();
+      const grants = await holdAll(key, [permits(3), { ...permits(3), waitTime: 0 }]);
+      const [heavy] = await lineUp(key, [permits(3, 2)]);
+      expect(await bench.ask(2, key, { ...permits(3), waitTime: 0 }).refused()).toBeInstanceOf(
+        LockTimeoutError,
+      );
+      await release(grants);
+      await release([await heavy!.granted()]);
+    });
+
+    test('maxQueue and the number ahead count those that wait, not those that hold', async () => {
+      const key = bench.key();
+      const grants = await holdAll(key, [permits(2), { ...permits(2), maxQueue: 0 }]);
+      const [one, other] = await lineUp(key, [permits(2), { ...permits(2), maxQueue: 2 }]);
+      expect([await one!.queued(), await other!.queued()]).toEqual([0, 1]);
+      expect(await bench.ask(2, key, { ...permits(2), maxQueue: 2 }).refused()).toBeInstanceOf(
+        LockQueueFullError,
+      );
+      await release(grants);
+      await release([await one!.granted(), await other!.granted()]);
+    });
+  });
+
+  describe('a limit that changes', () => {
+    test('counts at once for all in line, if it is smaller', async () => {
+      const key = bench.key();
+      const holders = await holdAll(key, [permits(3), permits(3), permits(3)]);
+      const [large, small] = await lineUp(key, [permits(3), permits(1)]);
+      for (const holder of holders.slice(1)) {
+        await holder.release();
+        await expectWaiting(key, large!, small!);
+      }
+      await holders[0]!.release();
+      const grant = await large!.granted();
+      await expectWaiting(key, small!);
+      await grant.release();
+      await release([await small!.granted()]);
+    });
+
+    test('counts as the line drains, if it is larger', async () => {
+      const key = bench.key();
+      const [holder] = await holdAll(key, [permits(1)]);
+      const [small, large, larger] = await lineUp(key, [permits(1), permits(3), permits(3)]);
+      await holder!.release();
+      const grant = await small!.granted();
+      await expectWaiting(key, large!, larger!);
+      await grant.release();
+      await release([await large!.granted(), await larger!.granted()]);
+    });
+
+    test('counts at once if it is larger and nobody waits', async () => {
+      const key = bench.key();
+      await release(await holdAll(key, [permits(1), { ...permits(2), waitTime: 0 }, permits(3)]));
+    });
+
+    test('lets in the head that waited for the smaller one alone', async () => {
+      const key = bench.key();
+      const holders = await holdAll(key, [permits(5), permits(5)]);
+      const [leaver, head, small] = await lineUp(key, [permits(2), permits(5), permits(2)]);
+      leaver!.abort();
+      await leaver!.refused();
+      await expectWaiting(key, head!, small!);
+      const [last] = await lineUp(key, [permits(5)]);
+      const grant = await head!.granted();
+      await expectWaiting(key, small!, last!);
+      await release([...holders, grant]);
+      await release([await small!.granted(), await last!.granted()]);
+    });
+
+    test('does not keep out a weight that it no longer fits, once nothing is held', async () => {
+      const key = bench.key();
+      const [holder] = await holdAll(key, [permits(5, 2)]);
+      const [heavy, light] = await lineUp(key, [permits(5, 4), permits(2)]);
+      await holder!.release();
+      const grant = await heavy!.granted();
+      await expectWaiting(key, light!);
+      await grant.release();
+      await release([await light!.granted()]);
+    });
+  });
+
+  describe('readers and writers', () => {
+    test('readers hold the lock together, a writer alone, and nobody overtakes it', async () => {
+      const key = bench.key();
+      const readers = await holdAll(key, [read, read, read]);
+      const [writer, late, later] = await lineUp(key, [{}, read, read]);
+      expect(await bench.ask(0, key, { ...read, waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+      await release(readers.slice(1));
+      await expectWaiting(key, writer!, late!, later!);
+      await release(readers.slice(0, 1));
+      const grant = await writer!.granted();
+      expect(grant.token === undefined).toBe(!bench.capabilities.fencing);
+      await expectWaiting(key, late!, later!);
+      await grant.release();
+      await release([await late!.granted(), await later!.granted()]);
+    });
+
+    test('a thousand readers of one client, who waited, hold the lock together', async () => {
+      const key = bench.key();
+      const writer = await bench.hold(1, key);
+      const asks = Array.from({ length: 1_000 }, () => bench.ask(0, key, { ...read, waitTime: 600_000 }));
+      await Promise.all(asks.map((ask) => ask.queued()));
+      await writer.release();
+      const grants = await Promise.all(asks.map((ask) => ask.granted()));
+      const [next] = await lineUp(key, [{}]);
+      await release(grants);
+      await release([await next!.granted()]);
+    });
+  });
+
+  describe('kinds on one key', () => {
+    test.each([
+      ['a read', 'permits', read, permits(9)],
+      ['a read', 'a plain lock', read, {}],
+      ['permits', 'a read', permits(9), read],
+      ['permits', 'a plain lock', permits(9), {}],
+      ['a plain lock', 'a read', {}, read],
+      ['a plain lock', 'permits', {}, permits(9)],
+    ])('%s and %s exclude each other', async (_inside, _asked, inside, asked) => {
+      const key = bench.key();
+      const [holder] = await holdAll(key, [inside]);
+      const [first, second] = await lineUp(key, [asked, inside]);
+      expect(await bench.ask(1, key, { ...asked, waitTime: 0 }).refused()).toBeInstanceOf(LockTimeoutError);
+      await holder!.release();
+      const grant = await first!.granted();
+      await expectWaiting(key, second!);
+      await grant.release();
+      await release([await second!.granted()]);
+    });
+
+    test('a line of all kinds is served in order', async () => {
+      const key = bench.key();
+      const [holder] = await holdAll(key, [{}]);
+      const groups = [[read, read], [permits(2)], [{}], [permits(2), permits(2)], [{}], [read]];
+      const asks = await lineUp(key, groups.flat());
+      await holder!.release();
+      for (const { length } of groups) {
+        const grants = await Promise.all(asks.splice(0, length).map((ask) => ask.granted()));
+        await expectWaiting(key, ...asks);
+        await release(grants);
+      }
+    });
+  });
+}

@@ -1,0 +1,204 @@
+import { LockDeadlockError } from '../../../../lib/core/errors/errors.js';
+import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
+
+let b: Bench;
+beforeEach(() => (b = bench()));
+afterEach(async () => {
+  expect(leftovers(b.engine)).toEqual(NOTHING);
+  await b.engine.close();
+});
+
+const READ: AcquireOptions = { mode: 'read' };
+const WRITE: AcquireOptions = {};
+const permits = (permits: number, weight = 1): AcquireOptions => ({ permits, weight });
+
+/** How many of the sections of `branches`, each begun inside one hold, are inside at the same time at most, and in which order they begin. */
+async function together(inside: AcquireOptions, branches: readonly AcquireOptions[]) {
+  const begun: number[] = [];
+  let now = 0;
+  let most = 0;
+  const branch = (options: AcquireOptions, i: number) =>
+    b.service.withLock(
+      'k',
+      async () => {
+        begun.push(i);
+        most = Math.max(most, (now += 1));
+        await settle();
+        now -= 1;
+      },
+      options,
+    );
+  await b.service.withLock('k', () => Promise.all(branches.map(branch)), inside);
+  expect(begun).toEqual(branches.map((_, i) => i));
+  expect(b.store.acquires).toBe(1);
+  return most;
+}
+
+describe('a request inside a hold on the same key', () => {
+  it.each([
+    ['reads in a read', READ, [READ, READ, READ], 3],
+    ['reads in a writer', WRITE, [READ, READ, READ], 3],
+    ['writers in a writer', WRITE, [WRITE, WRITE], 1],
+    ['permits in a plain lock', WRITE, [permits(5), permits(5)], 1],
+    ['permits that fit into those of the hold', permits(9, 3), [permits(9), permits(9, 2)], 2],
+    ['permits that do not fit together', permits(9, 3), [permits(9, 2), permits(9, 2)], 1],
+    [
+      'permits, in order: one that would fit does not overtake',
+      permits(9, 3),
+      [permits(9, 2), permits(9, 2), permits(9)],
+      2,
+    ],
+    ['a writer between reads, in a writer', WRITE, [READ, READ, WRITE, READ], 2],
+  ])('is nested: %s', async (_title, inside, branches, most) => {
+    expect(await together(inside, branches)).toBe(most);
+  });
+
+  it.each([
+    ['a writer in a read', READ, WRITE, /Leave the section that reads, lock for writing, and read again\./],
+    ['permits in a read', READ, permits(5), /permits wait until all reads have ended/],
+    ['a read in permits', permits(5), READ, /reads wait until all permits are back/],
+    ['a plain lock in permits', permits(5), WRITE, /ask for the whole lock from the start/],
+    ['more permits than the hold has', permits(5, 2), permits(5, 3), /Ask for 3 from the start\./],
+  ])('is refused if it would wait for itself: %s', async (_title, inside, asked, why) => {
+    await b.service.withLock(
+      'k',
+      async () => {
+        const error = await rejection(b.service.acquire('k', asked));
+        expect(error).toBeInstanceOf(LockDeadlockError);
+        expect(error.details).toMatch(why);
+        expect(await rejection(b.service.tryAcquire('k', asked))).toBeInstanceOf(LockDeadlockError);
+      },
+      inside,
+    );
+    expect(b.store.acquires).toBe(1);
+  });
+
+  it('counts from what the hold around it asked for, not from what that one nests in', async () => {
+    await b.service.withLock('k', () =>
+      b.service.withLock(
+        'k',
+        async () => {
+          expect(await rejection(b.service.acquire('k'))).toBeInstanceOf(LockDeadlockError);
+          await (await b.service.acquire('k', READ)).release();
+        },
+        READ,
+      ),
+    );
+    await b.service.withLock('k', () =>
+      b.service.withLock(
+        'k',
+        async () => {
+          expect(await rejection(b.service.acquire('k', permits(5, 3)))).toBeInstanceOf(LockDeadlockError);
+          await (await b.service.acquire('k', permits(5, 2))).release();
+        },
+        permits(5, 2),
+      ),
+    );
+  });
+
+  it('never waits behind a writer in line: a nested read is served at once', async () => {
+    await b.service.withLock(
+      'k',
+      async () => {
+        const writer = runOutside(() => b.service.acquire('k'));
+        await settle();
+        expect(await b.store.waiting('k')).toBe(1);
+        await b.service.withLock('k', () => undefined, READ);
+        void writer.then((lock) => lock.release());
+      },
+      READ,
+    );
+    await settle();
+  });
+
+  it('leaves to the hold around it what is still inside when its section ends', async () => {
+    let end = (): void => undefined;
+    await b.service.withLock(
+      'k',
+      async () => {
+        let left: Promise<unknown> = Promise.resolve();
+        await b.service.withLock(
+          'k',
+          () => {
+            left = b.service.withLock(
+              'k',
+              () => new Promise<void>((resolve) => (end = resolve)),
+              permits(3, 2),
+            );
+            return settle();
+          },
+          permits(3, 3),
+        );
+        const waits = b.service.acquire('k', permits(3, 2));
+        expect(await outcome(waits)).toBe('pending');
+        await (
+          await b.service.acquire('k', { ...permits(3), waitTime: 10 }).catch(() => undefined)
+        )?.release();
+        end();
+        await left;
+        await (await waits).release();
+      },
+      permits(3, 3),
+    );
+  });
+});
+
+describe('a lock that is shared', () => {
+  it('has no fencing token', async () => {
+    const lock = await b.service.acquire(['doc', { key: 'api', permits: 3 }, { key: 'book', mode: 'read' }]);
+    expect([...lock.tokens.keys()]).toEqual(['doc']);
+    await lock.release();
+    const single = await b.service.acquire('api', permits(3));
+    expect([single.token, single.tokens.size]).toEqual([undefined, 0]);
+    await single.release();
+  });
+
+  it('of several is taken after those that are held alone or read: permits by rising number, then by name', async () => {
+    const keys = [
+      { key: 'b', permits: 20 },
+      { key: 'z', permits: 2 },
+      { key: 'a', permits: 20 },
+      'y',
+      { key: 'x', mode: 'read' as const },
+    ];
+    await (await b.service.acquire(keys)).release();
+    expect(b.store.log.filter((entry) => entry.startsWith('acquire'))).toEqual(
+      ['x', 'y', 'z', 'a', 'b'].map((key) => `acquire ${key}`),
+    );
+  });
+
+  it('takes what the options say for each key that says nothing of its own', async () => {
+    const one = await b.service.acquire(['a', { key: 'b' }, { key: 'c', permits: 3 }], READ);
+    const other = await b.service.tryAcquire(['a', 'b'], READ);
+    expect(other).toBeDefined();
+    expect((await b.service.inspect('c')).holders).toMatchObject([
+      { share: { mode: 'permits', permits: 3, weight: 1 } },
+    ]);
+    await Promise.all([one.release(), other?.release()]);
+  });
+
+  it('warns once for each key of which also the whole is asked for', async () => {
+    for (const key of ['one', 'two']) {
+      for (const options of [permits(3), WRITE, READ, permits(3), WRITE]) {
+        await b.service.withLock(key, () => undefined, options);
+      }
+    }
+    await b.service.withLock('book', () => b.service.withLock('book', () => undefined, READ));
+    expect(b.warnings).toHaveLength(2);
+    expect(b.warnings[0]).toMatch(
+      /^Some calls ask for permits of the lock "one", and one asks for it as a whole\. /,
+    );
+  });
+});
+
+/** Begins `code` outside of every hold. */
+function runOutside<T>(code: () => Promise<T>): Promise<T> {
+  return outside(code);
+}
+let outside: <T>(code: () => Promise<T>) => Promise<T>;
+beforeAll(async () => {
+  const { AsyncResource } = await import('node:async_hooks');
+  const resource = new AsyncResource('outside');
+  outside = (code) => resource.runInAsyncScope(code);
+});
