@@ -39,6 +39,7 @@ export default defineConfig({
           page('How it works', '/how-it-works'),
           page('Keys, methods, requests', '/locking'),
           page('Nested calls', '/reentrancy'),
+          page('More than one at a time', '/sharing'),
           page('The service', '/service'),
           page('Testing', '/testing'),
           page('Options and errors', '/reference'),
