@@ -197,7 +197,7 @@ export class FairLockProbe {
    * at a time as the lock lets in.
    *
    * @param most less than the number of calls
-   * @returns what the calls resolve with
+   * @returns the results of the calls
    * @throws AssertionError if more hold it at the same time; and as `assertSerialized` if a call does not wait for it
    *
    * @example

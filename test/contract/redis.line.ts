@@ -7,7 +7,7 @@ const LEASE = 6_000;
 
 export const capabilities: Capabilities = {
   fencing: true,
-  sharing: false,
+  sharing: true,
   severalClients: true,
   lease: LEASE,
   waiterLabels: false,

@@ -227,7 +227,8 @@ export class LockClient {
       case 'send':
         return this.start(effect.command);
       case 'grant': {
-        const { request: sequence, grant: token, since, left } = effect;
+        const { request: sequence, since, left } = effect;
+        const token = tokenOf(effect.grant);
         const lease = new this.code.Lease('k', since, left);
         client.sections.push({ sequence, token, lease, until: NOW.monotonic + LONGEST_SECTION });
         notes.push({ what: 'granted', sequence, token, left: lease.remaining() });
@@ -243,11 +244,11 @@ export class LockClient {
         client.view = undefined;
         return;
       case 'renew lease':
-        return this.sectionOf(effect.grant)?.lease.renew(effect.since, effect.left);
+        return this.sectionOf(tokenOf(effect.grant))?.lease.renew(effect.since, effect.left);
       case 'suspect lease':
-        return this.sectionOf(effect.grant)?.lease.suspect();
+        return this.sectionOf(tokenOf(effect.grant))?.lease.suspect();
       case 'lose lease': {
-        const section = this.sectionOf(effect.grant);
+        const section = this.sectionOf(tokenOf(effect.grant));
         if (!section || section.lease.state === 'lost') return;
         section.lease.lose(effect.why);
         notes.push({ what: 'lost', sequence: section.sequence });
@@ -255,7 +256,7 @@ export class LockClient {
         return;
       }
       case 'end lease':
-        return void this.sectionOf(effect.grant)?.lease.end();
+        return void this.sectionOf(tokenOf(effect.grant))?.lease.end();
       default:
       // `wake up` stands in the view, `await turn` ends with the request, and nobody waits for a release.
     }
@@ -328,4 +329,10 @@ export class LockClient {
     const { attempts } = this.client;
     attempts.splice(attempts.indexOf(attempt), 1);
   }
+}
+
+/** Nothing is shared here, so every grant is named by its token. */
+function tokenOf(grant: number | string): number {
+  if (typeof grant === 'string') throw new Error(`${grant} holds the lock together with others`);
+  return grant;
 }

@@ -153,14 +153,8 @@ describe('query over all processes', () => {
     }
     const { problems, locks } = await one.service.query({ timeout: SOON });
     expect(problems).toEqual([]);
-    expect(locks).toEqual([
-      {
-        key: 'k',
-        orphan: false,
-        waiters: [],
-        holder: { clientId: 'stranger', host: 'h', pid: 1, heldFor: 1, token: 7, state: 'held' },
-      },
-    ]);
+    const holder = { clientId: 'stranger', host: 'h', pid: 1, heldFor: 1, token: 7, state: 'held' };
+    expect(locks).toEqual([{ key: 'k', orphan: false, waiters: [], holder, holders: [holder] }]);
     for (const text of ['Q', 'Q x', 'Q a b {', 'Q a b []', 'Q a b {"key":1}', 'A', 'A a b 5 1 x', 'Z news']) {
       await redis.publish(`${channel}${one.store.peers.self.clientId}`, text);
     }

@@ -25,7 +25,11 @@ const SCRIPTS = {
   acquire: [acquire.lua, withoutShortCut(acquire.lua, 'if not STRICT and life and', 'if false and')],
   release: [
     release.lua,
-    withoutShortCut(release.lua, "local usual = mine and back == '' and", 'local usual = false and'),
+    withoutShortCut(
+      release.lua,
+      "local usual = plain and mine and back == '' and",
+      'local usual = false and',
+    ),
   ],
 } as const;
 

@@ -47,6 +47,8 @@ describe('data and arguments that the scripts cannot read', () => {
     for (const command of [
       () => one.acquire(),
       () => one.acquire({ tries: true }),
+      () => one.acquireShared('r'),
+      () => one.releaseShared([1]),
       () => one.join(7, 3),
       () => one.heartbeat(),
       () => one.leave(1),
@@ -79,14 +81,14 @@ describe('data and arguments that the scripts cannot read', () => {
       await holder.acquire();
       await one.acquire();
       await two.acquire();
-      await redis.hset(one.keys[0], { format: '2', state: 'shared', holder: '' });
+      await redis.hset(one.keys[0], { format: '3', state: 'shared', holder: '' });
       return one;
     };
 
     test('is left as it is by every script, each of which names both versions', async () => {
       const one = await newer();
-      await everyScriptRefuses(one, /^NEWER 2 1/);
-      await expect(one.forceRelease('unreadable')).rejects.toThrow(/^NEWER 2 1/);
+      await everyScriptRefuses(one, /^NEWER 3 2/);
+      await expect(one.forceRelease('unreadable')).rejects.toThrow(/^NEWER 3 2/);
       expect(await redis.hget(one.keys[0], 'state')).toBe('shared');
     });
 
@@ -105,7 +107,7 @@ describe('data and arguments that the scripts cannot read', () => {
           (reason: unknown) => reason as LockProtocolError,
         );
         expect(error).toBeInstanceOf(LockProtocolError);
-        expect(error?.details).toMatch(/in format 2, .* reads formats up to 1\. Update this application/);
+        expect(error?.details).toMatch(/in format 3, .* reads formats up to 2\. Update this application/);
         expect(error?.status).toBe(503);
       }
       expect(await state(one.keys)).toEqual(before);

@@ -24,6 +24,8 @@ export interface Reply {
   readonly batch: string;
   readonly first: number;
   readonly left: number;
+  /** `sequence:number` of each shared hold in it. */
+  readonly shares: readonly string[];
   readonly details: readonly unknown[];
 }
 
@@ -31,7 +33,7 @@ export interface Reply {
  * A client that sends the protocol's commands one by one, and does nothing by itself: for tests of what the scripts promise.
  */
 export class ScriptClient {
-  readonly id = randomBytes(4).toString('hex');
+  readonly id = `2-${randomBytes(4).toString('hex')}`;
   private sequence = 0;
   /** Run id of the server that it says carries its subscription, `-` for none, and for how many ms. */
   subscribed: readonly [server: string, forMs: number] = ['-', 0];
@@ -70,6 +72,22 @@ export class ScriptClient {
     return { ...(await this.send('acquire', [...values, ...this.listener])), sequence };
   }
 
+  /** @param mark as the scripts write it: `r`, `p<weight>/<limit>`, and `,<ms>` after it for a fixed lease */
+  async acquireShared(
+    mark: string,
+    options: { sequence?: number; tries?: boolean; deadline?: number; maxQueue?: number } = {},
+  ): Promise<Reply & { readonly sequence: number }> {
+    const sequence = options.sequence ?? (this.sequence += 1);
+    const { deadline = NEVER, tries, maxQueue = -1 } = options;
+    const values = [deadline, sequence, 'by hand', 0, mark, maxQueue, 0, tries ? 'try' : 'wait'];
+    return { ...(await this.send('acquireShared', [...values, ...this.listener])), sequence };
+  }
+
+  /** @param mark of a request that may be in line */
+  releaseShared(sequences: readonly number[], mark = '', keep = 0): Promise<Reply> {
+    return this.send('releaseShared', [sequences.join(','), mark, keep, 'idle']);
+  }
+
   /** Requests without a gap in their sequences, from `first` on. */
   join(first: number, count: number): Promise<Reply> {
     this.sequence = Math.max(this.sequence, first + count - 1);
@@ -88,7 +106,7 @@ export class ScriptClient {
 
   /** @param oldest the request of its own that waits longest, as the real client names it; `newest`: the one that waits shortest */
   heartbeat(
-    first = 0,
+    first: number | 'shared' = 0,
     waiting = true,
     deadline = NEVER,
     oldest: number | '' = '',
@@ -115,8 +133,9 @@ export class ScriptClient {
     return this.send('leave', [sequence, '', ...this.modeOf(waiting)]);
   }
 
-  forceRelease(first: number | 'unreadable'): Promise<Reply> {
-    return this.send('forceRelease', [first]);
+  /** @param named a first token, 'unreadable', or `client:sequence:number` of each shared hold */
+  forceRelease(named: number | 'unreadable' | readonly string[]): Promise<Reply> {
+    return this.send('forceRelease', typeof named === 'object' ? ['shared', ...named] : [named]);
   }
 
   inspect(): Promise<Reply> {
@@ -135,8 +154,9 @@ export class ScriptClient {
     const { window, lease } = this.times;
     const { lua } = scriptsOfClient(timing(lease, window, COMMAND_TIMEOUT), undefined)[name];
     const reply = await this.redis.eval(lua, 3, ...this.keys, this.id, ...values);
-    const { serverTime, grant, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
+    const { serverTime, grant, shares, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
+    const list = shares?.list.map(({ sequence, number }) => `${sequence}:${number}`) ?? [];
     const { batch = [], first = 0, left = 0 } = grant ?? {};
-    return { ...rest, time: Math.floor(serverTime ?? 0), batch: batch.join(','), first, left };
+    return { ...rest, time: Math.floor(serverTime ?? 0), batch: batch.join(','), first, left, shares: list };
   }
 }

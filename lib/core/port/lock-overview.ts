@@ -27,7 +27,7 @@ export interface HoldReport {
   token: number;
   /** Absent: it holds the lock alone. */
   share?: Share;
-  /** Of a shared hold: names it among those of its process, as in `WaitReport.insideShared`. */
+  /** Of a shared hold: names it among the shared holds of its process, as in `WaitReport.insideShared`. */
   hold?: number;
   /** `uncertain`: Redis cannot be reached and the lease may be over soon; `lost`: the lease is over and the section still runs. */
   state: 'held' | 'uncertain' | 'lost';
@@ -76,7 +76,7 @@ export interface LockReport {
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
   /** All that hold it: one, unless the lock is shared. The longest hold first. */
   holders: (ClientIdentity & Omit<HoldReport, 'key'>)[];
-  /** Absent unless nobody holds the lock and `holdAtLeast` of its last hold keeps it: for how many ms more. */
+  /** For how many more ms `holdAtLeast` of its last hold keeps the lock. Absent if it has a holder or is not kept. */
   keptFor?: number;
   /** In the order in which they will be served, as far as it is known. */
   waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];

@@ -103,7 +103,7 @@ export interface LockSnapshot {
   readonly holders: readonly LockHolder[];
   /** Present while the lock has no holder and `holdAtLeast` of its last holder keeps it. */
   readonly kept?: KeptLock;
-  /** Of a shared lock, how much is taken, by holders and by what is kept: the sum of the weights of permits, or the number of reads. */
+  /** Of a shared lock, how much is taken, kept holds included: the sum of the weights of permits, or the number of reads. */
   readonly used?: number;
   /** Of permits, how many there are: `permits` of the request that joined the line, or was granted, last. */
   readonly limit?: number;
@@ -149,6 +149,6 @@ export interface LockWaiter {
   readonly waitingFor: number | undefined;
   /** False while its client seems dead; then it is passed over, without losing its place. */
   readonly live: boolean;
-  /** With whom it is to hold the lock. Absent: with nobody. */
+  /** With whom it is to hold the lock. Absent: it will hold it alone. */
   readonly share?: Share;
 }

@@ -10,7 +10,7 @@ export interface LockRequest {
   readonly leaseTime?: number | undefined;
   /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
   readonly maxQueue: number;
-  /** With whom it may hold the lock at the same time. Absent: with nobody; a plain lock, or a writer. */
+  /** With whom it may hold the lock at the same time. Absent: it holds the lock alone; a plain lock, or a writer. */
   readonly share?: Share | undefined;
   /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
   readonly alone?: boolean;

@@ -16,7 +16,7 @@ export type Method = (...args: never[]) => unknown;
 export interface MethodSharing extends Omit<SharingOptions, 'permits'> {
   /**
    * How many permits the lock has, as in the options of a call; or a function of the method's arguments that answers it at once, for a
-   * limit of this call. Its `this` is that of the method.
+   * limit of this call. Its `this` is the object of the method.
    */
   permits?: number | ((...args: never[]) => number) | undefined;
 }

@@ -45,13 +45,14 @@ export class NativeDriver extends LockDriver<NativeTypes, LockView> {
   }
 
   protected newRequest(request: LockRequest, sequence: number): NewRequest {
-    const { leaseTime, maxQueue, waitTime, alone = false } = request;
+    const { leaseTime, maxQueue, waitTime, alone = false, share } = request;
     return {
       sequence,
       leaseTime,
       tries: waitTime === 0,
       maxQueue,
       alone,
+      share,
       label: this.labelOf(request),
     };
   }
@@ -87,6 +88,8 @@ export class NativeDriver extends LockDriver<NativeTypes, LockView> {
         return commands.join(keys, command.requests[0]!.sequence, command.requests.length, command.deadline);
       case 'release':
         return commands.release(keys, command.grant, command.markAlive);
+      case 'end shares':
+        return commands.endShares(keys, command, command.markAlive);
       case 'leave':
         return commands.leave(keys, command.request, command.markAlive);
       case 'heartbeat':

@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { now } from '../../core/port/lease.js';
-import {
-  LockHolderChangedError,
-  LockProtocolError,
-  LockShuttingDownError,
-  type FairLockError,
-} from '../../core/errors/errors.js';
+import { LockProtocolError, LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
   type Grant,
@@ -23,7 +18,7 @@ import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
 import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
-import { firstToken, toSnapshot } from './lock-snapshot.js';
+import { namesOfGrants, toSnapshot } from './lock-snapshot.js';
 import { parseMessage } from './message.js';
 import type { Wait } from '../../core/port/wait.js';
 import { NativeDriver, type ClientContext } from './native-driver.js';
@@ -43,7 +38,7 @@ const UNCOUNTED =
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
-  readonly sharing = false;
+  readonly sharing: boolean;
 
   private readonly drivers = new LockDrivers((name, forget) => this.newDriver(name, forget));
   private readonly client: StoreClient;
@@ -57,13 +52,15 @@ export class RedisLockStore implements LockStore {
 
   constructor(private readonly options: RedisLockStoreOptions) {
     const { redis, commandTimeout, maxLease, onWarning } = options;
+    // A shared hold is entered without a confirmation by replicas (docs/decisions/0012).
+    this.sharing = !options.replicas;
     const commands = openConnection(redis, 'commands');
     const subscriptions = openSubscription(redis);
     const { isCluster } = commands.client;
     this.keyPrefix = commands.keyPrefix;
     checkOptions(options, this.keyPrefix, isCluster);
     const times = timing(options.lease, options.livenessWindow, commandTimeout);
-    const clientId = randomBytes(16).toString('hex');
+    const clientId = `2-${randomBytes(16).toString('hex')}`;
     const client = new StoreClient({
       commands,
       subscriptions,
@@ -142,9 +139,9 @@ export class RedisLockStore implements LockStore {
     return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));
   }
 
-  async forceRelease(key: string, { token }: NamedGrant = {}): Promise<boolean> {
+  async forceRelease(key: string, named: NamedGrant = {}): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
-    const ended = await this.endByForce(key, token);
+    const ended = await this.endByForce(key, named);
     // The caller may be the holder itself: its driver is notified here rather than by a message.
     this.drivers.find(encodeName(key))?.dispatch({ type: 'look' });
     return ended;
@@ -162,22 +159,19 @@ export class RedisLockStore implements LockStore {
     return this.client.answer(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
   }
 
-  /** Names the grant by its first token, so that a repeated command cannot end the next grant. */
-  private async endByForce(key: string, token: number | undefined): Promise<boolean> {
-    let first: number | undefined;
+  /** Names the grants that it ends, so that a repeated command cannot end later ones. */
+  private async endByForce(key: string, { token, holder }: NamedGrant): Promise<boolean> {
+    const asked = token ?? holder;
+    let names: number | readonly string[] | undefined;
     try {
-      const reply = await this.look(key, 0);
-      const { holder, kept } = toSnapshot(key, reply);
-      const present = (holder ?? kept)?.token;
-      if (token !== undefined && present !== token) throw new LockHolderChangedError(key, token, present);
-      first = firstToken(reply);
-      if (first === undefined) return false;
+      names = namesOfGrants(key, await this.look(key, 0), asked);
+      if (names === undefined) return false;
     } catch (error) {
-      // A grant that no script can read has no known token; the script clears it away.
-      if (token !== undefined || !(error instanceof LockProtocolError)) throw error;
+      // A grant that no script can read has no known name; the script clears it away.
+      if (asked !== undefined || !(error instanceof LockProtocolError)) throw error;
     }
     const keys = this.keysOf(encodeName(key));
-    const { status } = await this.client.answer(() => this.commands.forceRelease(keys, first));
+    const { status } = await this.client.answer(() => this.commands.forceRelease(keys, names));
     return status === 'forced';
   }
 
@@ -204,12 +198,24 @@ export class RedisLockStore implements LockStore {
       this.drivers.find(name)?.dispatch({ type: 'look' });
       return;
     }
+    if (message.kind === 'revoked share') {
+      this.drivers.find(name)?.dispatch({ type: 'share revoked', share: message.share });
+      return;
+    }
     // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a
     // lease, or whose host was suspended since the last one, does not know that age, and asks Redis before it enters.
     const driver = this.drivers.get(name);
     const clock = this.client.connection.clockOf(driver.keys[0]);
     const since = now();
-    const left = message.left - clock.ageAtMost(message.stamp, since, this.options.lease);
+    const age = clock.ageAtMost(message.stamp, since, this.options.lease);
+    const left = message.left - age;
+    if (message.kind === 'shared') {
+      const list = message.list.map((share) =>
+        share.left === undefined ? share : { ...share, left: share.left - age },
+      );
+      driver.dispatch({ type: 'shared', shares: { list, left, since } });
+      return;
+    }
     // R10: if no request waits any more, `drivers.get` makes a driver, which hands the grant on and is forgotten again.
     const grant = { batch: message.batch, first: message.first, left, since };
     this.commands.saw(grant);

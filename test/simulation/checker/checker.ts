@@ -12,6 +12,7 @@ import { LockStates } from './lock-states.js';
 import { ServerGrants } from './server-grants.js';
 import { Tokens } from './tokens.js';
 import { GrantOrder } from './grant-order.js';
+import { mayHoldTogether } from './together.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
@@ -90,6 +91,10 @@ export class Checker implements ClientListener {
     if (record.abortedAt !== undefined && record.abortedAt < now) {
       this.findings.violate('exactly-once', `${nameOf(record)} was granted after it aborted`);
     }
+    lock.holds.add(record);
+    grant.lease.onLost(() => this.lost(record));
+    record.passedAt = now;
+    if (this.plan.shared) return;
     const { firstToken, lastToken, at, unsubscribed, markedAlive, before } = lock.serverGrant;
     const isSeen = firstToken <= record.token && record.token <= lastToken;
     record.passedAt = isSeen ? at : now;
@@ -100,8 +105,6 @@ export class Checker implements ClientListener {
     this.tokens.entered(record);
     this.grantOrder.checkOrder(lock, record);
     this.grantOrder.checkGap(lock);
-    lock.holds.add(record);
-    grant.lease.onLost(() => this.lost(record));
   }
 
   lost(record: RequestRecord): void {
@@ -151,7 +154,9 @@ export class Checker implements ClientListener {
     const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
     if (!KNOWN_ERRORS.has(code) && !isMisfit && !isUnconfirmed)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
-    const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
+    const wasIdle =
+      !this.plan.shared &&
+      this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
     if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {
       this.findings.violate(
         'busy',
@@ -217,11 +222,13 @@ export class Checker implements ClientListener {
     if (lock && takenAway && Number(takenAway) === lock.serverGrant.firstToken) {
       excuses.breaks.add({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
     }
+    if (lock && takenAway && this.plan.shared)
+      excuses.breaks.add({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
     for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline()))
       this.findings.violate(invariant, text);
     if (!lock) return;
     if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
-    this.serverGrants.checkGrant(lock);
+    if (!this.plan.shared) this.serverGrants.checkGrant(lock);
     this.serverGrants.checkRecords(lock);
   }
 
@@ -236,7 +243,7 @@ export class Checker implements ClientListener {
 
   private checkExclusion(lock: LockState): void {
     const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
-    if (holding.length < 2) return;
+    if (holding.length < 2 || mayHoldTogether(holding)) return;
     // Tokens tell the age, unless the server lost them with its data: then its clock, which may have been set back, begins anew.
     const granted = holding.map(({ passedAt = this.world.now }) => passedAt);
     const restarted = this.excuses.dataLostSince(lock.name, Math.min(...granted));

@@ -237,7 +237,7 @@ export class CommandBudget {
 
   private violate(client: SimClient, lock: string, what: string, most: number): void {
     const { lease, window, commandTimeout } = this.timesOf(client);
-    if (Math.min(lease, window, commandTimeout) < SHORTEST_TIME) return;
+    if (this.plan.shared || Math.min(lease, window, commandTimeout) < SHORTEST_TIME) return;
     this.findings.violate(
       'commands',
       `${client.process.name} sent ${what} of ${lock}, ${most} at most are called for`,

@@ -56,6 +56,11 @@ export class Excuses {
       this.protections.longestWait > PATIENT;
   }
 
+  /** Locks are shared: there is no one holder whose grant could be looked at. */
+  get isShared(): boolean {
+    return this.plan.shared === true;
+  }
+
   /** A fault that lasts until `until`. */
   disturbed(until: number): void {
     this.disturbedUntil = Math.max(this.disturbedUntil, until);

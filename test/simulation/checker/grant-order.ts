@@ -44,7 +44,7 @@ export class GrantOrder {
 
   /** A lock is not free for long while a request waits for it. */
   checkGap(lock: LockState): void {
-    if (lock.neededSince === undefined) return;
+    if (lock.neededSince === undefined || this.excuses.isShared) return;
     const { now } = this.world;
     this.findings.tally.worstGap = Math.max(this.findings.tally.worstGap, now - lock.neededSince);
     const quietSince = this.excuses.quietSince(this.clients, now);

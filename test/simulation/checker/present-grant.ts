@@ -18,8 +18,8 @@ export interface PresentGrant {
 export function presentGrant(redis: MiniRedis, key: string): PresentGrant | 'free' | undefined {
   const fields = ['state', 'holder', 'requests', 'token', 'since', 'lease'];
   const [state, owner, run, first, since, lease] = redis.execute('HMGET', [key, ...fields]) as string[];
-  if (state === null || /^free(\+queue)?$/.test(state!)) return 'free';
-  if (!/^held(\+queue)?$/.test(state!)) return undefined;
+  if (state === null || /^free(\+\w+)?$/.test(state!)) return 'free';
+  if (!/^held(\+\w+)?$/.test(state!)) return undefined;
   if (!owner || !run || !first || !since || !lease) return undefined;
   return {
     owner,
@@ -101,7 +101,7 @@ export function expiresTooEarly(redis: MiniRedis, key: string): string | undefin
 /** How many requests are in a queue that `state` says is empty. */
 export function deniedRequests(redis: MiniRedis, key: string): number {
   const state = redis.execute('HGET', [key, 'state']) as string | null;
-  return state === 'held' || state === 'free' ? Number(redis.execute('ZCARD', [`${key}:queue`])) : 0;
+  return /^(held|free|shared)$/.test(state ?? '') ? Number(redis.execute('ZCARD', [`${key}:queue`])) : 0;
 }
 
 /** The clients of which the lock's hash keeps a record. */

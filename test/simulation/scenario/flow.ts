@@ -30,12 +30,15 @@ async function makeRequest(
   // As the engine makes them of what a call says.
   const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
   const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
-  const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime });
+  // A store whose grants replicas must confirm does not share them.
+  const share = client.store.sharing ? planned.share : undefined;
+  const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime, share });
   const wait = new client.loaded.Wait({
     key: name,
     waitTime,
     ...(leaseTime !== undefined && { leaseTime }),
     maxQueue,
+    share,
     label: `flow`,
   });
   wait.queued = (ahead) => checker.acked(record, ahead);

@@ -1,8 +1,10 @@
+import type { Share } from '../../../lib/core/port/lock-store.js';
 import { Random } from '../world/random.js';
 import { drawClocks } from './clocks.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
 import { drawFlows, type FlowRoom } from './plan-flows.js';
 import { withLostGrant } from './lost-grant.js';
+import { withShares } from './shares.js';
 import { drawReplicated, type Protection } from './protection.js';
 import {
   drawNames,
@@ -27,6 +29,8 @@ export interface PlannedRequest {
   readonly burst?: number;
   /** The hold is not renewed any more from its beginning (maxHold), or, with a fixed lease, never given back. */
   readonly lapses?: boolean;
+  /** With whom it holds the lock. */
+  readonly share?: Share | undefined;
 }
 
 export interface PlannedFlow {
@@ -63,6 +67,8 @@ export interface Plan extends PlannedTimes {
   readonly smallLimits: boolean;
   /** Commands that the server does not permit to the lock. */
   readonly denied: readonly string[];
+  /** Locks are shared. Then the checker judges who holds a lock together, and that all are served, but not order and tokens. */
+  readonly shared?: boolean;
   /** The lag of each of the server's replicas, ms. */
   readonly lags: readonly number[];
   /** Slowest delivery of a packet in good weather, ms. */
@@ -135,7 +141,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   };
   const isQuiet = kinds.length === 0 && !limits.only;
   const only = isQuiet ? [] : limits.only;
-  return drawClocks(withReplicas(plan, scale, only, limits.without), only, limits.without);
+  return drawClocks(withReplicas(withShares(plan), scale, only, limits.without), only, limits.without);
 }
 
 /** By chance of its own, so that a seed without replicas means the same as before there were any. */

@@ -80,7 +80,8 @@ export class SimClient {
     };
     loaded.runIn(this.process, (bytes) => {
       const id = random.hex(bytes);
-      this.ids.add(id);
+      // The id of a store's client says which formats it reads (docs/decisions/0012-kinds.md).
+      this.ids.add(id).add(`2-${id}`);
       return id;
     });
     const clientOptions = planned.defaultOptions ? defaultOptions() : ownOptions(random);

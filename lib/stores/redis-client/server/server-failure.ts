@@ -3,6 +3,7 @@ import {
   LockStoreUnavailableError,
   type StoreFailure,
 } from '../../../core/errors/errors.js';
+import { versionMismatch } from './version-mismatch.js';
 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
 export type Effect = 'none' | 'unknown';
@@ -134,13 +135,9 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
     return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause)));
   }
-  const newer = /NEWER (\d+) (\d+)/.exec(message);
-  if (newer) {
-    const text =
-      `The lock was neither taken nor changed: a newer version of the library keeps it in format ${newer[1]}, and this one reads ` +
-      `formats up to ${newer[2]}. Update this application to a version that reads format ${newer[1]}; if the newer version was ` +
-      'rolled back, wait until its locks are released or their keys have expired.';
-    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause), true));
+  const mismatch = versionMismatch(message);
+  if (mismatch !== undefined) {
+    return new CommandFailure('none', 'none', new LockProtocolError(mismatch, plain(cause), true));
   }
   for (const [pattern, failure, effect, remedy, why] of KNOWN) {
     if (pattern.test(message)) return unavailable(failure, effect, remedy, why, cause);

@@ -1,3 +1,5 @@
+import type { Share } from '../../../core/port/lock-store.js';
+
 /** The parts of a request's name in the queue. */
 export interface RequestName {
   readonly sequence: number;
@@ -5,6 +7,8 @@ export interface RequestName {
   readonly leaseTime: number | undefined;
   /** The request joins no batch, since its lock may be kept after its section has ended. */
   readonly alone: boolean;
+  /** With whom it holds the lock; undefined: with nobody. */
+  readonly share?: Share | undefined;
 }
 
 export interface AcquireArgs extends RequestName {
@@ -32,13 +36,20 @@ export interface FinishedGrant {
 
 /** What a heartbeat renews. */
 export interface Renewal extends Pick<RequestName, 'leaseTime'> {
-  /** First token of the grant; 0 renews nothing. */
-  readonly first: number;
+  /** First token of the grant; 0 renews nothing, `shared` the shared holds of this client. */
+  readonly first: number | 'shared';
   /** Sequence numbers of its requests. */
   readonly batch: readonly number[];
   readonly label: string;
   /** How many of them had their turn before the present holder. */
   readonly served: number;
+}
+
+/** Shared requests that are over. */
+export interface FinishedShares {
+  readonly sequences: readonly number[];
+  /** ms from the grant during which the weight is given to no request; absent: it is passed on at once. */
+  readonly keep?: number | undefined;
 }
 
 export interface HeartbeatArgs {

@@ -8,7 +8,7 @@ import { untilGivenBack } from '../../redis-client/commands/retry.js';
 import type { ScriptRunner } from '../../redis-client/commands/script.js';
 import type { Subscriber } from '../../redis-client/connection/subscriber.js';
 import type { Timing } from './timing.js';
-import type { AcquireArgs, FinishedGrant, HeartbeatArgs, RequestName } from './arguments.js';
+import type { AcquireArgs, FinishedGrant, FinishedShares, HeartbeatArgs, RequestName } from './arguments.js';
 import { scriptsOfClient, type ClientScripts } from './client-scripts.js';
 import {
   readAcquire,
@@ -61,17 +61,19 @@ export class LockCommands extends ScriptCommands<RawReply> {
 
   /** @param deadline until when the command is repeated; no copy of it writes after that (R2, R13); monotonic ms */
   acquire(keys: LineKeys, args: AcquireArgs, deadline: number): Promise<AcquireReply> {
-    const { sequence, ticket, tries, maxQueue, label } = args;
-    const lease = leaseOf(args);
+    const { sequence, ticket, tries, maxQueue, label, share } = args;
+    const lease = markOf(args);
     const values = (limit: number): Values => {
       const usual = [this.clientId, limit, sequence, label, this.highestToken];
       // Default arguments are left out: each argument costs the server time.
-      const isUsual = lease === '' && maxQueue === Infinity && ticket === 0 && !tries;
+      const isUsual = !share && lease === '' && maxQueue === Infinity && ticket === 0 && !tries;
       if (isUsual) return [...usual, ...this.listener()];
       const most = maxQueue === Infinity ? -1 : maxQueue;
+      // The arguments of acquire-shared are the same.
       return [...usual, lease, most, ticket, tries ? 'try' : 'wait', ...this.listener()];
     };
-    return this.repeatUntil(this.scripts.acquire, keys, values, deadline, readAcquire);
+    const script = share ? this.scripts.acquireShared : this.scripts.acquire;
+    return this.repeatUntil(script, keys, values, deadline, readAcquire);
   }
 
   /**
@@ -117,9 +119,31 @@ export class LockCommands extends ScriptCommands<RawReply> {
   leave(keys: LineKeys, request: RequestName, markAlive: boolean): Promise<LeaveReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
-    const { sequence } = request;
-    const values = (): Values => [this.clientId, sequence, leaseOf(request), ...this.listenerIf(markAlive)];
-    return this.repeat(this.scripts.leave, keys, values, until, readLeave, untilGivenBack);
+    const { sequence, share } = request;
+    const listener = (): Values => this.listenerIf(markAlive);
+    const values = (): Values =>
+      share
+        ? [this.clientId, sequence, markOf(request), 0, ...listener()]
+        : [this.clientId, sequence, markOf(request), ...listener()];
+    const script = share ? this.scripts.releaseShared : this.scripts.leave;
+    return this.repeat(script, keys, values, until, readLeave, untilGivenBack);
+  }
+
+  /**
+   * Ends shared holds. Repeated until answered, but not after their lease, when the server ends them itself.
+   *
+   * @param markAlive as for `release`
+   */
+  endShares(keys: LineKeys, { sequences, keep }: FinishedShares, markAlive: boolean): Promise<LeaveReply> {
+    const until = performance.now() + this.timing.lease;
+    const values = (): Values => [
+      this.clientId,
+      sequences.join(','),
+      '',
+      keep ?? 0,
+      ...this.listenerIf(markAlive),
+    ];
+    return this.repeat(this.scripts.releaseShared, keys, values, until, readLeave, untilGivenBack);
   }
 
   /**
@@ -145,22 +169,23 @@ export class LockCommands extends ScriptCommands<RawReply> {
       served,
       waiting ? 'waiting' : 'idle',
       oldest?.sequence ?? '',
-      oldest ? leaseOf(oldest) : '',
+      oldest ? markOf(oldest) : '',
       ping === 0 ? '' : `ping ${ping}`,
       newest?.sequence ?? '',
-      newest ? leaseOf(newest) : '',
+      newest ? markOf(newest) : '',
       ...this.listener(),
     ];
     return readHeartbeat(await this.once(this.scripts.heartbeat, keys, values, via));
   }
 
   /**
-   * @param first token of the grant to end, so that a repeated command cannot end the next grant; undefined: clears the lock only if
-   *   no script can read its grant
+   * @param named the grant to end, so that a repeated command cannot end the next grant: its first token, or `client:sequence:number` of
+   *   each shared hold; undefined: clears the lock only if no script can read its grant
    */
-  forceRelease(keys: LineKeys, first: number | undefined): Promise<ForceReleaseReply> {
+  forceRelease(keys: LineKeys, named: number | readonly string[] | undefined): Promise<ForceReleaseReply> {
     const until = performance.now() + this.timing.commandTimeout;
-    const values = (): Values => [this.clientId, first ?? 'unreadable'];
+    const names = typeof named === 'object' ? ['shared', ...named] : [named ?? 'unreadable'];
+    const values = (): Values => [this.clientId, ...names];
     return this.repeat(this.scripts.forceRelease, keys, values, until, readForceRelease);
   }
 
@@ -212,8 +237,13 @@ export class LockCommands extends ScriptCommands<RawReply> {
   }
 }
 
-/** A fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins no batch. */
-function leaseOf({ leaseTime, alone }: RequestName): number | 'alone' | '' {
-  if (leaseTime !== undefined) return Math.round(leaseTime);
-  return alone ? 'alone' : '';
+/**
+ * What distinguishes a request in the queue: its fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins
+ * no batch. For a shared request `r` or `p<weight>/<permits>`, and `,<ms>` if its lease is fixed.
+ */
+function markOf({ leaseTime, alone, share }: RequestName): number | string {
+  const lease = leaseTime === undefined ? undefined : Math.round(leaseTime);
+  if (!share) return lease ?? (alone ? 'alone' : '');
+  const kind = share.mode === 'read' ? 'r' : `p${share.weight}/${share.permits}`;
+  return lease === undefined ? kind : `${kind},${lease}`;
 }

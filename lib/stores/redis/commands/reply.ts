@@ -15,6 +15,23 @@ export interface PresentGrant {
   readonly since: Instant;
 }
 
+/** A request that holds the lock together with others. */
+export interface PresentShare {
+  readonly sequence: number;
+  /** Names the hold; higher than the numbers and tokens of all grants before. */
+  readonly number: number;
+  /** ms left of its fixed lease; undefined: it has the lease that the heartbeats of its client renew. */
+  readonly left: number | undefined;
+}
+
+/** Shared holds of the client, from a reply or a message. */
+export interface PresentShares {
+  readonly list: readonly PresentShare[];
+  /** Milliseconds left of the lease that is renewed, counted from `since` (M1). */
+  readonly left: number;
+  readonly since: Instant;
+}
+
 /** The part that every reply has. */
 export interface LockReply extends Sent {
   /** The client's generation at this lock (M5); 0: it has none; -1: the script did not look. */
@@ -24,6 +41,8 @@ export interface LockReply extends Sent {
   /** The lock is free although requests wait: the client must ask again after `wake`, even if it does not wait itself (R8). */
   readonly mustRetry: boolean;
   readonly grant: PresentGrant | undefined;
+  /** Shared holds of the client: all of them in the reply to a heartbeat, else those that it got by this command. */
+  readonly shares?: PresentShares | undefined;
 }
 
 /** A reply to a command that may have been sent several times. */
@@ -119,7 +138,8 @@ export function readReply(answer: unknown, order: number, sentAt: Instant): RawR
     generation: Number(generation),
     wake: Number(wake),
     mustRetry: mustRetry === 1,
-    grant: batch === '' ? undefined : presentGrant(batch, first, left, sentAt),
+    grant: batch === '' || isShares(batch) ? undefined : presentGrant(batch, first, left, sentAt),
+    shares: isShares(batch) ? { list: readShares(batch), left: Number(left), since: sentAt } : undefined,
     details: values.slice(COMMON),
   };
 }
@@ -136,8 +156,22 @@ function shortReply(values: readonly string[], order: number, sentAt: Instant): 
     wake: Number(wake),
     mustRetry: false,
     grant: batch === undefined ? undefined : presentGrant(batch, micros, wake, sentAt),
+    shares: undefined,
     details: NO_DETAILS,
   };
+}
+
+/** The requests of an exclusive grant are numbers only; each shared hold is `sequence:number`. */
+function isShares(batch: unknown): batch is string {
+  return String(batch).includes(':');
+}
+
+/** Reads `sequence:number` of each, with `:ms` left if its lease is fixed. */
+export function readShares(text: string): PresentShare[] {
+  return text.split(',').map((share) => {
+    const [sequence, number, left] = share.split(':').map(Number);
+    return { sequence: sequence!, number: number!, left };
+  });
 }
 
 function presentGrant(batch: unknown, first: unknown, left: unknown, since: Instant): PresentGrant {

@@ -69,7 +69,7 @@ end
 
 -- If a lease has ended, settle may have to put requests of its grant back, so the line may not count as empty.
 local waiting = redis.call('ZCARD', queue)
-local free = not held or leaseEnd <= now
+local free = not kinds and (not held or leaseEnd <= now)
 if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() then
   if held then
     -- The lease of the old holder has ended: it gets a new generation (M5).
@@ -79,8 +79,8 @@ if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() th
   return take()
 end
 
--- A try on a held lock needs none of the code that passes a free lock on.
-if mode == 'try' and not free then
+-- A try on a held lock needs none of the code that passes a free lock on. Where there are several kinds, leases may be over.
+if mode == 'try' and not free and not kinds then
   return reply('BUSY', label, now - since, keptFor())
 end
 
@@ -103,27 +103,29 @@ local function queued()
   return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end
 
+free = free or kinds
 if not free and maxQueue < 0 then
   enter()
   return queued()
 end
 
 --- include: line
+--- include: blocker
 if free then
   -- The lock can be passed to a waiting request, so the first write must be one that is allowed when memory is full (R3).
   keepHash()
 end
 if mode == 'try' then
   settle()
-  if not held and not askAgainAt and mayGrant() then
+  if not held and used == 0 and not askAgainAt and mayGrant() then
     -- All waiters were dead.
     return take()
   end
-  return reply('BUSY', held and label or '', held and now - since or 0, keptFor())
+  return reply('BUSY', whoHolds())
 end
 
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
-  local inRun = free and 0 or unserved()
+  local inRun = free and not kinds and 0 or unserved()
   if waiting + inRun >= maxQueue then
     waiting = waiting - prune(waiting)
     if waiting + inRun >= maxQueue then

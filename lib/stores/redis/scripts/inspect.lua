@@ -4,7 +4,8 @@
 -- ARGV  [1] the caller  [2] how many waiters to name
 -- Returns reply('SHOWN', …): the holder ('' if the lock is free), its label, token of the request that has its turn, held for ms,
 --         ms left of its lease, first token of the grant, how many requests wait (including those of the present grant that have
---         not had their turn), and { member, ticket in µs, liveness deadline in ms, record, … }: four entries per waiter, in order
+--         not had their turn), { member, ticket in µs, liveness deadline in ms, record, … }: four entries per waiter, in order, and of a
+--         lock that is shared { limit ('' if none), client, its record of shared holds, … }
 -- Errors PROTOCOL or NEWER.
 --- include: changes
 local waiters, known = {}, {}
@@ -43,4 +44,13 @@ end
 if held then
   return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)
+local shares, cursor = { limit and int(limit) or '' }, used > 0 and '0'
+while cursor do
+  local page = redis.call('HSCAN', hash, cursor, 'MATCH', 'held:*', 'COUNT', 1000)
+  for i = 1, #page[2], 2 do
+    shares[#shares + 1] = string.sub(page[2][i], 6)
+    shares[#shares + 1] = page[2][i + 1]
+  end
+  cursor = page[1] ~= '0' and page[1]
+end
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters, #shares > 1 and shares or nil)

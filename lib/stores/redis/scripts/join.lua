@@ -22,7 +22,7 @@ end
 local waiting = redis.call('ZCARD', queue)
 local before = waiting + unserved()
 local free = not held or leaseEnd <= now
-if free and waiting > 0 then
+if kinds or free and waiting > 0 then
   keepHash()
 end
 markAlive()
@@ -37,7 +37,7 @@ for i = 0, count - 1 do
 end
 lastToken = math.max(lastToken, seen)
 local added = #entries > 1 and enqueue(entries, ticket + count - 1, waiting) or 0
-if free then
+if free or kinds then
   settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)

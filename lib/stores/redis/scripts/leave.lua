@@ -17,4 +17,6 @@ if ARGV[4] == 'waiting' then
 end
 settle()
 leaveToExpire()
-return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1, keptFor())
+--- include: blocker
+local who, heldFor, keptFor = whoHolds()
+return reply('LEFT', who, heldFor, rank and rank + before or -1, keptFor)

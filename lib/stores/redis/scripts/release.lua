@@ -17,9 +17,10 @@
 local me, waiting, back, keep = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or '', ARGV[7] or ''
 
 local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
-local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
+local plain = state == 'held' or state == 'held+queue'
+local mine = (plain or state == 'held+kinds') and holder == client and token == ARGV[2]
 -- Whether the script only has to end the grant and pass the lock on.
-local usual = mine and back == '' and not waiting and keep == ''
+local usual = plain and mine and back == '' and not waiting and keep == ''
 local head, behind, lastToken
 if usual and state ~= 'held' then
   head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))

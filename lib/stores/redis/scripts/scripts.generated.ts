@@ -2,7 +2,7 @@
 
 const lockPart1 = `local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
-local FORMAT = '1'`;
+local FORMAT, KINDS = '1', '2'`;
 const timePart2 = `local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
 local stampMs = string.sub(stamp, 1, 13)`;
@@ -19,22 +19,30 @@ end
 local format, state, holder, token, lastToken, requests, since, leased, label, releasedRequest, record =
 unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
 'released-request', 'client:' .. client))
-if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
-return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
+if format and format ~= FORMAT and format ~= KINDS and (tonumber(format) or 0) > 1 then
+return redis.error_reply('NEWER ' .. format .. ' ' .. KINDS)
 end
-local plusQueue = string.match(state or '', '%+queue$') or ''
+local plusQueue = string.match(state or '', '%+%a+$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
-local readable = format == FORMAT or not format and not state
+local kinds = format == KINDS
+local used, sharing, limit, firstEnd, lastEnd = 0, nil, nil, nil, nil
+if kinds then
+used, sharing, limit, firstEnd, lastEnd = unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end'))
+used = state == 'shared' and whole(used) or 0
+limit, firstEnd, lastEnd = whole(limit), whole(firstEnd), whole(lastEnd)
+end
+local readable = format == FORMAT or kinds or not format and not state
 if state then
 readable = readable and lastToken and (state == 'free'
-or state == 'held' and holder and requests and whole(token) and since and leased and label)
+or state == 'held' and holder and requests and whole(token) and since and leased and label
+or used > 0 and sharing and firstEnd and lastEnd and since and label)
 end
 if not readable then
 if ARGV[2] ~= 'unreadable' then
 return protocolError('hash ' .. hash)
 end
-state, lastToken = false, 0
+state, format, lastToken, kinds, used = false, FORMAT, 0, false, 0
 end
 local held = state == 'held'
 local leaseEnd = since and leased and math.min(since + leased, LONGEST)
@@ -45,8 +53,8 @@ if held and holder == KEPT and leaseEnd > now then
 return leaseEnd - now
 end
 end
-local function memberOf(sequence, fixedLease)
-return client .. ':' .. sequence .. (fixedLease == '' and '' or fixedLease == 'alone' and ':' or ':' .. fixedLease)
+local function memberOf(sequence, mark)
+return client .. ':' .. sequence .. (mark == '' and '' or mark == 'alone' and ':' or ':' .. mark)
 end
 local function isRun()
 return held and string.find(requests, ',', 1, true) ~= nil
@@ -79,10 +87,11 @@ local function int(number)
 return string.format('%.0f', number)
 end
 local function set(...)
-return redis.call('HSET', hash, 'format', FORMAT, ...)
+return redis.call('HSET', hash, 'format', format or FORMAT, ...)
 end
 local function lifetime(spare)
-local needed = held and leaseEnd > now and leaseEnd - now or 0
+local leases = held and leaseEnd or used > 0 and lastEnd or now
+local needed = math.max(0, leases - now)
 if lastToken > micros then
 needed = math.max(needed, math.ceil((lastToken - micros) / 1000))
 end
@@ -109,53 +118,21 @@ end
 end
 local outbox = {}
 local askAgainAt
+local listed, listedLeft
 local function reply(status, ...)
 for _, message in ipairs(outbox) do
 redis.pcall('PUBLISH', message[1], message[2])
 end
-local wakeAt = askAgainAt or held and leaseEnd
+local wakeAt = askAgainAt or held and leaseEnd or used > 0 and firstEnd
 local wake = wakeAt and math.max(0, wakeAt - now) or -1
 local generation = record == nil and -1 or record and tonumber(string.match(record, '^generation=(%d+)')) or 0
 local own, first, left = '', 0, 0
 if held and holder == client and leaseEnd > now then
 own, first, left = requests, tonumber(token), leaseEnd - now
+elseif listed then
+own, left = listed, listedLeft
 end
 return { status, micros, wake, own, first, left, askAgainAt and 1 or 0, generation, ... }
-end`;
-const primaryPart1 = `local MARKER_LIFE = 3600000
-local function markerLife(lease)
-return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
-end
-local grantableAt, trouble
-local function mayGrant()
-if not STRICT or grantableAt then
-return not STRICT or now >= grantableAt
-end
-grantableAt = math.huge
-local info, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
-local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-local before = type(replication) == 'string' and string.match(replication, 'master_replid2:(0*[1-9a-f]%x*)') or ''
-local known = redis.pcall('HGET', marker, 'id')
-if not id or type(known) == 'table' then
-trouble = not id and info or known
-return false
-end
-local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
-local lease = math.max(STRICT, tonumber(longest) or 0)
-local isNew = known ~= id or not tonumber(since) or before ~= '' and before ~= redis.call('HGET', marker, 'before')
-if isNew then
-since = now
-end
-if isNew or longest ~= string.format('%.0f', lease) then
-local written = redis.pcall('HSET', marker, 'id', id, 'before', before, 'since', since, 'lease', lease)
-if type(written) == 'table' then
-trouble = written
-return false
-end
-redis.call('PEXPIRE', marker, markerLife(lease))
-end
-grantableAt = since + lease
-return now >= grantableAt
 end`;
 const clientsPart2 = `redis.call('ZCARD', clients)
 local function recordOf(name)
@@ -171,8 +148,9 @@ local function listeners(name)
 local answer = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. name)
 return type(answer) == 'table' and not answer.err and tonumber(answer[2]) or nil
 end
+local MEMBER = kinds and '^([^:]+):%d+:?[%w/,]*$' or '^([^:]+):%d+:?%d*$'
 local function nameOf(member)
-return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+return string.match(member, MEMBER) or ''
 end
 local STALE = 16
 local ORPHANS = 64
@@ -269,7 +247,7 @@ local same = known and valueOf(record, 'server') == server and valueOf(record, '
 and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
 if not same then
 writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
-.. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. FORMAT .. ' where=' .. where)
+.. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. KINDS .. ' where=' .. where)
 keepHash(WINDOW + RETENTION)
 end
 local left = known and deadline - now or 0
@@ -283,7 +261,10 @@ local added = redis.call('ZADD', queue, unpack(entries))
 if before == 0 then
 keepLine()
 end
-set('state', (state or 'free') .. '+queue', 'last-ticket', last, 'last-token', lastToken)
+if kinds then
+format = KINDS
+end
+set('state', (state or 'free') .. (kinds and '+kinds' or '+queue'), 'last-ticket', last, 'last-token', lastToken)
 keepHash(WINDOW + RETENTION)
 return added
 end`;
@@ -367,6 +348,41 @@ end
 end
 drop(dead)
 return #dead
+end`;
+const primaryPart1 = `local MARKER_LIFE = 3600000
+local function markerLife(lease)
+return math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53)
+end
+local grantableAt, trouble
+local function mayGrant()
+if not STRICT or grantableAt then
+return not STRICT or now >= grantableAt
+end
+grantableAt = math.huge
+local info, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
+local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+local before = type(replication) == 'string' and string.match(replication, 'master_replid2:(0*[1-9a-f]%x*)') or ''
+local known = redis.pcall('HGET', marker, 'id')
+if not id or type(known) == 'table' then
+trouble = not id and info or known
+return false
+end
+local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+local lease = math.max(STRICT, tonumber(longest) or 0)
+local isNew = known ~= id or not tonumber(since) or before ~= '' and before ~= redis.call('HGET', marker, 'before')
+if isNew then
+since = now
+end
+if isNew or longest ~= string.format('%.0f', lease) then
+local written = redis.pcall('HSET', marker, 'id', id, 'before', before, 'since', since, 'lease', lease)
+if type(written) == 'table' then
+trouble = written
+return false
+end
+redis.call('PEXPIRE', marker, markerLife(lease))
+end
+grantableAt = since + lease
+return now >= grantableAt
 end`;
 const linePart3 = `local SWEEP = 1000
 local STEP = 100
@@ -495,9 +511,276 @@ if head then
 outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
 end
 end
+local settleKinds, recordKinds, recordGains, kindOf, admits, admit, listShares, endShare, renewShares
+if kinds then`;
+const sharesPart2 = `local ENTRY = '(%d+):(%d*):(%d+):(k?%d*)'
+local function parseShares(text)
+local ends, from = string.match(text or '', '^end=(%d+) requests=()')
+local to, after = string.find(text or '', ' label=', 1, true)
+if not ends or not to then
+return 0, '', ''
+end
+return tonumber(ends), string.sub(text, from, to - 1), string.sub(text, after + 1)
+end
+local function sharesOf(name)
+return parseShares(redis.call('HGET', hash, 'held:' .. name))
+end
+local function writeShares(name, ends, entries, about)
+if entries == '' then
+redis.call('HDEL', hash, 'held:' .. name)
+else
+redis.call('HSET', hash, 'held:' .. name, 'end=' .. int(ends) .. ' requests=' .. entries .. ' label=' .. about)
+end
+end
+local function findShare(entries, sequence)
+local from = string.find(entries, ',' .. sequence .. ':', 1, true)
+if from then
+return string.find(entries, '^,%d+:' .. ENTRY, from)
+end
+end
+local function noteEnd(moment)
+firstEnd = math.min(firstEnd or moment, moment)
+lastEnd = math.max(lastEnd or moment, moment)
+end
+function listShares(one)
+local ends, entries = sharesOf(client)
+local list = {}
+if one then
+local from, to = findShare(entries, one)
+entries = from and string.sub(entries, from, to) or ''
+end
+for sequence, _, _, number, own in string.gmatch(entries, ',(%d+):' .. ENTRY) do
+if string.sub(own, 1, 1) ~= 'k' then
+list[#list + 1] = sequence .. ':' .. number .. (own == '' and '' or ':' .. int(own - now))
+end
+end
+if #list > 0 then
+listed, listedLeft = table.concat(list, ','), math.max(0, ends - now)
+end
+return #list > 0
+end
+function endShare(name, sequence, keep, number)
+local ends, entries, about = sharesOf(name)
+local from, to, weight, most, found, own = findShare(entries, sequence)
+if not from or number and number ~= found or not number and string.sub(own, 1, 1) == 'k' then
+return false
+end
+local kept = ''
+local keptUntil = keep > 0 and math.min(math.floor(found / 1000), now) + keep or 0
+if keptUntil > now then
+kept = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. found .. ':k' .. int(math.min(keptUntil, LONGEST))
+noteEnd(math.min(keptUntil, LONGEST))
+else
+used = used - weight
+end
+writeShares(name, ends, string.sub(entries, 1, from - 1) .. kept .. string.sub(entries, to + 1), about)
+return true
+end
+function renewShares(about)
+local ends, entries = sharesOf(client)
+if entries == '' then
+return false
+end
+if ends > now then
+ends = math.max(ends, math.min(now + LEASE, LONGEST))
+noteEnd(ends)
+end
+writeShares(client, ends, entries, about)
+return true
+end
+local function lapseShares()
+if used == 0 or firstEnd > now then
+return
+end
+local fields, texts, cursor = {}, {}, '0'
+repeat
+local page = redis.call('HSCAN', hash, cursor, 'MATCH', 'held:*', 'COUNT', 1000)
+cursor = page[1]
+for i = 1, #page[2], 2 do
+if not texts[page[2][i]] then
+fields[#fields + 1] = page[2][i]
+end
+texts[page[2][i]] = page[2][i + 1]
+end
+until cursor == '0'
+used, firstEnd, lastEnd = 0, nil, nil
+for _, field in ipairs(fields) do
+local name = string.sub(field, 6)
+local ends, entries, about = parseShares(texts[field])
+local left, lost, over = {}, false, false
+for sequence, weight, most, number, own in string.gmatch(entries, ',(%d+):' .. ENTRY) do
+local moment = own == '' and ends or tonumber(string.match(own, '%d+'))
+if moment > now then
+left[#left + 1] = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. number .. ':' .. own
+used = used + weight
+noteEnd(moment)
+else
+over = true
+lost = lost or string.sub(own, 1, 1) ~= 'k'
+end
+end
+if over then
+writeShares(name, ends, table.concat(left), about)
+end
+local text = lost and recordOf(name)
+if text then
+change(name, text, 'generation', micros)
+end
+end
+end`;
+const kindsPart2 = `local MOST_ADMITTED = 256
+function kindOf(mark)
+local fixed = whole(string.match(mark, ',(%d+)$'))
+if string.match(mark, '^r[,%d]*$') then
+return { mode = 'read', weight = 1, fixed = fixed }
+end
+local weight, most = string.match(mark, '^p(%d+)/(%d+)')
+return weight and { mode = 'permits', weight = tonumber(weight), limit = tonumber(most), fixed = fixed } or nil
+end
+function admits(kind)
+if held or used == 0 then
+return not held
+end
+return kind ~= nil and kind.mode == sharing
+and (sharing == 'read' or used + kind.weight <= math.min(kind.limit, limit or kind.limit))
+end
+local gains, gainers = {}, {}
+function admit(name, sequence, kind, about)
+if used == 0 then
+firstEnd, lastEnd = nil, nil
+end
+if #gainers == 0 then
+lastToken = lastToken < micros and micros or lastToken + 1
+end
+used, sharing, limit = used + kind.weight, kind.mode, kind.limit or limit
+since, label = now, about
+local gain = gains[name]
+if not gain then
+gain = { about = about, entries = {}, list = {} }
+gains[name], gainers[#gainers + 1] = gain, name
+end
+local own = kind.fixed and int(math.min(now + kind.fixed, LONGEST)) or ''
+gain.isRenewed = gain.isRenewed or own == ''
+gain.entries[#gain.entries + 1] = ',' .. sequence .. ':' .. int(kind.weight) .. ':' .. (kind.limit and int(kind.limit) or '')
+.. ':' .. int(lastToken) .. ':' .. own
+gain.list[#gain.list + 1] = sequence .. ':' .. int(lastToken) .. (kind.fixed and ':' .. int(kind.fixed) or '')
+if kind.fixed then
+noteEnd(tonumber(own))
+end
+end
+function recordGains(lease)
+for _, name in ipairs(gainers) do
+local gain = gains[name]
+local ends, entries, about = sharesOf(name)
+if gain.isRenewed then
+ends = math.max(ends, math.min(now + lease, LONGEST))
+noteEnd(ends)
+end
+writeShares(name, ends, entries .. table.concat(gain.entries), about == '' and gain.about or about)
+local list, left = table.concat(gain.list, ','), math.max(0, ends - now)
+if name == client then
+listed, listedLeft = listed and listed .. ',' .. list or list, left
+else
+outbox[#outbox + 1] = { CHANNEL .. name, 'shared ' .. stamp .. ' ' .. int(left) .. ' ' .. list .. ' ' .. hash }
+end
+end
+gains, gainers = {}, {}
+end
+local function passKinds()
+if not mayGrant() then
+askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
+return
+end
+local rank, looked, admitted = 0, 0, 0
+local suspectSince, markedAt
+while looked <= SWEEP do
+local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
+local gone, dead, blocked = {}, {}, false
+for _, member in ipairs(members) do
+local name = nameOf(member)
+local one = judge(name)
+if one.verdict == DEAD then
+dead[#dead + 1] = member
+elseif one.verdict == SUSPECT then
+rank = rank + 1
+suspectSince = math.min(suspectSince or one.suspectSince, one.suspectSince)
+markedAt = math.min(markedAt or one.markedAt, one.markedAt)
+askAgainAt = math.ceil(suspectSince / 1000) + GRACE
+else
+local sequence, mark = string.match(member, '^[^:]+:(%d+):?(.*)$')
+local kind = kindOf(mark)
+local late = suspectSince and not mayPass(member, one.subscribed, suspectSince, markedAt)
+blocked = late or not admits(kind) or admitted == MOST_ADMITTED
+if blocked then
+if not late then
+askAgainAt = admits(kind) and now or nil
+end
+break
+end
+askAgainAt = nil
+if not kind then
+drop(dead)
+return give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
+end
+admit(name, sequence, kind, valueOf(one.record, 'where') or '')
+admitted = admitted + 1
+gone[#gone + 1] = member
+end
+end
+drop(dead)
+if #gone > 0 then
+redis.call('ZREM', queue, unpack(gone))
+leaveToExpire()
+end
+looked = looked + #members
+if blocked or #members < STEP then
+return
+end
+end
+askAgainAt = now
+end
+function recordKinds()
+local isEmpty = redis.call('ZCARD', queue) == 0
+plusQueue = isEmpty and '' or '+kinds'
+if used > 0 then
+format = KINDS
+set('state', 'shared' .. plusQueue, 'mode', sharing, 'used', int(used), 'first-end', int(firstEnd), 'last-end', int(lastEnd),
+'since', int(since), 'label', label, 'last-token', int(lastToken), unpack(ended))
+if limit then
+set('limit', int(limit))
+end
+return keepHash(isEmpty and RETENTION or WINDOW + RETENTION)
+end
+if isEmpty then
+kinds, format, limit = false, FORMAT, nil
+redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end')
+end
+keepHash(isEmpty and REST or RETENTION)
+if state then
+set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
+end
+end
+function settleKinds()
+lapseShares()
+if not held then
+format = KINDS
+plusQueue = '+kinds'
+if redis.call('ZCARD', queue) > 0 then
+passKinds()
+recordGains(math.min(WINDOW, LEASE))
+end
+end
+if not held then
+recordKinds()
+end
+end`;
+const linePart5 = `end
 local function settle()
 if held and leaseEnd <= now then
 lapse()
+end
+if kinds then
+return settleKinds()
 end
 if not held and redis.call('ZCARD', queue) > 0 then
 plusQueue = '+queue'
@@ -510,6 +793,79 @@ elseif not held and state == 'held' then
 keepFree(RETENTION)
 end
 end`;
+const blockerPart1 = `local function whoHolds()
+local isBusy = held or used > 0
+return isBusy and label or '', isBusy and now - since or 0, keptFor()
+end`;
+
+export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+return reply('EXPIRED')
+end
+local sequence, mark, maxQueue, ownTicket = ARGV[3], ARGV[6], tonumber(ARGV[7]), whole(ARGV[8])
+local waiting = redis.call('ZCARD', queue)
+local function isOlder(name)
+return string.sub(name, 1, 2) ~= '2-'
+end
+if not kinds then
+local older = held and leaseEnd > now and holder ~= KEPT and isOlder(holder)
+for _, name in ipairs(waiting > 0 and redis.call('ZRANGEBYSCORE', clients, stampMs, '+inf') or {}) do
+older = older or isOlder(name)
+end
+if older then
+return redis.error_reply('OLDER ' .. KINDS)
+end
+kinds = true
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, blockerPart1, `local kind = kindOf(mark)
+if not (kind and maxQueue and ownTicket and whole(ARGV[5])) then
+return protocolError('arguments of the command')
+end
+lastToken = math.max(lastToken, whole(ARGV[5]))
+if waiting > 0 or held and leaseEnd <= now or used > 0 and firstEnd <= now then
+keepHash()
+settle()
+kinds, waiting = true, redis.call('ZCARD', queue)
+end
+if listShares(sequence) then
+return reply('GRANTED')
+end
+local limitBefore = limit
+limit = waiting == 0 and kind.limit or limit
+if waiting == 0 and admits(kind) and mayGrant() then
+admit(client, sequence, kind, ARGV[4])
+recordGains(LEASE)
+recordKinds()
+return reply('GRANTED')
+end
+limit = limitBefore
+if ARGV[9] == 'try' then
+return reply('BUSY', whoHolds())
+end
+local member = memberOf(sequence, mark)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+if not ticket and ownTicket == 0 and maxQueue >= 0 then
+local inRun = unserved()
+if waiting + inRun >= maxQueue then
+waiting = waiting - prune(waiting)
+if waiting + inRun >= maxQueue then
+return reply('FULL', waiting + inRun)
+end
+end
+end
+markAlive()
+if not ticket or ownTicket > 0 and ownTicket < ticket then
+local last = lastTicket()
+ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+enqueue({ ticket, member }, math.max(last, ticket), waiting)
+if kind.limit then
+limit = kind.limit
+set('limit', int(limit))
+end
+end
+settle()
+if listShares(sequence) then
+return reply('GRANTED')
+end
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`] as const;
 
 export const acquire = ['acquire', 3, lockPart1, timePart2, `local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
@@ -552,7 +908,7 @@ grant(client, sequence, 1, lease, text)
 return reply('GRANTED')
 end
 local waiting = redis.call('ZCARD', queue)
-local free = not held or leaseEnd <= now
+local free = not kinds and (not held or leaseEnd <= now)
 if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() then
 if held then
 redis.call('HDEL', hash, 'client:' .. holder)
@@ -560,7 +916,7 @@ end
 plusQueue = ''
 return take()
 end
-if mode == 'try' and not free then
+if mode == 'try' and not free and not kinds then
 return reply('BUSY', label, now - since, keptFor())
 end`, clientsPart2, `local member = memberOf(sequence, fixed)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
@@ -575,21 +931,22 @@ end
 local function queued()
 return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end
+free = free or kinds
 if not free and maxQueue < 0 then
 enter()
 return queued()
-end`, livenessPart2, linePart3, `if free then
+end`, livenessPart2, linePart3, sharesPart2, kindsPart2, linePart5, blockerPart1, `if free then
 keepHash()
 end
 if mode == 'try' then
 settle()
-if not held and not askAgainAt and mayGrant() then
+if not held and used == 0 and not askAgainAt and mayGrant() then
 return take()
 end
-return reply('BUSY', held and label or '', held and now - since or 0, keptFor())
+return reply('BUSY', whoHolds())
 end
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
-local inRun = free and 0 or unserved()
+local inRun = free and not kinds and 0 or unserved()
 if waiting + inRun >= maxQueue then
 waiting = waiting - prune(waiting)
 if waiting + inRun >= maxQueue then
@@ -606,13 +963,22 @@ end
 end
 return queued()`] as const;
 
-export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local status = 'FREE'
+export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
 redis.call('HDEL', hash, 'format', 'state', 'last-token')
 elseif releasedRequest == 'forced:' .. ARGV[2] then
 status = 'FORCED'
+elseif ARGV[2] == 'shared' then
+keepHash()
+for i = 3, kinds and #ARGV or 0 do
+local name, sequence, number = string.match(ARGV[i], '^([^:]+):(%d+):(%d+)$')
+if name and endShare(name, sequence, 0, number) then
+status = 'FORCED'
+outbox[#outbox + 1] = { CHANNEL .. name, 'revoked-share ' .. stamp .. ' ' .. sequence .. ':' .. number .. ' ' .. hash }
+end
+end
 elseif held and leaseEnd > now and token == ARGV[2] then
 status = 'FORCED'
 outbox[1] = { CHANNEL .. holder, 'revoked ' .. stamp .. ' ' .. token .. ' ' .. hash }
@@ -630,8 +996,10 @@ local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
 end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
-local function isMissing(sequence, fixedLease)
-return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, fixedLease)) and not holds(sequence)
+local shares = kinds and redis.call('HGET', hash, 'held:' .. client) or ''
+local function isMissing(sequence, mark)
+return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, mark)) and not holds(sequence)
+and not string.find(shares, ',' .. sequence .. ':', 1, true)
 end
 if ARGV[7] == 'waiting' then
 if isMissing(ARGV[8], ARGV[9]) or isMissing(ARGV[11], ARGV[12]) then
@@ -645,7 +1013,13 @@ status = 'RENEWED'
 leaseEnd = math.max(leaseEnd, math.min((ARGV[4] == '' and now or since) + lease, LONGEST))
 set('lease', leaseEnd - since, 'label', ARGV[5], 'served', ARGV[6])
 keepHash(WINDOW + RETENTION)
-else`, livenessPart2, linePart3, `settle()
+else`, livenessPart2, linePart3, sharesPart2, kindsPart2, linePart5, `if kinds and ARGV[3] == 'shared' and renewShares(ARGV[5]) then
+status = 'RENEWED'
+end
+settle()
+if listShares then
+listShares()
+end
 end
 if ARGV[10] ~= '' then
 outbox[#outbox + 1] = { CHANNEL .. client, ARGV[10] }
@@ -685,7 +1059,16 @@ end
 if held then
 return reply('SHOWN', holder, label, token + served, now - since, leaseEnd - now, tonumber(token), length, waiters)
 end
-return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters)`] as const;
+local shares, cursor = { limit and int(limit) or '' }, used > 0 and '0'
+while cursor do
+local page = redis.call('HSCAN', hash, cursor, 'MATCH', 'held:*', 'COUNT', 1000)
+for i = 1, #page[2], 2 do
+shares[#shares + 1] = string.sub(page[2][i], 6)
+shares[#shares + 1] = page[2][i + 1]
+end
+cursor = page[1] ~= '0' and page[1]
+end
+return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters, #shares > 1 and shares or nil)`] as const;
 
 export const join = ['join', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
@@ -693,10 +1076,10 @@ end
 local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
 if not (sequence and count and seen) then
 return protocolError('arguments of the command')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `local waiting = redis.call('ZCARD', queue)
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local waiting = redis.call('ZCARD', queue)
 local before = waiting + unserved()
 local free = not held or leaseEnd <= now
-if free and waiting > 0 then
+if kinds or free and waiting > 0 then
 keepHash()
 end
 markAlive()
@@ -710,20 +1093,20 @@ end
 end
 lastToken = math.max(lastToken, seen)
 local added = #entries > 1 and enqueue(entries, ticket + count - 1, waiting) or 0
-if free then
+if free or kinds then
 settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`] as const;
 
-export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, `local member = memberOf(ARGV[2], ARGV[3])
+export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
 markAlive()
 end
 settle()
-leaveToExpire()
-return reply('LEFT', held and label or '', held and now - since or 0, rank and rank + before or -1, keptFor())`] as const;
+leaveToExpire()`, blockerPart1, `local who, heldFor, keptFor = whoHolds()
+return reply('LEFT', who, heldFor, rank and rank + before or -1, keptFor)`] as const;
 
 export const primary = ['primary', 1, `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -737,10 +1120,27 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
+export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
+local rank, before = ARGV[3] ~= '' and redis.call('ZRANK', queue, member), unserved()
+keepHash()
+if rank then
+redis.call('ZREM', queue, member)
+end
+for sequence in string.gmatch(kinds and ARGV[2] or '', '%d+') do
+endShare(client, sequence, whole(ARGV[4]) or 0)
+end
+if ARGV[5] == 'waiting' then
+markAlive()
+end
+settle()
+leaveToExpire()`, blockerPart1, `local who, heldFor, keptFor = whoHolds()
+return reply('LEFT', who, heldFor, rank and rank + before or -1, keptFor)`] as const;
+
 export const release = ['release', 3, lockPart1, `local me, waiting, back, keep = client .. ':' .. ARGV[3], ARGV[6] == 'waiting', ARGV[5] or '', ARGV[7] or ''
 local state, holder, token = unpack(redis.call('HMGET', hash, 'state', 'holder', 'token'))
-local mine = (state == 'held' or state == 'held+queue') and holder == client and token == ARGV[2]
-local usual = mine and back == '' and not waiting and keep == ''
+local plain = state == 'held' or state == 'held+queue'
+local mine = (plain or state == 'held+kinds') and holder == client and token == ARGV[2]
+local usual = plain and mine and back == '' and not waiting and keep == ''
 local head, behind, lastToken
 if usual and state ~= 'held' then
 head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
@@ -773,7 +1173,7 @@ end
 end
 end`, grantPart2, changesPart2, `if not mine then
 return reply(releasedRequest == me and 'RELEASED' or 'LOST')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, `ended = { 'released-request', me }
+end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `ended = { 'released-request', me }
 keepHash()
 if back ~= '' then
 requeue(back)

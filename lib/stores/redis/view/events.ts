@@ -7,9 +7,11 @@ import type {
   JoinReply,
   LeaveReply,
   PresentGrant,
+  PresentShare,
+  PresentShares,
   ReleaseReply,
 } from '../commands/reply.js';
-import type { NewRequest, PlaceRequest, Batch } from './model.js';
+import type { NewRequest, PlaceRequest, Batch, SharedHold } from './model.js';
 
 /** How many replicas have a renewal. */
 export interface Replicated {
@@ -28,10 +30,11 @@ export type Reply = AcquireReply | JoinReply | ReleaseReply | LeaveReply | Repli
 export type ViewEvent = EventOf<NativeTypes>;
 export type Effect = EffectOf<NativeTypes>;
 
-/** Requests are named by their sequence, grants by their token. */
+/** Requests are named by their sequence. */
 export interface NativeTypes extends ProtocolTypes {
   readonly request: number;
-  readonly grant: number;
+  /** A token of an exclusive grant, or the name of a shared hold. */
+  readonly grant: number | string;
   readonly newRequest: NewRequest;
   readonly place: PlaceRequest;
   readonly command: Command;
@@ -48,6 +51,8 @@ export interface NativeTypes extends ProtocolTypes {
     /** Messages, which may come late, twice or never (R9). */
     | { readonly type: 'granted'; readonly grant: PresentGrant }
     | { readonly type: 'revoked'; readonly first: number }
+    | { readonly type: 'shared'; readonly shares: PresentShares }
+    | { readonly type: 'share revoked'; readonly share: PresentShare }
     /** The subscription is up since then (monotonic ms), or down. */
     | { readonly type: 'subscription'; readonly upSince: number | undefined }
     /** Which primary keeps the lock from now on, where that is known. */
@@ -66,6 +71,15 @@ export type Command =
       readonly markAlive: boolean;
       /** Token of the section that waits for the acknowledgement. */
       readonly ended: number | undefined;
+    }
+  /** Shared requests are over. */
+  | {
+      readonly kind: 'end shares';
+      readonly sequences: readonly number[];
+      readonly keep: number | undefined;
+      readonly markAlive: boolean;
+      /** The one whose section waits for the acknowledgement. */
+      readonly hold: SharedHold | undefined;
     }
   | { readonly kind: 'leave'; readonly request: PlaceRequest; readonly markAlive: boolean }
   | {

@@ -16,6 +16,8 @@ import {
 import type { PlaceRequest, Batch } from './model.js';
 import { applyReply, confirm, dropLate } from './replies.js';
 import { heartbeatArgs, markedAlive } from './requests.js';
+import { confirmShares } from './shared.js';
+import { renewalOfShares, suspectShares } from './shared-lease.js';
 import type { LockView } from './lock-view.js';
 
 /** Pause before a heartbeat is repeated that replicas did not confirm, ms. */
@@ -30,7 +32,12 @@ export function beatNow(view: LockView): void {
 export function heartbeatFailed(view: LockView, batch: Batch | undefined, pause = RETRY_PAUSE): void {
   view.beating = false;
   if (batch?.holder) view.effects.push({ type: 'suspect lease', grant: batch.holder.token });
+  suspectShares(view);
   view.nextBeat = Math.min(view.nextBeat, view.now.monotonic + pause);
+}
+
+export function stopRenewing(view: LockView, token: number): void {
+  if (view.batch?.holder?.token === token) view.batch.holder.renewable = false;
 }
 
 /** Sends the one command of a heartbeat period: it renews what this client holds of the lock, and keeps the places of all that wait. */
@@ -41,8 +48,8 @@ export function beat(view: LockView): void {
   view.mustRetry = false;
   const { batch, late } = view;
   const renewing = batch?.holder?.renewable === true && wantsRenewal(batch);
-  const present = batch && renewalOf(batch);
-  const named = renewing && present ? present : lateRenewal(view);
+  const present = batch ? renewalOf(batch) : renewalOfShares(view);
+  const named = present && (renewing || !batch) ? present : lateRenewal(view);
   const { label = '', served = 0 } = present ?? {};
   const args = heartbeatArgs(view, { ...named, label, served });
   // This heartbeat tells Redis who the present holder is.
@@ -87,7 +94,7 @@ function applyHeartbeat(
   }
   if (args.waiting) markedAlive(view, reply);
   if (batch && counts) applyRenewal(view, batch, reply);
-  applyReply(view, reply);
+  confirmShares(view, reply, () => applyReply(view, reply));
   if (late) applyLateRenewal(view, late, reply);
 }
 

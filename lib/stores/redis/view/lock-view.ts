@@ -2,7 +2,7 @@ import { CommonView } from '../../redis-client/view/common-view.js';
 import type { PresentGrant } from '../commands/reply.js';
 import type { Timing } from '../commands/timing.js';
 import type { NativeTypes } from './events.js';
-import type { PlaceRequest, Batch } from './model.js';
+import type { PlaceRequest, Batch, SharedHold } from './model.js';
 
 export interface ViewSettings {
   readonly timing: Timing;
@@ -37,6 +37,20 @@ export class LockView extends CommonView<NativeTypes> {
   releasing = 0;
   releasedAfter = 0;
 
+  // ---- the shared holds (shared.ts)
+  /** By sequence. */
+  readonly shares = new Map<number, SharedHold>();
+  /** Lost holds whose sections may still run until `stopBy` (monotonic ms). */
+  readonly lostShares = new Map<number, { readonly hold: SharedHold; readonly stopBy: number }>();
+  /** Not after the end of the first lease (monotonic ms), and how far the wall clock was ahead of the monotonic one at the least. */
+  readonly sharesWatch = { due: Infinity, ahead: Infinity };
+  /** Requests of which this client is telling Redis that they are over. */
+  readonly ending = new Set<number>();
+  /** Redis has shared holds for requests that cannot enter them yet; the reply to a heartbeat decides (M1). */
+  sharesLate = false;
+  /** The highest token of an exclusive grant: shared holds with lower numbers are over. */
+  lastExclusive = 0;
+
   // ---- the heartbeat (heartbeat.ts)
   /** The newest command whose reply was applied: an older one is outdated. */
   newest = 0;
@@ -69,6 +83,7 @@ export class LockView extends CommonView<NativeTypes> {
   /** If the reply names a grant without any member that still waits or holds the lock, the view hands that grant on (M3). */
   leave(request: PlaceRequest): void {
     request.leftAfter = this.now.order;
+    if (request.share) this.ending.add(request.sequence);
     this.send({ kind: 'leave', request, markAlive: this.waiting.size > 0 });
   }
 

@@ -12,6 +12,7 @@ import {
   runOut,
   wantsRenewal,
 } from './grant.js';
+import { isShared } from './model.js';
 import {
   beat,
   beatNow,
@@ -19,10 +20,14 @@ import {
   heartbeatAnswered,
   heartbeatFailed,
   notConfirmed,
+  stopRenewing,
   written,
 } from './heartbeat.js';
 import { applyMessage, applyPlaceReply, applyReply, blockerOf, revoke } from './replies.js';
 import * as requests from './requests.js';
+import { applyShares, revokeShare } from './shared.js';
+import { endSharedSection, giveSharesBack, sharesEnded } from './shared-end.js';
+import { lookAtShares, shareLost, sharesDue, stopRenewingShare } from './shared-lease.js';
 import type { LockView } from './lock-view.js';
 
 /**
@@ -50,11 +55,13 @@ function apply(view: LockView, event: ViewEvent): void {
     case 'cancelled':
       return view.cancel(event.request, event.why);
     case 'section ended':
-      return endSection(view, event.grant, event.kept, event.keep);
+      return isShared(event.grant)
+        ? endSharedSection(view, event.grant, event.kept, event.keep)
+        : endSection(view, event.grant, event.kept, event.keep);
     case 'lease lost':
-      return leaseLost(view, event.grant);
+      return isShared(event.grant) ? shareLost(view, event.grant) : leaseLost(view, event.grant);
     case 'renewing stopped':
-      return stopRenewing(view, event.grant);
+      return isShared(event.grant) ? stopRenewingShare(view, event.grant) : stopRenewing(view, event.grant);
     case 'reply':
       view.underWay -= 1;
       return answered(view, event.command, event.reply);
@@ -67,6 +74,10 @@ function apply(view: LockView, event: ViewEvent): void {
       return applyMessage(view, event.grant);
     case 'revoked':
       return revoke(view, event.first);
+    case 'shared':
+      return applyShares(view, event.shares);
+    case 'share revoked':
+      return revokeShare(view, event.share);
     case 'subscription':
       view.subscribedSince = event.upSince;
       return beatNow(view);
@@ -80,6 +91,7 @@ function apply(view: LockView, event: ViewEvent): void {
       return view.refuseAll({ why: 'error', error: event.error });
     case 'closing':
       view.close();
+      giveSharesBack(view);
       return giveBack(view);
   }
 }
@@ -99,7 +111,11 @@ function answered(view: LockView, command: Command, reply: Reply): void {
       view.acknowledged(command.ended);
       applyReply(view, reply);
       break;
+    case 'end shares':
+      sharesEnded(view, command, reply);
+      return applyReply(view, reply);
     case 'leave':
+      view.ending.delete(command.request.sequence);
       applyReply(view, reply);
       view.left(command.request, reply.order, blockerOf(reply as LeaveReply));
       break;
@@ -125,7 +141,10 @@ function failed(view: LockView, command: Command, failure: Failure): void {
       view.releasing -= 1;
       view.acknowledged(command.ended);
       break;
+    case 'end shares':
+      return sharesEnded(view, command);
     case 'leave':
+      view.ending.delete(command.request.sequence);
       // The server drops the request when the liveness window is over.
       view.left(command.request, undefined);
       break;
@@ -143,10 +162,7 @@ function lookAtLease(view: LockView): void {
   if (batch && remaining(view, batch) <= 0) runOut(view, batch);
   const { lostButRunning } = view;
   if (lostButRunning && lostUntil(lostButRunning) <= now.monotonic) giveLostBack(view, lostButRunning.batch);
-}
-
-function stopRenewing(view: LockView, token: number): void {
-  if (view.batch?.holder?.token === token) view.batch.holder.renewable = false;
+  lookAtShares(view);
 }
 
 /** If another primary keeps the lock now, or the same one promoted again, all requests ask again: it may not know them (M6). */
@@ -185,6 +201,7 @@ function nextWakeUp(view: LockView): number {
   let due = Math.min(
     time + left,
     lostButRunning ? lostUntil(lostButRunning) : Infinity,
+    sharesDue(view),
     reminders[0]?.at ?? Infinity,
   );
   if (beating) return due;
@@ -210,7 +227,8 @@ function beatIfDue(view: LockView): void {
 /** Whether there is something to keep: a grant or a place in line. */
 function isPeriodic(view: LockView): boolean {
   const { batch, late } = view;
-  return isInLine(view) || late !== undefined || (batch !== undefined && wantsRenewal(batch));
+  const isShared = view.shares.size > 0 || view.sharesLate;
+  return isInLine(view) || isShared || late !== undefined || (batch !== undefined && wantsRenewal(batch));
 }
 
 /** When to ask whether the lock is free: when the lease of the present holder must have ended (R9), or at the server's time (R8). */

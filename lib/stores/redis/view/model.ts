@@ -1,4 +1,5 @@
 import type { Instant } from '../../../core/port/lease.js';
+import type { Share } from '../../../core/port/lock-store.js';
 import type { CommonRequest } from '../../redis-client/view/protocol-types.js';
 
 /** A new request for the lock. */
@@ -10,6 +11,8 @@ export interface NewRequest {
   readonly maxQueue: number;
   /** The request joins no batch. */
   readonly alone: boolean;
+  /** With whom it holds the lock; undefined: with nobody. */
+  readonly share?: Share | undefined;
   readonly label: string;
 }
 
@@ -24,8 +27,33 @@ export interface PlaceRequest extends NewRequest, CommonRequest {
   /** Only the reply to a command sent after this one acknowledges the place (M6); -1: no further acknowledgement is needed. */
   confirmAfter: number;
   placeReported: boolean;
+  /** The highest number of its shared holds that were taken away before this client entered them. */
+  takenAway: number;
   /** No copy of an earlier command could run when the present one was sent. */
   confirmedBefore: boolean;
+}
+
+/** Exclusive grants are named by their token, shared holds by a text. */
+export function isShared(grant: number | string): grant is string {
+  return typeof grant === 'string';
+}
+
+/** A request of this client that holds the lock together with others. */
+export interface SharedHold {
+  readonly request: PlaceRequest;
+  /** Names the hold for the callers of this machine, which know tokens of exclusive grants as numbers. */
+  readonly name: string;
+  /** Names the hold for Redis. */
+  readonly number: number;
+  /** How many commands this client had sent when it learned of the hold: a later one must find it (M2). */
+  readonly order: number;
+  /** Whether its lease is fixed; otherwise heartbeats renew it together with the others. */
+  readonly fixed: boolean;
+  /** As those of a batch. */
+  since: Instant;
+  left: number;
+  margin: number;
+  renewable: boolean;
 }
 
 /** The member of a batch that holds the lock. */

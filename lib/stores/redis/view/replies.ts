@@ -16,6 +16,7 @@ import {
   requestAgain,
   requestPlace,
 } from './requests.js';
+import { applyShares, loseShares, sectionsStopBy } from './shared.js';
 import type { LockView } from './lock-view.js';
 
 /** How long (ms) a try asks again if the lock is free and only requests of unreachable clients are in line. */
@@ -32,6 +33,7 @@ export function applyReply(view: LockView, reply: LockReply): void {
     applyGeneration(view, reply.generation);
   }
   if (reply.grant) applyGrant(view, reply.grant, reply.order);
+  if (reply.shares) applyShares(view, reply.shares);
 }
 
 // ---- asking for places -----------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ function settlePlace(view: LockView, request: PlaceRequest, { order }: LockReply
 
 /** The server has the request in its present grant, which may differ from the grant that this client knows. */
 function lookForGrant(view: LockView, request: PlaceRequest): void {
-  if (isPresent(view, request)) return;
+  if (isPresent(view, request) || (request.share && view.sharesLate)) return;
   // The request is not in the grant of this client. While a release is under way, or while this client refuses the server's grant
   // because its token is not higher, the server gives the same answer each round trip: so ask again only after a pause.
   if (view.releasing > 0 || mustConfirm(request)) view.requestAfterPause(request);
@@ -159,13 +161,15 @@ function present(view: LockView, grant: PresentGrant): void {
 
 function enter(view: LockView, grant: PresentGrant): void {
   const batch = newBatch(view, grant);
+  view.lastExclusive = Math.max(view.lastExclusive, grant.first);
+  loseShares(view);
+  const stopBy = sectionsStopBy(view);
   const wanted = unserved(batch).length > 0;
   if (wanted && grant.first <= view.seenBefore) {
     // The server lost the last token, and its clock is behind that token. The requests ask for a higher token.
     finish(view, batch);
-  } else if (wanted && view.lostButRunning && view.now.monotonic < view.lostButRunning.stopBy) {
+  } else if (wanted && view.now.monotonic < stopBy) {
     // The section that lost the lock may still run. A heartbeat asks for this grant after that, and its reply comes here again (M1).
-    const { stopBy } = view.lostButRunning;
     view.nextBeat = Math.min(view.nextBeat || stopBy, stopBy);
     view.late = grant;
   } else if (wanted && view.settings.replicated) {

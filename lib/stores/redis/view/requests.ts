@@ -10,13 +10,14 @@ const NO_NEED = -1;
 
 /** Takes in a new request. Requests of one turn of the event loop ask for their places together if they can. */
 export function request(view: LockView, entry: NewRequest): void {
-  const { sequence, leaseTime, tries, maxQueue, alone, label } = entry;
+  const { sequence, leaseTime, tries, maxQueue, alone, share, label } = entry;
   const added: PlaceRequest = {
     sequence,
     leaseTime,
     tries,
     maxQueue,
     alone,
+    share,
     label,
     since: view.now.monotonic,
     state: 'waiting',
@@ -28,12 +29,13 @@ export function request(view: LockView, entry: NewRequest): void {
     leftAfter: 0,
     missed: 0,
     placeReported: false,
+    takenAway: 0,
     outcomeUnknownUntil: 0,
     confirmedBefore: true,
     awaitingBlocker: false,
   };
   view.waiting.set(added.sequence, added);
-  const plain = !tries && !alone && leaseTime === undefined && maxQueue === Infinity;
+  const plain = !tries && !alone && !share && leaseTime === undefined && maxQueue === Infinity;
   if (plain) {
     if (view.newcomers.push(added) === 1) view.effects.push({ type: 'await turn' });
   } else {

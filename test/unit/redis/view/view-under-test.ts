@@ -165,8 +165,8 @@ export class ViewUnderTest {
     return this.sent.filter(({ command }) => kinds.includes(command.kind as K)) as unknown as Sent<K>[];
   }
 
-  /** The tokens that were granted so far, in order. */
-  get granted(): number[] {
+  /** What was granted so far, in order: tokens, and the names of shared holds. */
+  get granted(): (number | string)[] {
     return this.effectsOf('grant').map(({ grant }) => grant);
   }
 

@@ -26,8 +26,9 @@ local function listeners(name)
 end
 
 -- The client of an entry of the queue; '' if the entry cannot be read, so that it counts as dead.
+local MEMBER = kinds and '^([^:]+):%d+:?[%w/,]*$' or '^([^:]+):%d+:?%d*$'
 local function nameOf(member)
-  return string.match(member, '^([^:]+):%d+:?%d*$') or ''
+  return string.match(member, MEMBER) or ''
 end
 
 -- Each new record removes old ones, so that they do not pile up on a lock that is never idle: at most STALE records of clients that
@@ -152,7 +153,7 @@ local function markAlive(wholly)
     and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
   if not same then
     writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
-      .. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. FORMAT .. ' where=' .. where)
+      .. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. KINDS .. ' where=' .. where)
     keepHash(WINDOW + RETENTION)
   end
   local left = known and deadline - now or 0
@@ -163,15 +164,18 @@ local function markAlive(wholly)
 end
 
 -- Adds entries (ticket, member, …) to the queue, which has had `before` entries; `last` is the last ticket given, including these.
--- Returns how many were added. Only this function adds to the queue, and it writes `+queue`: so a `state` without it means that
--- the queue is empty.
+-- Returns how many were added. Only this function adds to the queue, and it writes `+queue` or `+kinds`: so a `state` without it means
+-- that the queue is empty.
 local function enqueue(entries, last, before)
   local added = redis.call('ZADD', queue, unpack(entries))
   if before == 0 then
     -- When the line became empty, leaveToExpire gave the set of clients a short time to live.
     keepLine()
   end
-  set('state', (state or 'free') .. '+queue', 'last-ticket', last, 'last-token', lastToken)
+  if kinds then
+    format = KINDS
+  end
+  set('state', (state or 'free') .. (kinds and '+kinds' or '+queue'), 'last-ticket', last, 'last-token', lastToken)
   keepHash(WINDOW + RETENTION)
   return added
 end

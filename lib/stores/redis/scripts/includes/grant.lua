@@ -20,26 +20,36 @@ end
 local format, state, holder, token, lastToken, requests, since, leased, label, releasedRequest, record =
   unpack(redis.call('HMGET', hash, 'format', 'state', 'holder', 'token', 'last-token', 'requests', 'since', 'lease', 'label',
     'released-request', 'client:' .. client))
-if format and format ~= FORMAT and (tonumber(format) or 0) > 1 then
-  return redis.error_reply('NEWER ' .. format .. ' ' .. FORMAT)
+if format and format ~= FORMAT and format ~= KINDS and (tonumber(format) or 0) > 1 then
+  return redis.error_reply('NEWER ' .. format .. ' ' .. KINDS)
 end
 
--- In Redis, 'held' and 'free' mean that the queue is empty; with the suffix '+queue', requests may wait in it. Keep the suffix
--- in its own variable.
-local plusQueue = string.match(state or '', '%+queue$') or ''
+-- In Redis, 'held', 'free' and 'shared' mean that the queue is empty; with the suffix '+queue', requests may wait in it, and with
+-- '+kinds' such that share the lock. Keep the suffix in its own variable.
+local plusQueue = string.match(state or '', '%+%a+$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
-local readable = format == FORMAT or not format and not state
+-- Whether the lock is in format KINDS. If so: the weights of all shared holds together (0: none), whether they are reads or permits,
+-- the limit of the permits, a time that is not after the earliest end of their leases, and one that is not before the latest.
+local kinds = format == KINDS
+local used, sharing, limit, firstEnd, lastEnd = 0, nil, nil, nil, nil
+if kinds then
+  used, sharing, limit, firstEnd, lastEnd = unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end'))
+  used = state == 'shared' and whole(used) or 0
+  limit, firstEnd, lastEnd = whole(limit), whole(firstEnd), whole(lastEnd)
+end
+local readable = format == FORMAT or kinds or not format and not state
 if state then
   readable = readable and lastToken and (state == 'free'
-    or state == 'held' and holder and requests and whole(token) and since and leased and label)
+    or state == 'held' and holder and requests and whole(token) and since and leased and label
+    or used > 0 and sharing and firstEnd and lastEnd and since and label)
 end
 if not readable then
   -- Only force release may clear what no script can read.
   if ARGV[2] ~= 'unreadable' then
     return protocolError('hash ' .. hash)
   end
-  state, lastToken = false, 0
+  state, format, lastToken, kinds, used = false, FORMAT, 0, false, 0
 end
 local held = state == 'held'
 local leaseEnd = since and leased and math.min(since + leased, LONGEST)
@@ -56,9 +66,9 @@ local function keptFor()
   end
 end
 
--- `fixedLease`: its fixed lease, '' if it has none, or 'alone'.
-local function memberOf(sequence, fixedLease)
-  return client .. ':' .. sequence .. (fixedLease == '' and '' or fixedLease == 'alone' and ':' or ':' .. fixedLease)
+-- `mark`: the fixed lease of an exclusive request, '' if it has none, or 'alone'; of a shared one see includes/kinds.lua.
+local function memberOf(sequence, mark)
+  return client .. ':' .. sequence .. (mark == '' and '' or mark == 'alone' and ':' or ':' .. mark)
 end
 
 -- Whether the present grant covers several requests, which hold the lock one after the other.

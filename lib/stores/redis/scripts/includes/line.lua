@@ -166,10 +166,20 @@ local function keepUntil(moment)
   end
 end
 
+-- Functions for a lock of several kinds; a plain one does not pay for them.
+local settleKinds, recordKinds, recordGains, kindOf, admits, admit, listShares, endShare, renewShares
+if kinds then
+--- include: shares
+--- include: kinds
+end
+
 -- Ends a lease that is over, passes a free lock on, and shortens the time to live of a lock that is no longer needed.
 local function settle()
   if held and leaseEnd <= now then
     lapse()
+  end
+  if kinds then
+    return settleKinds()
   end
   if not held and redis.call('ZCARD', queue) > 0 then
     plusQueue = '+queue'

@@ -1,8 +1,8 @@
 -- Every script begins with this include: it names the keys and the caller (docs/protocol.md).
 --
--- KEYS[1] the hash: present grant, last token, last ticket, a record of each waiting client
--- KEYS[2] the queue: ticket -> member; a member is client:sequence, client:sequence:lease for a fixed lease, or client:sequence: for a
---         request that joins no batch
+-- KEYS[1] the hash: present grant, last token, last ticket, a record of each waiting client, and of each that has shared holds
+-- KEYS[2] the queue: ticket -> member; a member is client:sequence, client:sequence:lease for a fixed lease, client:sequence: for a
+--         request that joins no batch, or client:sequence:mark for one that shares the lock (includes/kinds.lua)
 -- KEYS[3] the clients: liveness deadline in ms -> client
 -- ARGV[1] the calling client
 -- The last three of a command that may mark its caller alive (R5) are its listener:
@@ -23,5 +23,5 @@
 local hash, queue, clients = KEYS[1], KEYS[2], KEYS[3]
 local client = ARGV[1]
 
--- The version of the format that this script writes, and the newest that it reads.
-local FORMAT = '1'
+-- The formats of a lock that one request holds at a time, and of one that requests of several kinds use. This script reads both.
+local FORMAT, KINDS = '1', '2'

@@ -1,0 +1,89 @@
+-- Lets a request hold the lock together with others, or gives it a place in the line. Repeating it changes nothing.
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
+--       [4] label of a holder  [5] highest token the client has seen
+--       [6] its mark (includes/kinds.lua)  [7] most waiters allowed, -1: any number
+--       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
+--       [10] to [12] the caller's listener (includes/lock.lua)
+-- Returns reply(status, a, b, c), with the statuses of acquire except DONE; GRANTED: the reply lists the request
+-- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); OLDER, PROTOCOL or NEWER before any write.
+--- include: changes
+if now > tonumber(ARGV[2]) then
+  return reply('EXPIRED')
+end
+local sequence, mark, maxQueue, ownTicket = ARGV[3], ARGV[6], tonumber(ARGV[7]), whole(ARGV[8])
+local waiting = redis.call('ZCARD', queue)
+
+-- Processes of an earlier version do not read the format of several kinds, so it does not begin while one of them holds the lock or
+-- waits for it. The ids of clients that read it begin with `2-`.
+local function isOlder(name)
+  return string.sub(name, 1, 2) ~= '2-'
+end
+if not kinds then
+  local older = held and leaseEnd > now and holder ~= KEPT and isOlder(holder)
+  for _, name in ipairs(waiting > 0 and redis.call('ZRANGEBYSCORE', clients, stampMs, '+inf') or {}) do
+    older = older or isOlder(name)
+  end
+  if older then
+    return redis.error_reply('OLDER ' .. KINDS)
+  end
+  kinds = true
+end
+
+--- include: line
+--- include: blocker
+local kind = kindOf(mark)
+if not (kind and maxQueue and ownTicket and whole(ARGV[5])) then
+  return protocolError('arguments of the command')
+end
+lastToken = math.max(lastToken, whole(ARGV[5]))
+if waiting > 0 or held and leaseEnd <= now or used > 0 and firstEnd <= now then
+  -- The lock may be passed to a waiting request, so the first write must be one that is allowed when memory is full (R3).
+  keepHash()
+  settle()
+  kinds, waiting = true, redis.call('ZCARD', queue)
+end
+if listShares(sequence) then
+  return reply('GRANTED')
+end
+-- A request that finds no line joins it before it is judged, so its own limit counts; that of a try in vain does not.
+local limitBefore = limit
+limit = waiting == 0 and kind.limit or limit
+if waiting == 0 and admits(kind) and mayGrant() then
+  admit(client, sequence, kind, ARGV[4])
+  recordGains(LEASE)
+  recordKinds()
+  return reply('GRANTED')
+end
+limit = limitBefore
+if ARGV[9] == 'try' then
+  return reply('BUSY', whoHolds())
+end
+
+local member = memberOf(sequence, mark)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+if not ticket and ownTicket == 0 and maxQueue >= 0 then
+  local inRun = unserved()
+  if waiting + inRun >= maxQueue then
+    waiting = waiting - prune(waiting)
+    if waiting + inRun >= maxQueue then
+      return reply('FULL', waiting + inRun)
+    end
+  end
+end
+markAlive()
+if not ticket or ownTicket > 0 and ownTicket < ticket then
+  local last = lastTicket()
+  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+  enqueue({ ticket, member }, math.max(last, ticket), waiting)
+  if kind.limit then
+    limit = kind.limit
+    set('limit', int(limit))
+  end
+end
+settle()
+if listShares(sequence) then
+  return reply('GRANTED')
+end
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())

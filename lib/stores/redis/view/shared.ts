@@ -1,0 +1,131 @@
+import { safetyMargin } from '../../../core/port/lease.js';
+import type { HeartbeatReply, PresentShare, PresentShares } from '../commands/reply.js';
+import { lose } from './grant.js';
+import type { PlaceRequest, SharedHold } from './model.js';
+import { requestAgain } from './requests.js';
+import { endShares, loseNow } from './shared-end.js';
+import { remaining, renew, watch } from './shared-lease.js';
+import type { LockView } from './lock-view.js';
+
+/** Pause before a heartbeat is repeated whose reply came too late for the holds in it, ms. */
+const LATE_PAUSE = 100;
+
+const GONE = 'Redis no longer has this hold (it expired, was released by force, or its data was lost)';
+const OVERTAKEN = 'Redis gave the lock to another request before this one was released';
+
+/** A reply or a message says that these requests hold the lock; either may come at any later time (R9). */
+export function applyShares(view: LockView, shares: PresentShares): void {
+  for (const share of shares.list) {
+    const waiter = view.waiting.get(share.sequence);
+    if (waiter) enter(view, waiter, share, shares);
+    else handBack(view, share);
+  }
+}
+
+/** R10: ends a hold that no request of this client has or waits for. */
+function handBack(view: LockView, { sequence, number }: PresentShare): void {
+  const hold = view.shares.get(sequence);
+  if (hold && number > hold.number) {
+    // Redis ended the hold; a late copy of the request's command got another.
+    loseNow(view, hold, GONE);
+  } else if (hold || view.lostShares.has(sequence) || view.ending.has(sequence)) {
+    return;
+  }
+  endShares(view, [sequence]);
+}
+
+function enter(view: LockView, request: PlaceRequest, share: PresentShare, shares: PresentShares): void {
+  const { number } = share;
+  if (number <= request.takenAway || number < view.lastExclusive) return;
+  // Exclusive grants from before this hold are over.
+  view.finished = Math.max(view.finished, number);
+  if (view.batch) lose(view, view.batch, OVERTAKEN);
+  const stopBy = sectionsStopBy(view);
+  // The section that lost the lock may still run; the reply to a heartbeat comes here again after that.
+  if (view.now.monotonic < stopBy) return askAt(view, stopBy);
+  const fixed = share.left !== undefined;
+  const given = share.left ?? shares.left;
+  const margin = safetyMargin(request.leaseTime ?? view.settings.timing.lease, given);
+  const hold: SharedHold = {
+    request,
+    name: `shared ${request.sequence}`,
+    number,
+    order: view.now.order,
+    fixed,
+    since: shares.since,
+    left: given - margin,
+    margin,
+    renewable: !fixed,
+  };
+  const left = remaining(hold, view.now);
+  if (left <= 0) return cameTooLate(view, request, fixed);
+  request.state = 'granted';
+  view.remove(request);
+  view.shares.set(request.sequence, hold);
+  watch(view, hold);
+  const { heartbeat } = view.settings.timing;
+  view.nextBeat = Math.min(view.nextBeat || Infinity, view.now.monotonic + Math.min(heartbeat, left / 2));
+  view.effects.push({
+    type: 'grant',
+    request: request.sequence,
+    grant: hold.name,
+    since: hold.since,
+    left: hold.left,
+  });
+}
+
+/** Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1). */
+function cameTooLate(view: LockView, request: PlaceRequest, fixed: boolean): void {
+  if (fixed) {
+    view.missedGrant(request, true);
+    if (request.state !== 'waiting') view.leave(request);
+  }
+  askAt(view, view.now.monotonic);
+}
+
+function askAt(view: LockView, moment: number): void {
+  view.sharesLate = true;
+  view.nextBeat = Math.min(view.nextBeat || Infinity, moment);
+}
+
+/** No section of this client begins before then (monotonic ms), since one that lost the lock may still run. */
+export function sectionsStopBy(view: LockView): number {
+  let stopBy = view.lostButRunning?.stopBy ?? -Infinity;
+  for (const lost of view.lostShares.values()) stopBy = Math.max(stopBy, lost.stopBy);
+  return stopBy;
+}
+
+/** Redis has granted the lock to a request alone, so the shared holds of this client are over. */
+export function loseShares(view: LockView): void {
+  for (const hold of [...view.shares.values()]) loseNow(view, hold, OVERTAKEN);
+}
+
+/** A hold was taken away by force. It is not entered if its reply, which comes by another connection, arrives later. */
+export function revokeShare(view: LockView, { sequence, number }: PresentShare): void {
+  const hold = view.shares.get(sequence);
+  if (hold?.number === number) return loseNow(view, hold, 'it was released by force');
+  const waiter = view.waiting.get(sequence);
+  if (!waiter) return;
+  waiter.takenAway = Math.max(waiter.takenAway, number);
+  requestAgain(view, waiter);
+}
+
+/**
+ * The reply to a heartbeat lists all shared holds that Redis has of this client: renews them here, and loses those that it lacks. It does
+ * not touch those that this client got after it had sent the heartbeat (M2).
+ *
+ * @param apply applies the common part of the reply, which enters the holds that requests still wait for
+ */
+export function confirmShares(view: LockView, reply: HeartbeatReply, apply: () => void): void {
+  const wasLate = view.sharesLate;
+  view.sharesLate = false;
+  apply();
+  if (wasLate && view.sharesLate) view.nextBeat = Math.max(view.nextBeat, view.now.monotonic + LATE_PAUSE);
+  if (view.shares.size === 0) return;
+  const listed = new Map(reply.shares?.list.map(({ sequence, number }) => [sequence, number]));
+  for (const hold of [...view.shares.values()]) {
+    if (hold.order >= reply.order) continue;
+    if (listed.get(hold.request.sequence) !== hold.number) loseNow(view, hold, GONE);
+    else if (hold.renewable && reply.shares) renew(view, hold, reply.shares);
+  }
+}
