@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import type { Share } from '../../../../lib/core/port/lock-store.js';
 import { findCycles, seenTwice } from '../../../../lib/core/overview/wait-cycles.js';
 
 /** A process with one flow for each entry: the keys that it holds, and the one that it waits for. */
@@ -62,6 +63,40 @@ describe('cycles of waits', () => {
     const one = processOf('one', { holds: ['a'], waits: 'b' });
     const two = processOf('two', { holds: ['b'], waits: 'a' });
     expect(findCycles([{ ...one, holds: [{ ...one.holds[0]!, state: 'lost' }] }, two])).toEqual([]);
+  });
+
+  describe('with shared locks', () => {
+    const permits = (weight: number) => ({ mode: 'permits' as const, permits: 3, weight });
+    const read = { mode: 'read' as const };
+    /** A flow that shares `api` and waits for `order`, or that holds `order` and waits for `api`. */
+    const inside = (clientId: string, hold: number, share: Share, waits = true): ProcessReport => ({
+      ...processOf(clientId),
+      holds: [{ key: 'api', heldFor: 10, token: 0, state: 'held', share, hold }],
+      waits: waits ? [{ key: 'order', waitingFor: 5, inside: ['api'], insideShared: [hold] }] : [],
+    });
+    const outside = (share?: Share): ProcessReport => {
+      const report = processOf('outside', { holds: ['order'], waits: 'api' });
+      return { ...report, waits: report.waits.map((wait) => ({ ...wait, ...(share && { share }) })) };
+    };
+    const cycles = (...processes: ProcessReport[]) => findCycles(processes).map(({ steps }) => steps.length);
+
+    test('a writer waits for each reader, so one that waits for it is enough', () => {
+      expect(cycles(inside('one', 1, read), inside('two', 1, read, false), outside())).toEqual([2]);
+    });
+
+    test('permits wait for as many as they need: not if those that can still end are enough', () => {
+      const [one, other] = [inside('one', 1, permits(2)), inside('two', 1, permits(1), false)];
+      expect(cycles(one, other, outside(permits(1)))).toEqual([]);
+      expect(cycles(one, other, outside(permits(2)))).toEqual([2]);
+      expect(cycles(one, inside('two', 1, permits(1)), outside(permits(1)))).toEqual([2, 2]);
+    });
+
+    test('a wait inside another hold of the same process is not inside this one', () => {
+      const one = inside('one', 1, permits(2));
+      const working = { ...one, holds: one.holds.map((hold) => ({ ...hold, hold: 2 })) };
+      expect(cycles(working, outside(permits(2)))).toEqual([]);
+      expect(cycles(one, outside(permits(2)))).toEqual([2]);
+    });
   });
 
   test('count only if a second look sees the same holds, older', () => {
