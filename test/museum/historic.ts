@@ -64,9 +64,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'lease expiry without a wake-up (Redisson 3829, 3254, 5503)',
     what: 'no client looks after a lease that ended',
-    mutations: [
-      inScript('heartbeat', 'else\n--- include: line\n  settle()\nend\nif ARGV[10]', 'end\nif ARGV[10]'),
-    ],
+    mutations: [inScript('heartbeat', '  settle()\n  if listShares then', '  if listShares then')],
     proof: simulation('kill'),
   },
   {
@@ -203,11 +201,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a message is taken for fresh however old it is',
     mutations: [
-      inStore(
-        'redis-lock-store.ts',
-        'message.left - clock.ageAtMost(message.stamp, since, this.options.lease)',
-        'message.left',
-      ),
+      inStore('redis-lock-store.ts', 'clock.ageAtMost(message.stamp, since, this.options.lease)', '0'),
     ],
     proof: simulation('delay', 'pause'),
   },
@@ -257,7 +251,7 @@ export const HISTORIC: readonly Exhibit[] = [
     mutations: [
       inChanges('token = lastToken < micros and stamp or', 'token ='),
       inScript('acquire', 'if not STRICT and life and', 'if false and'),
-      inScript('release', "local usual = mine and back == '' and", 'local usual = false and'),
+      inScript('release', "local usual = plain and mine and back == '' and", 'local usual = false and'),
     ],
     proof: simulation('flush'),
   },

@@ -151,7 +151,7 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'view/machine.ts',
-        'return isInLine(view) || late !== undefined || (batch !== undefined && wantsRenewal(batch));',
+        'return isInLine(view) || isShared || late !== undefined || (batch !== undefined && wantsRenewal(batch));',
         'return late !== undefined || (batch !== undefined && wantsRenewal(batch));',
       ),
     ],
@@ -497,7 +497,12 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'a lock says that requests may wait for it',
     what: 'one that is queued does not change what it says',
-    mutations: [inClients("set('state', (state or 'free') .. '+queue', 'last-ticket'", "set('last-ticket'")],
+    mutations: [
+      inClients(
+        "set('state', (state or 'free') .. (kinds and '+kinds' or '+queue'), 'last-ticket'",
+        "set('last-ticket'",
+      ),
+    ],
     proof: simulation(),
   },
   {
@@ -530,9 +535,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'no command shortens what a lease needs',
     what: 'a write that comes first sets the time to live of a lock at rest',
-    mutations: [
-      inChanges('local needed = held and leaseEnd > now and leaseEnd - now or 0', 'local needed = 0'),
-    ],
+    mutations: [inChanges('local needed = math.max(0, leases - now)', 'local needed = 0')],
     proof: test(
       'integration/key-lifetimes.spec.ts',
       'a refused newcomer does not shorten the time to live of a long lease',
