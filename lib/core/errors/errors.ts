@@ -59,7 +59,7 @@ export class LockHolderChangedError extends FairLockError {
       message: 'The lock has another holder now.',
       details:
         `The lock ${quote(key)} was not released by force: the ${what} no longer holds it` +
-        (presentToken === undefined ? '' : `, the token ${presentToken} does`) +
+        (presentToken === undefined ? ', the lock is free or shared' : `, the token ${presentToken} does`) +
         '. Look again (inspect) before you repeat it.',
       status: 409,
     });
