@@ -50,7 +50,7 @@ const MONOTONIC_AGE: readonly Mutation[] = [
 const SCRIPTS = 'scripts/scripts.generated.ts';
 /** A script grants a lock that is held. */
 const HELD = [
-  'local free = not held or leaseEnd <= now\nif free and waiting == 0',
+  'local free = not kinds and (not held or leaseEnd <= now)\nif free and waiting == 0',
   'local free = true\nif free and waiting == 0',
 ] as const;
 
@@ -71,7 +71,7 @@ describe('the exploration', () => {
   test('finds a request that is served too late where a waiter relies on its message', () => {
     const silent = inFile(
       'view/machine.ts',
-      'return isInLine(view) || late !== undefined',
+      'return isInLine(view) || isShared || late !== undefined',
       'return late !== undefined',
     );
     expect(search(['lose-message'], [silent]).violation).toMatchObject({ invariant: 'gap' });

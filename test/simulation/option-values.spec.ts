@@ -9,6 +9,9 @@ import { drawPlan } from './scenario/plan.js';
 /** Options of what is not simulated: the engine and its warnings, kept locks, the query, the redisson store. */
 const NOT_SIMULATED: readonly NumberOption[] = [
   'maxHold',
+  // Of few values only: the rule is the same for all (scenario/shares.ts).
+  'permits',
+  'weight',
   'holdAtLeast',
   'drainTimeout',
   'query.timeout',
