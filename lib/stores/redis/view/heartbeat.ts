@@ -14,7 +14,7 @@ import {
   wantsRenewal,
 } from './grant.js';
 import type { PlaceRequest, Batch } from './model.js';
-import { applyReply, confirm, dropLate } from './replies.js';
+import { applyReply, cameLate, confirm, dropLate } from './replies.js';
 import { heartbeatArgs, markedAlive } from './requests.js';
 import { confirmShares } from './shared.js';
 import { renewalOfShares, suspectShares } from './shared-lease.js';
@@ -102,7 +102,8 @@ function applyHeartbeat(
 function applyRenewal(view: LockView, batch: Batch, reply: HeartbeatReply): void {
   if (view.batch !== batch) return;
   const { status, grant } = reply;
-  if (status === 'renewed' && grant) renew(view, batch, grant.since, grant.left);
+  if (status === 'renewed' && grant && cameLate(view, grant)) view.nextBeat = view.now.monotonic;
+  else if (status === 'renewed' && grant) renew(view, batch, grant.since, grant.left);
   // This check also applies to a heartbeat that did not renew the grant.
   if (status === 'gone' && grant?.first !== batch.first) {
     lose(

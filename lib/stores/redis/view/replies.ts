@@ -1,3 +1,4 @@
+import { elapsedSince } from '../../../core/port/lease.js';
 import type { Blocker } from '../../redis-client/view/protocol-types.js';
 import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
 import { finish, handOn, lose, newBatch, release, remaining, renewalOf, unserved } from './grant.js';
@@ -34,6 +35,14 @@ export function applyReply(view: LockView, reply: LockReply): void {
   }
   if (reply.grant) applyGrant(view, reply.grant, reply.order);
   if (reply.shares) applyShares(view, reply.shares);
+}
+
+/**
+ * Whether an answer came later than any command is waited for: this process, or its host, stood still. A former primary that stood
+ * still as well may have given it after a failover. So a heartbeat asks again for what it grants.
+ */
+export function cameLate({ now, settings }: LockView, { since }: PresentGrant): boolean {
+  return elapsedSince(since, now) > settings.timing.commandTimeout;
 }
 
 // ---- asking for places -----------------------------------------------------------------------------------------------
@@ -111,7 +120,8 @@ export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
 
 /** The reply to command number `order` contains a grant of this client. */
 function applyGrant(view: LockView, grant: PresentGrant, order: number): void {
-  if (grant.first > view.finished) return present(view, grant);
+  if (grant.first > view.finished)
+    return present(view, cameLate(view, grant) ? { ...grant, left: 0 } : grant);
   // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = view.releasing > 0 || order <= view.releasedAfter;
   if (old || grant.first === view.lostButRunning?.batch.first) return;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { HEARTBEAT, LEASE, LEAST_MARGIN, ViewUnderTest, MARGIN } from './view-under-test.js';
+import { COMMAND_TIMEOUT, HEARTBEAT, LEASE, LEAST_MARGIN, ViewUnderTest, MARGIN } from './view-under-test.js';
 
 let view: ViewUnderTest;
 
@@ -35,6 +35,16 @@ describe('learning of a grant', () => {
     view.passes(400);
     view.reply(sent, { status: 'granted', grant: [500, 1] });
     expect(view.effectsOf('grant')).toMatchObject([{ since: { monotonic: 1_000 }, left: LEASE - MARGIN }]);
+  });
+
+  test('M1: a grant in an answer that came later than commandTimeout, to a process that stood still, is asked for and not entered', () => {
+    const sent = view.request();
+    view.now += COMMAND_TIMEOUT + 1;
+    view.reply(sent, { status: 'granted', grant: [500, 1] });
+    expect(view.granted).toEqual([]);
+    view.passes(0);
+    view.reply(view.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1] });
+    expect(view.granted).toEqual([500]);
   });
 
   test('M1: what leaves nothing beyond the margin is not entered but asked for', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { HEARTBEAT, LEASE, ViewUnderTest } from './view-under-test.js';
+import { COMMAND_TIMEOUT, HEARTBEAT, LEASE, ViewUnderTest } from './view-under-test.js';
 
 let view: ViewUnderTest;
 
@@ -28,6 +28,16 @@ test('the next one does not go out before the last one has ended', () => {
   view.hold(500);
   view.passes(2 * HEARTBEAT);
   expect(view.of('heartbeat')).toHaveLength(1);
+});
+
+test('M1: a renewal whose answer came later than commandTimeout does not count, and the next one goes out at once', () => {
+  view.hold(500);
+  view.passes(HEARTBEAT);
+  view.now += COMMAND_TIMEOUT + 1;
+  view.reply(view.last('heartbeat'), { status: 'renewed', listeners: 1, grant: [500, 1] });
+  expect(view.effectsOf('renew lease')).toEqual([]);
+  view.passes(0);
+  expect(view.of('heartbeat')).toHaveLength(2);
 });
 
 test('a failed heartbeat makes the hold uncertain and is tried again', () => {
