@@ -56,7 +56,7 @@ function emitSeparate() {
 function offer(entry) {
   const installed = join(SEPARATE, 'node_modules', PACKAGE);
   mkdirSync(join(installed, dirname(entry)), { recursive: true });
-  cpSync(targetsOf(entry)[0], join(installed, `${entry}.d.ts`));
+  cpSync(targetsOf(entry)[1], join(installed, `${entry}.d.ts`));
   const exports = { '.': './index.d.ts', './standalone': './standalone/index.d.ts' };
   writeFileSync(join(installed, 'package.json'), JSON.stringify({ name: PACKAGE, type: 'module', exports }));
   // Else the package would be looked for in its own exports.
@@ -160,6 +160,8 @@ function rollUp(entry) {
   if (!succeeded) process.exit(1);
   if (entry === main) nextToEachOther(first);
   for (const copy of copies) cpSync(first, copy);
+  // Neither Nest nor ioredis is an ES module only, so one text serves both formats; those of Nest differ by format.
+  if (entry === STANDALONE) writeFileSync(first, `export * from '../../cjs/${STANDALONE}.js';\n`);
 }
 
 /** The main entry finds the entry without Nest by its path, so that it depends on no resolution of the package by itself. */

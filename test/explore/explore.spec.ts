@@ -107,12 +107,18 @@ describe('the exploration', () => {
 describe('a state as it is told', () => {
   test('a graph that is written and read is the same graph', () => {
     const shared = { since: 1 };
-    const graph = { one: shared, other: [shared, undefined, Infinity], names: new Map([['a', shared]]) };
+    const graph = {
+      one: shared,
+      other: [shared, undefined, Infinity],
+      names: new Map([['a', shared]]),
+      ending: new Set([1, 2]),
+    };
     const codec = new GraphCodec([]);
     const copy = codec.read(codec.write(graph)) as typeof graph;
     expect(copy).toEqual(graph);
     expect(copy.other[0]).toBe(copy.one);
     expect(copy.names.get('a')).toBe(copy.one);
+    expect([...copy.ending]).toEqual([1, 2]);
   });
 
   test('each clock goes on by itself', () => {

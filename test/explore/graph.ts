@@ -5,7 +5,7 @@ type Node = readonly [shape: number, ...values: Written[]];
 const WORDS: Readonly<Record<string, unknown>> = { i: Infinity, j: -Infinity, u: undefined };
 
 /**
- * Writes a graph of objects as a text and makes it anew from that text: plain objects, arrays, maps, and objects of known classes, which
+ * Writes a graph of objects as a text and makes it anew from that text: plain objects, arrays, maps, sets, and objects of known classes, which
  * may refer to each other in circles. Equal graphs have equal texts.
  */
 export class GraphCodec {
@@ -37,6 +37,7 @@ export class GraphCodec {
       nodes.push([0]);
       if (Array.isArray(one)) nodes[id] = [-1, ...one.map(value)];
       else if (one instanceof Map) nodes[id] = [-2, ...[...one].flat().map(value)];
+      else if (one instanceof Set) nodes[id] = [-3, ...[...one].map(value)];
       else nodes[id] = [this.shapeOf(one), ...Object.values(one).map(value)];
       return [id];
     };
@@ -49,6 +50,7 @@ export class GraphCodec {
     const objects = nodes.map(([shape]): object => {
       if (shape === -1) return [];
       if (shape === -2) return new Map();
+      if (shape === -3) return new Set();
       return Object.create(this.shapes[shape]!.prototype) as object;
     });
     const value = (one: Written | undefined): unknown => {
@@ -64,6 +66,8 @@ export class GraphCodec {
         for (let i = 1; i < node.length; i++) object.push(value(node[i]));
       } else if (object instanceof Map) {
         for (let i = 1; i < node.length; i += 2) object.set(value(node[i]), value(node[i + 1]));
+      } else if (object instanceof Set) {
+        for (let i = 1; i < node.length; i++) object.add(value(node[i]));
       } else {
         const { keys } = this.shapes[node[0]]!;
         for (let i = 0; i < keys.length; i++)
