@@ -56,15 +56,8 @@ export function shareOf(
 const READ: Share = Object.freeze({ mode: 'read' });
 
 /** @throws LockConfigurationError if the store cannot serve a shared request */
-export function refuseSharing(
-  { sharing, kind }: { readonly sharing: boolean; readonly kind: string },
-  of = '',
-): void {
-  if (sharing) return;
-  refuse(
-    `${of}The store ${kind} serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. ` +
-      "Use the store 'redis', or leave these options out.",
-  );
+export function refuseSharing({ noSharing }: { readonly noSharing?: string | undefined }, of = ''): void {
+  if (noSharing !== undefined) refuse(of + noSharing);
 }
 
 /** Whether two requests say the same. */

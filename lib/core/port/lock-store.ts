@@ -24,8 +24,11 @@ export interface LockStore {
   /** Whether grants carry a fencing token. */
   readonly fencing: boolean;
 
-  /** Whether several requests may hold a lock together (`LockRequest.share`). Otherwise the engine refuses such requests. */
-  readonly sharing: boolean;
+  /**
+   * Why several requests cannot hold a lock together (`LockRequest.share`), and what to do instead. Absent if they can; the engine
+   * refuses such requests with this text.
+   */
+  readonly noSharing?: string | undefined;
 
   /** The other clients of the same locks; absent where the locks are of this process only. */
   readonly peers?: Peers;

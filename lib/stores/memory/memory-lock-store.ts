@@ -19,7 +19,6 @@ import { NodeTimers } from './node-timers.js';
 export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
-  readonly sharing = true;
   private readonly lines = new Map<string, MemoryLine>();
   private readonly leaseTimers = new NodeTimers(false);
   /** These timers keep the process alive until each wait ends, because this store has no connection that would. */

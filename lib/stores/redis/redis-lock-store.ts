@@ -25,7 +25,7 @@ import { NativeDriver, type ClientContext } from './native-driver.js';
 import { PrimaryMarker } from './replication/primary-marker.js';
 import { openReplication, type Replication } from './replication/replication.js';
 import { requiredCommands } from './required-commands.js';
-import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
+import { checkOptions, leaseTooLong, NO_SHARING, type RedisLockStoreOptions } from './store-options.js';
 import { SubscriptionCheck } from './subscription-check.js';
 import { timing } from './commands/timing.js';
 
@@ -38,7 +38,7 @@ const UNCOUNTED =
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
-  readonly sharing: boolean;
+  readonly noSharing: string | undefined;
 
   private readonly drivers = new LockDrivers((name, forget) => this.newDriver(name, forget));
   private readonly client: StoreClient;
@@ -52,8 +52,7 @@ export class RedisLockStore implements LockStore {
 
   constructor(private readonly options: RedisLockStoreOptions) {
     const { redis, commandTimeout, maxLease, onWarning } = options;
-    // A shared hold is entered without a confirmation by replicas (docs/decisions/0012).
-    this.sharing = !options.replicas;
+    if (options.replicas) this.noSharing = NO_SHARING;
     const commands = openConnection(redis, 'commands');
     const subscriptions = openSubscription(redis);
     const { isCluster } = commands.client;

@@ -44,7 +44,9 @@ const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
 export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;
-  readonly sharing = false;
+  readonly noSharing =
+    "The store redisson serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. " +
+    "Use the store 'redis', or leave these options out.";
 
   private readonly drivers = new LockDrivers(
     (key, forget) => new RedissonDriver(key, this.keysOf(key), this.context, forget),

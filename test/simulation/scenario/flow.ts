@@ -31,7 +31,7 @@ async function makeRequest(
   const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
   const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
   // A store whose grants replicas must confirm does not share them.
-  const share = client.store.sharing ? planned.share : undefined;
+  const share = client.store.noSharing === undefined ? planned.share : undefined;
   const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime, share });
   const wait = new client.loaded.Wait({
     key: name,

@@ -73,8 +73,8 @@ describe('permits, weight and mode', () => {
   });
 
   it('are refused by a store that serves one holder at a time', async () => {
-    Object.assign(b.store, { sharing: false, kind: 'redisson' });
-    const sentence = /^The store redisson serves one holder at a time, as its wire format has it/;
+    Object.assign(b.store, { noSharing: 'One holder at a time.' });
+    const sentence = /^One holder at a time\. See /;
     expect(await refusal({ permits: 2 })).toMatch(sentence);
     expect(await refusal({}, ['a', { key: 'b', mode: 'read' }])).toMatch(sentence);
   });
