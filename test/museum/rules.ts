@@ -1,6 +1,7 @@
 import {
   inChanges,
   inClients,
+  inInclude,
   inLine,
   inLiveness,
   inScript,
@@ -240,10 +241,10 @@ export const RULES: readonly Exhibit[] = [
     of: 'R13 the same request id when asking again',
     what: 'a repeated acquire in line gets a new ticket',
     mutations: [
-      inScript(
-        'acquire',
-        'if not ticket or (ownTicket > 0 and ownTicket < ticket) then',
-        'if not ticket or ownTicket == 0 or ownTicket < ticket then',
+      inInclude(
+        'place',
+        'if ticket and not (ownTicket > 0 and ownTicket < ticket) then',
+        'if ticket and not (ownTicket == 0 or ownTicket < ticket) then',
       ),
     ],
     proof: test(RULES_SPEC, 'a repeated acquire in line keeps its ticket and its place'),
@@ -252,11 +253,7 @@ export const RULES: readonly Exhibit[] = [
     of: 'R13 a told ticket counts',
     what: 'the younger ticket of a duplicate command is kept',
     mutations: [
-      inScript(
-        'acquire',
-        'if not ticket or (ownTicket > 0 and ownTicket < ticket) then',
-        'if not ticket then',
-      ),
+      inInclude('place', 'if ticket and not (ownTicket > 0 and ownTicket < ticket) then', 'if ticket then'),
     ],
     proof: test(RULES_SPEC, 'a request whose lost place a duplicate command took anew comes back'),
   },

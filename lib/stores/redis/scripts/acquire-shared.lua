@@ -61,29 +61,21 @@ if ARGV[9] == 'try' then
   return reply('BUSY', whoHolds())
 end
 
-local member = memberOf(sequence, mark)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+--- include: place
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
   local inRun = unserved()
-  if waiting + inRun >= maxQueue then
-    waiting = waiting - prune(waiting)
-    if waiting + inRun >= maxQueue then
-      return reply('FULL', waiting + inRun)
-    end
+  local isFull
+  waiting, isFull = makeRoom(waiting, inRun, maxQueue)
+  if isFull then
+    return reply('FULL', waiting + inRun)
   end
 end
-markAlive()
-if not ticket or ownTicket > 0 and ownTicket < ticket then
-  local last = lastTicket()
-  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-  enqueue({ ticket, member }, math.max(last, ticket), waiting)
-  if kind.limit then
-    limit = kind.limit
-    set('limit', int(limit))
-  end
+if enter() and kind.limit then
+  limit = kind.limit
+  set('limit', int(limit))
 end
 settle()
 if listShares(sequence) then
   return reply('GRANTED')
 end
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
+return queued()

@@ -19,18 +19,18 @@
 -- A hundred years, ms. Lua writes leases up to this length in full, and much larger numbers with an exponent.
 local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
-local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
+local mark, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
 if #ARGV > 8 then
-  fixed, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
+  mark, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
 end
 local me = client .. ':' .. sequence
 
 -- A short cut with the same result as the code below, for a free lock that no request waits for and a clock ahead of every token.
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
-if fixed ~= '' and fixed ~= 'alone' then
-  local ms = tonumber(fixed)
-  lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
+if mark ~= '' and mark ~= 'alone' then
+  local ms = tonumber(mark)
+  lease, life = mark, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
 if not STRICT and life and releasedRequest ~= me
   and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
@@ -54,7 +54,7 @@ if releasedRequest == me then
   return reply('DONE')
 end
 
-lease = (fixed == '' or fixed == 'alone') and LEASE or whole(fixed)
+lease = (mark == '' or mark == 'alone') and LEASE or whole(mark)
 seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
   return protocolError('arguments of the command')
@@ -84,25 +84,7 @@ if mode == 'try' and not free and not kinds then
   return reply('BUSY', label, now - since, keptFor())
 end
 
---- include: clients
-local member = memberOf(sequence, fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-
-local function enter()
-  markAlive()
-  -- If the place was lost, a late copy of the first acquire may have queued the request with a later ticket. The ticket that
-  -- the client knows counts.
-  if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-    local last = lastTicket()
-    ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-    enqueue({ ticket, member }, math.max(last, ticket), waiting)
-  end
-end
-
-local function queued()
-  return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
-end
-
+--- include: place
 free = free or kinds
 if not free and maxQueue < 0 then
   enter()
@@ -126,11 +108,10 @@ end
 
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
   local inRun = free and not kinds and 0 or unserved()
-  if waiting + inRun >= maxQueue then
-    waiting = waiting - prune(waiting)
-    if waiting + inRun >= maxQueue then
-      return reply('FULL', waiting + inRun)
-    end
+  local isFull
+  waiting, isFull = makeRoom(waiting, inRun, maxQueue)
+  if isFull then
+    return reply('FULL', waiting + inRun)
   end
 end
 enter()

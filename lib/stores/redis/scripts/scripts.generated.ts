@@ -338,7 +338,10 @@ end
 end
 end
 local FEW = 8
-local function prune(length)
+local function makeRoom(length, others, most)
+if length + others < most then
+return length, false
+end
 local dead = {}
 local from = micros % math.max(1, length - FEW + 1)
 for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
@@ -347,7 +350,7 @@ dead[#dead + 1] = member
 end
 end
 drop(dead)
-return #dead
+return length - #dead, length - #dead + others >= most
 end`;
 const primaryPart1 = `local MARKER_LIFE = 3600000
 local function markerLife(lease)
@@ -423,7 +426,7 @@ local function mayPass(member, subscribed, suspectSince, markedAt)
 return subscribed and tonumber(redis.call('ZSCORE', queue, member)) < suspectSince
 and (subscribed < markedAt or now - subscribed >= GRACE)
 end
-local function pass()
+local function offer(take)
 if not mayGrant() then
 askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
 return
@@ -432,7 +435,7 @@ local rank, looked = 0, 0
 local suspectSince, markedAt
 while looked <= SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
-local dead = {}
+local taken, dead, isOver = {}, {}, false
 for _, member in ipairs(members) do
 local name = nameOf(member)
 local one = judge(name)
@@ -445,20 +448,32 @@ markedAt = math.min(markedAt or one.markedAt, one.markedAt)
 askAgainAt = math.ceil(suspectSince / 1000) + GRACE
 else
 drop(dead)
+dead = {}
+isOver = true
 if not suspectSince or mayPass(member, one.subscribed, suspectSince, markedAt) then
 askAgainAt = nil
-give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
+isOver = not take(member, name, rank, one.record)
 end
-return
+if isOver then
+break
+end
+taken[#taken + 1] = member
 end
 end
 drop(dead)
+if #taken > 0 then
+redis.call('ZREM', queue, unpack(taken))
+leaveToExpire()
+end
 looked = looked + #members
-if #members < STEP then
+if isOver or #members < STEP then
 return
 end
 end
 askAgainAt = now
+end
+local function giveAlone(member, name, rank, record)
+give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], record)
 end
 local function putBack(entries)
 enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
@@ -686,58 +701,25 @@ end
 end
 gains, gainers = {}, {}
 end
-local function passKinds()
-if not mayGrant() then
-askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
-return
-end
-local rank, looked, admitted = 0, 0, 0
-local suspectSince, markedAt
-while looked <= SWEEP do
-local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
-local gone, dead, blocked = {}, {}, false
-for _, member in ipairs(members) do
-local name = nameOf(member)
-local one = judge(name)
-if one.verdict == DEAD then
-dead[#dead + 1] = member
-elseif one.verdict == SUSPECT then
-rank = rank + 1
-suspectSince = math.min(suspectSince or one.suspectSince, one.suspectSince)
-markedAt = math.min(markedAt or one.markedAt, one.markedAt)
-askAgainAt = math.ceil(suspectSince / 1000) + GRACE
-else
+local function offerKinds()
+local admitted = 0
+offer(function(member, name, rank, record)
 local sequence, mark = string.match(member, '^[^:]+:(%d+):?(.*)$')
 local kind = kindOf(mark)
-local late = suspectSince and not mayPass(member, one.subscribed, suspectSince, markedAt)
-blocked = late or not admits(kind) or admitted == MOST_ADMITTED
-if blocked then
-if not late then
-askAgainAt = admits(kind) and now or nil
+if not admits(kind) then
+return false
 end
-break
-end
-askAgainAt = nil
 if not kind then
-drop(dead)
-return give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
+return giveAlone(member, name, rank, record)
 end
-admit(name, sequence, kind, valueOf(one.record, 'where') or '')
-admitted = admitted + 1
-gone[#gone + 1] = member
-end
-end
-drop(dead)
-if #gone > 0 then
-redis.call('ZREM', queue, unpack(gone))
-leaveToExpire()
-end
-looked = looked + #members
-if blocked or #members < STEP then
-return
-end
-end
+if admitted == MOST_ADMITTED then
 askAgainAt = now
+return false
+end
+admit(name, sequence, kind, valueOf(record, 'where') or '')
+admitted = admitted + 1
+return true
+end)
 end
 function recordKinds()
 local isEmpty = redis.call('ZCARD', queue) == 0
@@ -766,7 +748,7 @@ if not held then
 format = KINDS
 plusQueue = '+kinds'
 if redis.call('ZCARD', queue) > 0 then
-passKinds()
+offerKinds()
 recordGains(math.min(WINDOW, LEASE))
 end
 end
@@ -784,7 +766,7 @@ return settleKinds()
 end
 if not held and redis.call('ZCARD', queue) > 0 then
 plusQueue = '+queue'
-pass()
+offer(giveAlone)
 end
 if not held and redis.call('ZCARD', queue) == 0 then
 plusQueue = ''
@@ -796,6 +778,21 @@ end`;
 const blockerPart1 = `local function whoHolds()
 local isBusy = held or used > 0
 return isBusy and label or '', isBusy and now - since or 0, keptFor()
+end`;
+const placePart2 = `local member = memberOf(sequence, mark)
+local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
+local function enter()
+markAlive()
+if ticket and not (ownTicket > 0 and ownTicket < ticket) then
+return false
+end
+local last = lastTicket()
+ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+enqueue({ ticket, member }, math.max(last, ticket), waiting)
+return true
+end
+local function queued()
+return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end`;
 
 export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
@@ -839,46 +836,36 @@ end
 limit = limitBefore
 if ARGV[9] == 'try' then
 return reply('BUSY', whoHolds())
-end
-local member = memberOf(sequence, mark)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-if not ticket and ownTicket == 0 and maxQueue >= 0 then
+end`, placePart2, `if not ticket and ownTicket == 0 and maxQueue >= 0 then
 local inRun = unserved()
-if waiting + inRun >= maxQueue then
-waiting = waiting - prune(waiting)
-if waiting + inRun >= maxQueue then
+local isFull
+waiting, isFull = makeRoom(waiting, inRun, maxQueue)
+if isFull then
 return reply('FULL', waiting + inRun)
 end
 end
-end
-markAlive()
-if not ticket or ownTicket > 0 and ownTicket < ticket then
-local last = lastTicket()
-ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-enqueue({ ticket, member }, math.max(last, ticket), waiting)
-if kind.limit then
+if enter() and kind.limit then
 limit = kind.limit
 set('limit', int(limit))
-end
 end
 settle()
 if listShares(sequence) then
 return reply('GRANTED')
 end
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())`] as const;
+return queued()`] as const;
 
 export const acquire = ['acquire', 3, lockPart1, timePart2, `local CENTURY = 3155760000000
 local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
-local fixed, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
+local mark, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
 if #ARGV > 8 then
-fixed, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
+mark, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
 end
 local me = client .. ':' .. sequence
 local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
 local lease, life = LEASE_TEXT, LEASE_LIFE
-if fixed ~= '' and fixed ~= 'alone' then
-local ms = tonumber(fixed)
-lease, life = fixed, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
+if mark ~= '' and mark ~= 'alone' then
+local ms = tonumber(mark)
+lease, life = mark, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
 end
 if not STRICT and life and releasedRequest ~= me
 and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
@@ -898,7 +885,7 @@ end
 if releasedRequest == me then
 return reply('DONE')
 end
-lease = (fixed == '' or fixed == 'alone') and LEASE or whole(fixed)
+lease = (mark == '' or mark == 'alone') and LEASE or whole(mark)
 seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
 if not (lease and seen and ownTicket and maxQueue) then
 return protocolError('arguments of the command')
@@ -918,20 +905,7 @@ return take()
 end
 if mode == 'try' and not free and not kinds then
 return reply('BUSY', label, now - since, keptFor())
-end`, clientsPart2, `local member = memberOf(sequence, fixed)
-local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
-local function enter()
-markAlive()
-if not ticket or (ownTicket > 0 and ownTicket < ticket) then
-local last = lastTicket()
-ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
-enqueue({ ticket, member }, math.max(last, ticket), waiting)
-end
-end
-local function queued()
-return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
-end
-free = free or kinds
+end`, clientsPart2, placePart2, `free = free or kinds
 if not free and maxQueue < 0 then
 enter()
 return queued()
@@ -947,11 +921,10 @@ return reply('BUSY', whoHolds())
 end
 if not ticket and ownTicket == 0 and maxQueue >= 0 then
 local inRun = free and not kinds and 0 or unserved()
-if waiting + inRun >= maxQueue then
-waiting = waiting - prune(waiting)
-if waiting + inRun >= maxQueue then
+local isFull
+waiting, isFull = makeRoom(waiting, inRun, maxQueue)
+if isFull then
 return reply('FULL', waiting + inRun)
-end
 end
 end
 enter()

@@ -74,63 +74,30 @@ function recordGains(lease)
   gains, gainers = {}, {}
 end
 
--- Admits requests from the head of the line, in order, until one is not admitted: it blocks all behind it. R6 and R8 are as in pass.
-local function passKinds()
-  if not mayGrant() then
-    askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
-    return
-  end
-  local rank, looked, admitted = 0, 0, 0
-  local suspectSince, markedAt
-  while looked <= SWEEP do
-    local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
-    local gone, dead, blocked = {}, {}, false
-    for _, member in ipairs(members) do
-      local name = nameOf(member)
-      local one = judge(name)
-      if one.verdict == DEAD then
-        dead[#dead + 1] = member
-      elseif one.verdict == SUSPECT then
-        rank = rank + 1
-        suspectSince = math.min(suspectSince or one.suspectSince, one.suspectSince)
-        markedAt = math.min(markedAt or one.markedAt, one.markedAt)
-        askAgainAt = math.ceil(suspectSince / 1000) + GRACE
-      else
-        local sequence, mark = string.match(member, '^[^:]+:(%d+):?(.*)$')
-        local kind = kindOf(mark)
-        local late = suspectSince and not mayPass(member, one.subscribed, suspectSince, markedAt)
-        blocked = late or not admits(kind) or admitted == MOST_ADMITTED
-        if blocked then
-          -- Only the grace of a suspect, or the limit of this call, is a reason to call again; else the next end of a hold is.
-          if not late then
-            askAgainAt = admits(kind) and now or nil
-          end
-          break
-        end
-        askAgainAt = nil
-        if not kind then
-          drop(dead)
-          return give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
-        end
-        admit(name, sequence, kind, valueOf(one.record, 'where') or '')
-        admitted = admitted + 1
-        gone[#gone + 1] = member
-      end
+-- Admits requests from the head of the line, in order, until one is not admitted: it blocks all behind it.
+local function offerKinds()
+  local admitted = 0
+  offer(function(member, name, rank, record)
+    local sequence, mark = string.match(member, '^[^:]+:(%d+):?(.*)$')
+    local kind = kindOf(mark)
+    if not admits(kind) then
+      -- The end of a hold is the next reason to call.
+      return false
     end
-    drop(dead)
-    if #gone > 0 then
-      redis.call('ZREM', queue, unpack(gone))
-      leaveToExpire()
+    if not kind then
+      return giveAlone(member, name, rank, record)
     end
-    looked = looked + #members
-    if blocked or #members < STEP then
-      return
+    if admitted == MOST_ADMITTED then
+      askAgainAt = now
+      return false
     end
-  end
-  askAgainAt = now
+    admit(name, sequence, kind, valueOf(record, 'where') or '')
+    admitted = admitted + 1
+    return true
+  end)
 end
 
--- Writes what is held and whether requests wait, of a lock that nobody holds alone. If neither, it goes back to the plain format.
+-- Writes which shared holds the lock has, and whether requests wait. A lock with neither goes back to the plain format.
 function recordKinds()
   local isEmpty = redis.call('ZCARD', queue) == 0
   plusQueue = isEmpty and '' or '+kinds'
@@ -160,7 +127,7 @@ function settleKinds()
     format = KINDS
     plusQueue = '+kinds'
     if redis.call('ZCARD', queue) > 0 then
-      passKinds()
+      offerKinds()
       recordGains(math.min(WINDOW, LEASE))
     end
   end

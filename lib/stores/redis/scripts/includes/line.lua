@@ -1,4 +1,4 @@
--- Chooses the next request of the line and passes the lock to it (settle, pass; R5 to R8).
+-- Chooses the next request of the line and passes the lock to it (settle, offer; R5 to R8).
 --- include: liveness
 --- include: primary
 
@@ -55,8 +55,10 @@ local function mayPass(member, subscribed, suspectSince, markedAt)
     and (subscribed < markedAt or now - subscribed >= GRACE)
 end
 
--- Grants the free lock to the lowest ticket whose client is live (R6), and drops dead waiters ahead of it (R8).
-local function pass()
+-- Offers the lock to the requests in line, from the head on, in the order of their tickets: to those whose clients are live. Passes over
+-- suspects (R6) and drops the dead (R8). `take` gets the request, its client, its rank and the client's record. It returns true if it
+-- let the request in beside others, which is then taken out of the queue, and the next one has its turn; else this is the end.
+local function offer(take)
   if not mayGrant() then
     -- If the time is unknown, a client asks again once per window.
     askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
@@ -66,7 +68,7 @@ local function pass()
   local suspectSince, markedAt
   while looked <= SWEEP do
     local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
-    local dead = {}
+    local taken, dead, isOver = {}, {}, false
     for _, member in ipairs(members) do
       local name = nameOf(member)
       local one = judge(name)
@@ -79,21 +81,35 @@ local function pass()
         askAgainAt = math.ceil(suspectSince / 1000) + GRACE
       else
         drop(dead)
+        dead = {}
+        isOver = true
         if not suspectSince or mayPass(member, one.subscribed, suspectSince, markedAt) then
           askAgainAt = nil
-          give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], one.record)
+          isOver = not take(member, name, rank, one.record)
         end
-        return
+        if isOver then
+          break
+        end
+        taken[#taken + 1] = member
       end
     end
     drop(dead)
+    if #taken > 0 then
+      redis.call('ZREM', queue, unpack(taken))
+      leaveToExpire()
+    end
     looked = looked + #members
-    if #members < STEP then
+    if isOver or #members < STEP then
       return
     end
   end
   -- More entries are left to look at: the caller must call again at once.
   askAgainAt = now
+end
+
+-- Grants the lock to one request alone, and to those of its client that follow it directly.
+local function giveAlone(member, name, rank, record)
+  give(name, rank, member, redis.call('ZRANGE', queue, rank + 1, rank + 1)[1], record)
 end
 
 -- Puts requests of the present grant back into their places in line; `entries` as for enqueue.
@@ -137,7 +153,7 @@ end
 
 -- Ends a grant whose lease is over. The other requests of its batch keep their places (renewals may have been lost, or the clock was
 -- set), unless no connection listens to the client's channel any more. So does the first one if its client may not know of the grant
--- because the server was away: the client calls now, or last called another server, or all are silent (R7). pass judges whether the
+-- because the server was away: the client calls now, or last called another server, or all are silent (R7). offer judges whether the
 -- client is alive when their turn comes.
 local function lapse()
   local entry = unconfirmed()
@@ -183,7 +199,7 @@ local function settle()
   end
   if not held and redis.call('ZCARD', queue) > 0 then
     plusQueue = '+queue'
-    pass()
+    offer(giveAlone)
   end
   if not held and redis.call('ZCARD', queue) == 0 then
     plusQueue = ''

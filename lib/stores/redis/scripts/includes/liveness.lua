@@ -84,12 +84,16 @@ local function drop(members)
   end
 end
 
--- How many entries of a full line prune looks at.
+-- How many entries of a full line makeRoom looks at.
 local FEW = 8
 
--- Looks at FEW entries of a full line, at another place each time, and drops the dead ones. So a refusal costs the same for any
--- length of the line, and repeated requests find the dead waiters after a while. Returns how many were dropped.
-local function prune(length)
+-- Looks at FEW entries of a line without room for one more request, at another place each time, and drops the dead ones. So a refusal
+-- costs the same for any length of the line, and repeated requests find the dead waiters after a while. `others`: how many wait
+-- outside the queue. Returns how long the queue is then, and whether the line is still full.
+local function makeRoom(length, others, most)
+  if length + others < most then
+    return length, false
+  end
   local dead = {}
   local from = micros % math.max(1, length - FEW + 1)
   for _, member in ipairs(redis.call('ZRANGE', queue, from, from + FEW - 1)) do
@@ -98,5 +102,5 @@ local function prune(length)
     end
   end
   drop(dead)
-  return #dead
+  return length - #dead, length - #dead + others >= most
 end
