@@ -209,11 +209,7 @@ export const HISTORIC: readonly Exhibit[] = [
     of: 'holder that does not know that its lease is over (Curator 604; node-redlock 253)',
     what: 'no margin: the holder believes longer than the server',
     mutations: [
-      inStore(
-        'view/grant.ts',
-        'return safetyMargin(batch.leaseTime ??',
-        'return -safetyMargin(batch.leaseTime ??',
-      ),
+      inStore('view/lease.ts', 'return safetyMargin(leaseTime ??', 'return -safetyMargin(leaseTime ??'),
     ],
     proof: simulation('partition', 'cut', 'stall'),
   },

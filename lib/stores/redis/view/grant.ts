@@ -1,6 +1,6 @@
-import { elapsedSince, safetyMargin } from '../../../core/port/lease.js';
 import type { FinishedGrant, Renewal } from '../commands/arguments.js';
 import type { PresentGrant } from '../commands/reply.js';
+import { marginOf, remaining } from './lease.js';
 import type { Holder, PlaceRequest, Batch } from './model.js';
 import { missedGrant, mustMarkAlive, requestAgain, served } from './requests.js';
 import type { LockView } from './lock-view.js';
@@ -18,7 +18,7 @@ const NONE: readonly PlaceRequest[] = [];
 export function newBatch(view: LockView, grant: PresentGrant): Batch {
   const members = grant.batch.map((sequence) => view.waiting.get(sequence));
   const leaseTime = members[0]?.leaseTime;
-  const margin = marginOf(view, { leaseTime }, grant.left);
+  const margin = marginOf(view, leaseTime, grant.left);
   return {
     first: grant.first,
     sequences: grant.batch,
@@ -35,28 +35,6 @@ export function newBatch(view: LockView, grant: PresentGrant): Batch {
     holderSince: 0,
     holder: undefined,
   };
-}
-
-export function marginOf(view: LockView, batch: Pick<Batch, 'leaseTime'>, given: number): number {
-  return safetyMargin(batch.leaseTime ?? view.settings.timing.lease, given);
-}
-
-/** Milliseconds for which this client may act on the grant. */
-export function remaining(view: LockView, batch: Batch): number {
-  return batch.left - elapsedSince(batch.since, view.now);
-}
-
-/**
- * Milliseconds after which Redis must have ended the grant as well, if it is not renewed. Uses only the monotonic clock: the wall
- * clock may have been set, and the result must not be too short.
- */
-function serverLeft(view: LockView, batch: Batch): number {
-  return Math.max(0, batch.left + batch.margin - (view.now.monotonic - batch.since.monotonic));
-}
-
-/** Whether the lease counts as over only because the wall clock was set since it began. */
-export function isOverByWallClock(view: LockView, batch: Batch): boolean {
-  return remaining(view, batch) <= 0 && serverLeft(view, batch) > batch.margin;
 }
 
 /** The next member that still waits becomes the holder; undefined if there is none. */

@@ -1,20 +1,10 @@
-import { elapsedSince, type Instant } from '../../../core/port/lease.js';
 import type { Renewal } from '../commands/arguments.js';
 import type { HeartbeatReply, PresentGrant } from '../commands/reply.js';
 import type { Command, Replicated, ReplicatedReply } from './events.js';
-import {
-  finish,
-  handOn,
-  isOverByWallClock,
-  lose,
-  marginOf,
-  remaining,
-  renewalOf,
-  unserved,
-  wantsRenewal,
-} from './grant.js';
+import { finish, handOn, lose, renewalOf, unserved, wantsRenewal } from './grant.js';
+import { cameLate, isOverByWallClock, renew } from './lease.js';
 import type { PlaceRequest, Batch } from './model.js';
-import { applyReply, cameLate, confirm, dropLate } from './replies.js';
+import { applyReply, confirm, dropLate } from './replies.js';
 import { heartbeatArgs, markedAlive } from './requests.js';
 import { confirmShares } from './shared.js';
 import { renewalOfShares, suspectShares } from './shared-lease.js';
@@ -103,7 +93,7 @@ function applyRenewal(view: LockView, batch: Batch, reply: HeartbeatReply): void
   if (view.batch !== batch) return;
   const { status, grant } = reply;
   if (status === 'renewed' && grant && cameLate(view, grant)) view.nextBeat = view.now.monotonic;
-  else if (status === 'renewed' && grant) renew(view, batch, grant.since, grant.left);
+  else if (status === 'renewed' && grant) renewBatch(view, batch, grant);
   // This check also applies to a heartbeat that did not renew the grant.
   if (status === 'gone' && grant?.first !== batch.first) {
     lose(
@@ -119,18 +109,10 @@ function applyLateRenewal(view: LockView, late: PresentGrant, reply: HeartbeatRe
   if (view.late === late && reply.grant?.first !== late.first) dropLate(view, late);
 }
 
-/** Applies a renewal of this grant that was sent at `since` and left `left` ms of the lease (M1, M2). */
-function renew(view: LockView, batch: Batch, since: Instant, left: number): void {
-  const margin = marginOf(view, batch, left);
-  const usable = left - margin;
-  if (usable - elapsedSince(since, view.now) >= remaining(view, batch)) {
-    batch.since = since;
-    batch.margin = margin;
-    batch.left = usable;
-  }
+/** Redis has renewed the grant (M1, M2). */
+function renewBatch(view: LockView, batch: Batch, { since, left }: PresentGrant): void {
+  renew(view, batch, batch.holder?.token, { since, left, leaseTime: batch.leaseTime });
   batch.confirmed = true;
-  if (batch.holder)
-    view.effects.push({ type: 'renew lease', grant: batch.holder.token, since, left: usable });
 }
 
 // ---- replicas --------------------------------------------------------------------------------------------------------
@@ -153,7 +135,7 @@ export function confirmed(view: LockView, batch: Batch, reply: ReplicatedReply):
     notConfirmed(view, batch, replicated, status === 'gone');
     return;
   }
-  renew(view, batch, grant.since, grant.left);
+  renewBatch(view, batch, grant);
   // Another renewal, sent by the present clock, tells what is left. A release would cost its request the place.
   if (isOverByWallClock(view, batch)) return confirm(view, batch);
   view.confirming = undefined;

@@ -87,6 +87,11 @@ export class LockView extends CommonView<NativeTypes> {
     this.send({ kind: 'leave', request, markAlive: this.waiting.size > 0 });
   }
 
+  /** The next heartbeat goes out at this time at the latest (monotonic ms). */
+  beatBy(moment: number): void {
+    this.nextBeat = Math.min(this.nextBeat || Infinity, moment);
+  }
+
   protected nameOf({ sequence }: PlaceRequest): number {
     return sequence;
   }

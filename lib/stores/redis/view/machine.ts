@@ -7,7 +7,6 @@ import {
   giveLostBack,
   leaseLost,
   lostUntil,
-  remaining,
   reportDue,
   runOut,
   wantsRenewal,
@@ -23,6 +22,7 @@ import {
   stopRenewing,
   written,
 } from './heartbeat.js';
+import { remaining } from './lease.js';
 import { applyMessage, applyPlaceReply, applyReply, blockerOf, revoke } from './replies.js';
 import * as requests from './requests.js';
 import { applyShares, revokeShare } from './shared.js';

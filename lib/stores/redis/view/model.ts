@@ -38,8 +38,17 @@ export function isShared(grant: number | string): grant is string {
   return typeof grant === 'string';
 }
 
+/** A lease as this side counts it. */
+export interface LeaseHere {
+  /** The instant from which `left` counts (M1). `left` is without the margin. */
+  since: Instant;
+  left: number;
+  /** Milliseconds by which this side ends the lease earlier than the server (R12), from what the server granted last. */
+  margin: number;
+}
+
 /** A request of this client that holds the lock together with others. */
-export interface SharedHold {
+export interface SharedHold extends LeaseHere {
   readonly request: PlaceRequest;
   /** Names the hold for the callers of this machine, which know tokens of exclusive grants as numbers. */
   readonly name: string;
@@ -49,10 +58,6 @@ export interface SharedHold {
   readonly order: number;
   /** Whether its lease is fixed; otherwise heartbeats renew it together with the others. */
   readonly fixed: boolean;
-  /** As those of a batch. */
-  since: Instant;
-  left: number;
-  margin: number;
   renewable: boolean;
 }
 
@@ -67,7 +72,7 @@ export interface Holder {
  * A grant as this client uses it. It covers a batch of requests, neighbours in line: they hold the lock one after the other, are
  * renewed together, and are released once at the end (R14).
  */
-export interface Batch {
+export interface Batch extends LeaseHere {
   /** Token of the first request; names the grant. */
   readonly first: number;
   readonly sequences: readonly number[];
@@ -75,11 +80,6 @@ export interface Batch {
   readonly members: readonly (PlaceRequest | undefined)[];
   /** Fixed lease of its only request; undefined: the watchdog renews. */
   readonly leaseTime: number | undefined;
-  /** Milliseconds by which this side ends the lease earlier than the server (R12), from what the server granted last. */
-  margin: number;
-  /** The instant from which `left` counts (M1). `left` is without the margin. */
-  since: Instant;
-  left: number;
   /** Whether Redis has confirmed the full length of a fixed lease. */
   confirmed: boolean;
   /** Index of the next member. */

@@ -1,7 +1,7 @@
-import { elapsedSince } from '../../../core/port/lease.js';
 import type { Blocker } from '../../redis-client/view/protocol-types.js';
 import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
-import { finish, handOn, lose, newBatch, release, remaining, renewalOf, unserved } from './grant.js';
+import { finish, handOn, lose, newBatch, release, renewalOf, unserved } from './grant.js';
+import { cameLate, remaining } from './lease.js';
 import type { PlaceRequest, Batch } from './model.js';
 import {
   acknowledge,
@@ -35,14 +35,6 @@ export function applyReply(view: LockView, reply: LockReply): void {
   }
   if (reply.grant) applyGrant(view, reply.grant, reply.order);
   if (reply.shares) applyShares(view, reply.shares);
-}
-
-/**
- * Whether an answer came later than any command is waited for: this process, or its host, stood still. A former primary that stood
- * still as well may have given it after a failover. So a heartbeat asks again for what it grants.
- */
-export function cameLate({ now, settings }: LockView, { since }: PresentGrant): boolean {
-  return elapsedSince(since, now) > settings.timing.commandTimeout;
 }
 
 // ---- asking for places -----------------------------------------------------------------------------------------------
@@ -180,7 +172,7 @@ function enter(view: LockView, grant: PresentGrant): void {
     finish(view, batch);
   } else if (wanted && view.now.monotonic < stopBy) {
     // The section that lost the lock may still run. A heartbeat asks for this grant after that, and its reply comes here again (M1).
-    view.nextBeat = Math.min(view.nextBeat || stopBy, stopBy);
+    view.beatBy(stopBy);
     view.late = grant;
   } else if (wanted && view.settings.replicated) {
     view.late = undefined;
@@ -189,7 +181,7 @@ function enter(view: LockView, grant: PresentGrant): void {
     // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).
     // If even that reply is too old, a clock of this host was set while it was on its way, or the lease is tiny: pause before the next.
     const pause = view.late?.first === grant.first ? LATE_PAUSE : 0;
-    view.nextBeat = Math.min(view.nextBeat || Infinity, view.now.monotonic + pause);
+    view.beatBy(view.now.monotonic + pause);
     view.late = grant;
   } else {
     view.late = undefined;

@@ -1,14 +1,8 @@
-import { elapsedSince, safetyMargin, type Instant } from '../../../core/port/lease.js';
 import type { Renewal } from '../commands/arguments.js';
-import type { PresentShares } from '../commands/reply.js';
+import { remaining } from './lease.js';
 import type { SharedHold } from './model.js';
 import { endShares, loseNow, sequenceOf } from './shared-end.js';
 import type { LockView } from './lock-view.js';
-
-/** Milliseconds for which this client may act on the hold. */
-export function remaining({ since, left }: SharedHold, now: Instant): number {
-  return left - elapsedSince(since, now);
-}
 
 /** Notes when the hold runs out, by either clock (R12): holds are looked at one by one only when the first of these times has come. */
 export function watch({ shares, sharesWatch }: LockView, { since, left }: SharedHold): void {
@@ -23,7 +17,7 @@ export function lookAtShares(view: LockView): void {
   if (shares.size > 0 && Math.max(now.monotonic, now.wall - sharesWatch.ahead) >= sharesWatch.due) {
     Object.assign(sharesWatch, { due: Infinity, ahead: Infinity });
     for (const hold of [...shares.values()]) {
-      if (remaining(hold, now) > 0) watch(view, hold);
+      if (remaining(view, hold) > 0) watch(view, hold);
       else runOut(view, hold);
     }
   }
@@ -69,13 +63,4 @@ export function renewalOfShares({ shares, sharesLate, waiting }: LockView): Rene
 /** The heartbeat got no answer. */
 export function suspectShares(view: LockView): void {
   for (const { name } of view.shares.values()) view.effects.push({ type: 'suspect lease', grant: name });
-}
-
-/** A heartbeat has renewed the hold. */
-export function renew(view: LockView, hold: SharedHold, { since, left: given }: PresentShares): void {
-  const margin = safetyMargin(view.settings.timing.lease, given);
-  const left = given - margin;
-  if (left - elapsedSince(since, view.now) >= remaining(hold, view.now))
-    Object.assign(hold, { since, left, margin });
-  view.effects.push({ type: 'renew lease', grant: hold.name, since, left });
 }

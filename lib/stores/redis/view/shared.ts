@@ -1,10 +1,10 @@
-import { safetyMargin } from '../../../core/port/lease.js';
 import type { HeartbeatReply, PresentShare, PresentShares } from '../commands/reply.js';
 import { lose } from './grant.js';
+import { marginOf, remaining, renew } from './lease.js';
 import type { PlaceRequest, SharedHold } from './model.js';
 import { requestAgain } from './requests.js';
 import { endShares, loseNow } from './shared-end.js';
-import { remaining, renew, watch } from './shared-lease.js';
+import { watch } from './shared-lease.js';
 import type { LockView } from './lock-view.js';
 
 /** Pause before a heartbeat is repeated whose reply came too late for the holds in it, ms. */
@@ -45,7 +45,7 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
   if (view.now.monotonic < stopBy) return askAt(view, stopBy);
   const fixed = share.left !== undefined;
   const given = share.left ?? shares.left;
-  const margin = safetyMargin(request.leaseTime ?? view.settings.timing.lease, given);
+  const margin = marginOf(view, request.leaseTime, given);
   const hold: SharedHold = {
     request,
     name: `shared ${request.sequence}`,
@@ -57,14 +57,14 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
     margin,
     renewable: !fixed,
   };
-  const left = remaining(hold, view.now);
+  const left = remaining(view, hold);
   if (left <= 0) return cameTooLate(view, request, fixed);
   request.state = 'granted';
   view.remove(request);
   view.shares.set(request.sequence, hold);
   watch(view, hold);
   const { heartbeat } = view.settings.timing;
-  view.nextBeat = Math.min(view.nextBeat || Infinity, view.now.monotonic + Math.min(heartbeat, left / 2));
+  view.beatBy(view.now.monotonic + Math.min(heartbeat, left / 2));
   view.effects.push({
     type: 'grant',
     request: request.sequence,
@@ -85,7 +85,7 @@ function cameTooLate(view: LockView, request: PlaceRequest, fixed: boolean): voi
 
 function askAt(view: LockView, moment: number): void {
   view.sharesLate = true;
-  view.nextBeat = Math.min(view.nextBeat || Infinity, moment);
+  view.beatBy(moment);
 }
 
 /** No section of this client begins before then (monotonic ms), since one that lost the lock may still run. */
@@ -126,6 +126,6 @@ export function confirmShares(view: LockView, reply: HeartbeatReply, apply: () =
   for (const hold of [...view.shares.values()]) {
     if (hold.order >= reply.order) continue;
     if (listed.get(hold.request.sequence) !== hold.number) loseNow(view, hold, GONE);
-    else if (hold.renewable && reply.shares) renew(view, hold, reply.shares);
+    else if (hold.renewable && reply.shares) renew(view, hold, hold.name, reply.shares);
   }
 }
