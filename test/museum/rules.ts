@@ -446,8 +446,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'view/replies.ts',
-        'if (grant.first > view.finished)\n    return present(view, cameLate',
-        'if (grant.first > 0)\n    return present(view, cameLate',
+        'if (grant.first > view.finished) return present(view, grant);',
+        'if (grant.first > 0) return present(view, grant);',
       ),
     ],
     proof: simulation('delay', 'wall-step'),

@@ -112,8 +112,7 @@ export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
 
 /** The reply to command number `order` contains a grant of this client. */
 function applyGrant(view: LockView, grant: PresentGrant, order: number): void {
-  if (grant.first > view.finished)
-    return present(view, cameLate(view, grant) ? { ...grant, left: 0 } : grant);
+  if (grant.first > view.finished) return present(view, grant);
   // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = view.releasing > 0 || order <= view.releasedAfter;
   if (old || grant.first === view.lostButRunning?.batch.first) return;
@@ -177,7 +176,7 @@ function enter(view: LockView, grant: PresentGrant): void {
   } else if (wanted && view.settings.replicated) {
     view.late = undefined;
     confirm(view, batch);
-  } else if (wanted && remaining(view, batch) <= 0) {
+  } else if (wanted && (cameLate(view, grant) || remaining(view, batch) <= 0)) {
     // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).
     // If even that reply is too old, a clock of this host was set while it was on its way, or the lease is tiny: pause before the next.
     const pause = view.late?.first === grant.first ? LATE_PAUSE : 0;

@@ -1,6 +1,6 @@
 import type { HeartbeatReply, PresentShare, PresentShares } from '../commands/reply.js';
 import { lose } from './grant.js';
-import { marginOf, remaining, renew } from './lease.js';
+import { cameLate, marginOf, remaining, renew } from './lease.js';
 import type { PlaceRequest, SharedHold } from './model.js';
 import { requestAgain } from './requests.js';
 import { endShares, loseNow } from './shared-end.js';
@@ -58,7 +58,7 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
     renewable: !fixed,
   };
   const left = remaining(view, hold);
-  if (left <= 0) return cameTooLate(view, request, fixed);
+  if (cameLate(view, shares) || left <= 0) return cameTooLate(view, request, fixed);
   request.state = 'granted';
   view.remove(request);
   view.shares.set(request.sequence, hold);
@@ -122,10 +122,12 @@ export function confirmShares(view: LockView, reply: HeartbeatReply, apply: () =
   apply();
   if (wasLate && view.sharesLate) view.nextBeat = Math.max(view.nextBeat, view.now.monotonic + LATE_PAUSE);
   if (view.shares.size === 0) return;
+  const isLate = reply.shares && cameLate(view, reply.shares);
+  if (isLate) view.beatBy(view.now.monotonic);
   const listed = new Map(reply.shares?.list.map(({ sequence, number }) => [sequence, number]));
   for (const hold of [...view.shares.values()]) {
     if (hold.order >= reply.order) continue;
     if (listed.get(hold.request.sequence) !== hold.number) loseNow(view, hold, GONE);
-    else if (hold.renewable && reply.shares) renew(view, hold, hold.name, reply.shares);
+    else if (hold.renewable && reply.shares && !isLate) renew(view, hold, hold.name, reply.shares);
   }
 }

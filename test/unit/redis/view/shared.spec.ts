@@ -1,0 +1,49 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { COMMAND_TIMEOUT, HEARTBEAT, LEASE, ViewUnderTest } from './view-under-test.js';
+
+const READ = { share: { mode: 'read' } } as const;
+
+let view: ViewUnderTest;
+
+beforeEach(() => {
+  view = new ViewUnderTest();
+});
+
+/** What Redis has of the shared hold of request 1, in the answer to a command that was sent at `since`. */
+const shares = (since: number, fixed?: number) => ({
+  shares: {
+    list: [{ sequence: 1, number: 500, left: fixed }],
+    left: LEASE,
+    since: { monotonic: since, wall: since },
+  },
+});
+
+describe('an answer that came later than commandTimeout, to a process that stood still', () => {
+  test.each([
+    ['renewed', undefined],
+    ['fixed', LEASE],
+  ])('M1: begins no shared hold, whose lease is %s: a heartbeat asks for it', (_title, leaseTime) => {
+    const sent = view.request({ ...READ, leaseTime });
+    view.now += COMMAND_TIMEOUT + 1;
+    view.reply(sent, { status: 'granted', ...shares(sent.at, leaseTime) });
+    expect(view.granted).toEqual([]);
+    view.passes(0);
+    const asked = view.last('heartbeat');
+    view.reply(asked, { status: 'renewed', listeners: 1, ...shares(asked.at, leaseTime) });
+    expect(view.granted).toEqual(['shared 1']);
+  });
+
+  test('M1: renews no shared hold, and the next heartbeat goes out at once', () => {
+    const sent = view.request(READ);
+    view.reply(sent, { status: 'granted', ...shares(sent.at) });
+    expect(view.granted).toEqual(['shared 1']);
+    view.passes(HEARTBEAT);
+    const asked = view.last('heartbeat');
+    view.now += COMMAND_TIMEOUT + 1;
+    view.reply(asked, { status: 'renewed', listeners: 1, ...shares(asked.at) });
+    expect(view.effectsOf('renew lease')).toEqual([]);
+    view.passes(0);
+    expect(view.of('heartbeat')).toHaveLength(2);
+    expect(view.effectsOf('lose lease')).toEqual([]);
+  });
+});
