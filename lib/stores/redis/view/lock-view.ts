@@ -46,8 +46,11 @@ export class LockView extends CommonView<NativeTypes> {
   readonly sharesWatch = { due: Infinity, ahead: Infinity };
   /** Requests of which this client is telling Redis that they are over. */
   readonly ending = new Set<number>();
-  /** Redis has shared holds for requests that cannot enter them yet; the reply to a heartbeat decides (M1). */
-  sharesLate = false;
+  /**
+   * Requests that cannot enter their shared holds yet, with how many commands this client had sent when it learned of the hold; the
+   * reply to a later heartbeat decides (M1).
+   */
+  readonly lateShares = new Map<PlaceRequest, number>();
   /** The highest token of an exclusive grant: shared holds with lower numbers are over. */
   lastExclusive = 0;
 

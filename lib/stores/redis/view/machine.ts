@@ -227,7 +227,7 @@ function beatIfDue(view: LockView): void {
 /** Whether there is something to keep: a grant or a place in line. */
 function isPeriodic(view: LockView): boolean {
   const { batch, late } = view;
-  const isShared = view.shares.size > 0 || view.sharesLate;
+  const isShared = view.shares.size > 0 || view.lateShares.size > 0;
   return isInLine(view) || isShared || late !== undefined || (batch !== undefined && wantsRenewal(batch));
 }
 

@@ -84,7 +84,7 @@ function settlePlace(view: LockView, request: PlaceRequest, { order }: LockReply
 
 /** The server has the request in its present grant, which may differ from the grant that this client knows. */
 function lookForGrant(view: LockView, request: PlaceRequest): void {
-  if (isPresent(view, request) || (request.share && view.sharesLate)) return;
+  if (isPresent(view, request) || view.lateShares.has(request)) return;
   // The request is not in the grant of this client. While a release is under way, or while this client refuses the server's grant
   // because its token is not higher, the server gives the same answer each round trip: so ask again only after a pause.
   if (view.releasing > 0 || mustConfirm(request)) view.requestAfterPause(request);

@@ -54,9 +54,9 @@ export function stopRenewingShare(view: LockView, name: string): void {
 }
 
 /** What a heartbeat renews of the shared holds: all together; undefined if there is nothing to renew. */
-export function renewalOfShares({ shares, sharesLate, waiting }: LockView): Renewal | undefined {
+export function renewalOfShares({ shares, lateShares }: LockView): Renewal | undefined {
   const renewed = [...shares.values()].find(({ renewable }) => renewable)?.request;
-  const one = renewed ?? (sharesLate ? waiting.values().next().value : undefined);
+  const one = renewed ?? lateShares.keys().next().value;
   return one && { first: 'shared', batch: [], leaseTime: undefined, label: one.label, served: 0 };
 }
 

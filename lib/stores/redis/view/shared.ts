@@ -2,7 +2,7 @@ import type { HeartbeatReply, PresentShare, PresentShares } from '../commands/re
 import { lose } from './grant.js';
 import { cameLate, marginOf, remaining, renew } from './lease.js';
 import type { PlaceRequest, SharedHold } from './model.js';
-import { requestAgain } from './requests.js';
+import { missedGrant, requestAgain } from './requests.js';
 import { endShares, loseNow } from './shared-end.js';
 import { watch } from './shared-lease.js';
 import type { LockView } from './lock-view.js';
@@ -42,7 +42,7 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
   if (view.batch) lose(view, view.batch, OVERTAKEN);
   const stopBy = sectionsStopBy(view);
   // The section that lost the lock may still run; the reply to a heartbeat comes here again after that.
-  if (view.now.monotonic < stopBy) return askAt(view, stopBy);
+  if (view.now.monotonic < stopBy) return askAt(view, request, stopBy);
   const fixed = share.left !== undefined;
   const given = share.left ?? shares.left;
   const margin = marginOf(view, request.leaseTime, given);
@@ -58,7 +58,8 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
     renewable: !fixed,
   };
   const left = remaining(view, hold);
-  if (cameLate(view, shares) || left <= 0) return cameTooLate(view, request, fixed);
+  // Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1).
+  if (cameLate(view, shares) || left <= 0) return askAt(view, request, view.now.monotonic);
   request.state = 'granted';
   view.remove(request);
   view.shares.set(request.sequence, hold);
@@ -74,17 +75,8 @@ function enter(view: LockView, request: PlaceRequest, share: PresentShare, share
   });
 }
 
-/** Less than the margin is left of the lease. A heartbeat renews it, and its reply comes here again (M1). */
-function cameTooLate(view: LockView, request: PlaceRequest, fixed: boolean): void {
-  if (fixed) {
-    view.missedGrant(request, true);
-    if (request.state !== 'waiting') view.leave(request);
-  }
-  askAt(view, view.now.monotonic);
-}
-
-function askAt(view: LockView, moment: number): void {
-  view.sharesLate = true;
+function askAt(view: LockView, request: PlaceRequest, moment: number): void {
+  view.lateShares.set(request, view.now.order);
   view.beatBy(moment);
 }
 
@@ -117,10 +109,15 @@ export function revokeShare(view: LockView, { sequence, number }: PresentShare):
  * @param apply applies the common part of the reply, which enters the holds that requests still wait for
  */
 export function confirmShares(view: LockView, reply: HeartbeatReply, apply: () => void): void {
-  const wasLate = view.sharesLate;
-  view.sharesLate = false;
+  const late = [...view.lateShares].flatMap(([request, order]) => (order < reply.order ? [request] : []));
+  for (const request of late) view.lateShares.delete(request);
   apply();
-  if (wasLate && view.sharesLate) view.nextBeat = Math.max(view.nextBeat, view.now.monotonic + LATE_PAUSE);
+  for (const request of late) {
+    if (view.lateShares.has(request))
+      view.nextBeat = Math.max(view.nextBeat, view.now.monotonic + LATE_PAUSE);
+    // If it has not entered either, Redis has ended its hold.
+    else missedGrant(view, request);
+  }
   if (view.shares.size === 0) return;
   const isLate = reply.shares && cameLate(view, reply.shares);
   if (isLate) view.beatBy(view.now.monotonic);

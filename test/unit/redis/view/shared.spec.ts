@@ -10,10 +10,10 @@ beforeEach(() => {
 });
 
 /** What Redis has of the shared hold of request 1, in the answer to a command that was sent at `since`. */
-const shares = (since: number, fixed?: number) => ({
+const shares = (since: number, fixed?: number, left = LEASE) => ({
   shares: {
     list: [{ sequence: 1, number: 500, left: fixed }],
-    left: LEASE,
+    left,
     since: { monotonic: since, wall: since },
   },
 });
@@ -45,5 +45,32 @@ describe('an answer that came later than commandTimeout, to a process that stood
     view.passes(0);
     expect(view.of('heartbeat')).toHaveLength(2);
     expect(view.effectsOf('lose lease')).toEqual([]);
+  });
+});
+
+describe('a shared hold that is over before its request can enter it', () => {
+  test('M1: is asked for by a heartbeat, and if Redis has ended it, the request asks anew', () => {
+    const sent = view.request(READ);
+    view.reply(sent, { status: 'granted', ...shares(sent.at, undefined, 1) });
+    expect(view.granted).toEqual([]);
+    view.passes(0);
+    view.reply(view.last('heartbeat'), { status: 'gone', listeners: 1 });
+    expect(view.of('acquire')).toHaveLength(2);
+    const again = view.last('acquire');
+    view.reply(again, { status: 'granted', ...shares(again.at) });
+    expect(view.granted).toEqual(['shared 1']);
+  });
+
+  test('three times, because its fixed lease is too short, is refused', () => {
+    view.request({ ...READ, leaseTime: 1 });
+    for (const times of [1, 2, 3]) {
+      expect(view.of('acquire')).toHaveLength(times);
+      const sent = view.last('acquire');
+      view.reply(sent, { status: 'granted', ...shares(sent.at, 1) });
+      view.passes(0);
+      view.reply(view.last('heartbeat'), { status: 'renewed', listeners: 1 });
+    }
+    expect(view.granted).toEqual([]);
+    expect(view.refused).toEqual({ 1: 'lease too short' });
   });
 });
