@@ -60,7 +60,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.target.encoded;
   }
 
-  /** With whom it holds the lock; undefined: alone. */
+  /** How it shares the lock with others; undefined: it holds the lock alone. */
   get share(): Share | undefined {
     return this.target.share;
   }

@@ -154,7 +154,7 @@ export class CheckedOptions {
   readonly onLost: 'signal' | 'reject';
   readonly reentrant: boolean;
   readonly requestScope: boolean;
-  /** With whom it holds the lock; undefined: alone. */
+  /** How it shares the lock with others; undefined: it holds the lock alone. */
   readonly share: Share | undefined;
   readonly label: string;
   /** The name under which metrics count the lock. */

@@ -4,7 +4,7 @@ import type { Share } from './lock-store.js';
 export interface Held {
   /** The sum of the weights; a read weighs 1, and so does a holder alone. What `holdAtLeast` keeps counts as held. */
   readonly used: number;
-  /** How the holders share the lock; undefined: one has it alone, or nobody has it. */
+  /** How the holders share the lock; undefined if one request holds it alone, or the lock is free. */
   readonly mode: Share['mode'] | undefined;
   /**
    * `permits` of the permit request that joined the line, or was granted, last; undefined: there was none since the lock was free.

@@ -2,7 +2,7 @@ import type { KeptLock } from '../../core/port/lock-store.js';
 import type { TimedTask } from '../../core/runtime/timers.js';
 import type { MemoryGrant } from './memory-grant.js';
 
-/** What a hold took of a lock, after its end and before its `holdAtLeast` is over: nobody gets it until then. */
+/** The part of a lock that an ended hold had: no request gets it until the `holdAtLeast` of that hold is over. */
 export class Kept implements TimedTask {
   constructor(
     /** The grant that has ended. */

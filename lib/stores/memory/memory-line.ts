@@ -14,11 +14,11 @@ import { Kept } from './kept-lock.js';
 import { MemoryGrant, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 
-/** One lock: its holders and its waiters. It is forgotten as soon as nothing of it is held or kept; then nobody waits, either. */
+/** One lock: its holders and its waiters. The store forgets it once no part of it is held or kept; then no request waits, either. */
 export class MemoryLine {
   /** In the order of the grants. */
   private readonly holders = new Set<MemoryGrant>();
-  /** What nobody holds and nobody gets yet. */
+  /** Parts of the lock that ended holds keep for a while. */
   private readonly kept = new Set<Kept>();
   /** Of both together. */
   private held: Held = { used: 0, mode: undefined, limit: undefined };

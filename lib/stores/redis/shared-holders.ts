@@ -4,7 +4,7 @@ import type { KeptLock, LockHolder, Share } from '../../core/port/lock-store.js'
 export interface SharedHolders {
   readonly holders: readonly LockHolder[];
   readonly used: number;
-  /** Present while nobody holds the lock and weights of it are kept. */
+  /** Present if `holdAtLeast` keeps weights of the lock and no client holds any. */
   readonly kept: KeptLock | undefined;
   /** `client:sequence:number` of each, by which a forced release names it. */
   readonly names: readonly string[];

@@ -7,7 +7,7 @@ export interface RequestName {
   readonly leaseTime: number | undefined;
   /** The request joins no batch, since its lock may be kept after its section has ended. */
   readonly alone: boolean;
-  /** With whom it holds the lock; undefined: with nobody. */
+  /** How the request shares the lock with others; undefined: it holds the lock alone. */
   readonly share?: Share | undefined;
 }
 

@@ -11,7 +11,7 @@ export interface NewRequest {
   readonly maxQueue: number;
   /** The request joins no batch. */
   readonly alone: boolean;
-  /** With whom it holds the lock; undefined: with nobody. */
+  /** How the request shares the lock with others; undefined: it holds the lock alone. */
   readonly share?: Share | undefined;
   readonly label: string;
 }
