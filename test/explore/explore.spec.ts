@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Mutation } from '../simulation/world/load-client.js';
 import { GraphCodec } from './graph.js';
 import { later, NOW, toldMicros } from './scales.js';
-import type { FaultKind, Scope } from './scope.js';
+import { PLAIN, type FaultKind, type Scope } from './scope.js';
 import { replay } from './replay.js';
 import { Search, type Result } from './search.js';
 import { World } from './world.js';
@@ -13,23 +13,12 @@ const BOUNDS = { milliseconds: Infinity, states: 60_000 };
 /** 57,000 states take 15 s on a quiet core; this is for one that is shared, ms. */
 const LONG_SEARCH = 400_000;
 
-const SCOPE: Scope = {
-  clients: 2,
-  requests: 1,
-  faults: 0,
-  cancels: 0,
-  batch: true,
-  fixedLease: undefined,
-  swift: true,
-  only: undefined,
-};
-
 function search(
   only: readonly FaultKind[],
   mutations: readonly Mutation[] = [],
   more: Partial<Scope> = {},
 ): Result {
-  const scope = { ...SCOPE, faults: only.length > 0 ? 1 : 0, only, ...more };
+  const scope = { ...PLAIN, faults: only.length > 0 ? 1 : 0, only, ...more };
   return new Search(new World(LIB, mutations), scope).run(BOUNDS);
 }
 
@@ -91,7 +80,7 @@ describe('the exploration', () => {
   test('a trace is replayed to the same violation, with the state after each move', () => {
     const held = inFile(SCRIPTS, ...HELD);
     const { violation } = search([], [held]);
-    const steps = [...replay(new World(LIB, [held]), SCOPE, violation!.trace)];
+    const steps = [...replay(new World(LIB, [held]), PLAIN, violation!.trace)];
     expect(steps.join('\n')).toContain(violation!.text);
     expect(steps.length).toBeGreaterThanOrEqual(violation!.trace.length);
   });

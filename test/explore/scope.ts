@@ -17,6 +17,18 @@ export interface Scope {
   readonly only: readonly FaultKind[] | undefined;
 }
 
+/** Two clients with a request each, and nothing that goes wrong. */
+export const PLAIN: Scope = {
+  clients: 2,
+  requests: 1,
+  faults: 0,
+  cancels: 0,
+  batch: true,
+  fixedLease: undefined,
+  swift: true,
+  only: undefined,
+};
+
 export const FAULT_KINDS = [
   'lose-command',
   'lose-reply',
