@@ -105,6 +105,7 @@ local function grant(name, sequences, count, lease, text)
 token = lastToken < micros and stamp or int(lastToken + 1)
 lastToken = token + count - 1
 holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
+state = 'held'
 set('state', 'held' .. plusQueue, 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
 'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
 keepHash()
@@ -113,6 +114,7 @@ local function keepFree(spare)
 held = false
 keepHash(spare)
 if state == 'held' then
+state = 'free'
 set('state', 'free' .. plusQueue, 'last-token', lastToken, unpack(ended))
 end
 end
@@ -725,7 +727,7 @@ function recordKinds()
 local isEmpty = redis.call('ZCARD', queue) == 0
 plusQueue = isEmpty and '' or '+kinds'
 if used > 0 then
-format = KINDS
+format, state = KINDS, 'shared'
 set('state', 'shared' .. plusQueue, 'mode', sharing, 'used', int(used), 'first-end', int(firstEnd), 'last-end', int(lastEnd),
 'since', int(since), 'label', label, 'last-token', int(lastToken), unpack(ended))
 if limit then
@@ -739,6 +741,7 @@ redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end')
 end
 keepHash(isEmpty and REST or RETENTION)
 if state then
+state = 'free'
 set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
 end
 end

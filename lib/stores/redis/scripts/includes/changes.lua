@@ -41,6 +41,7 @@ local function grant(name, sequences, count, lease, text)
   token = lastToken < micros and stamp or int(lastToken + 1)
   lastToken = token + count - 1
   holder, requests, since, leaseEnd, label, held = name, sequences, now, math.min(now + lease, LONGEST), text, true
+  state = 'held'
   set('state', 'held' .. plusQueue, 'holder', name, 'token', token, 'last-token', count == 1 and token or lastToken, 'requests', sequences,
     'since', stampMs, 'lease', leaseEnd - since, 'label', text, unpack(ended))
   keepHash()
@@ -51,6 +52,7 @@ local function keepFree(spare)
   held = false
   keepHash(spare)
   if state == 'held' then
+    state = 'free'
     set('state', 'free' .. plusQueue, 'last-token', lastToken, unpack(ended))
   end
 end

@@ -25,7 +25,7 @@ if format and format ~= FORMAT and format ~= KINDS and (tonumber(format) or 0) >
 end
 
 -- In Redis, 'held', 'free' and 'shared' mean that the queue is empty; with the suffix '+queue', requests may wait in it, and with
--- '+kinds' such that share the lock. Keep the suffix in its own variable.
+-- '+kinds' such that share the lock. Keep the suffix in its own variable. Each function that writes `state` sets this variable, too.
 local plusQueue = string.match(state or '', '%+%a+$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)

@@ -102,7 +102,7 @@ function recordKinds()
   local isEmpty = redis.call('ZCARD', queue) == 0
   plusQueue = isEmpty and '' or '+kinds'
   if used > 0 then
-    format = KINDS
+    format, state = KINDS, 'shared'
     set('state', 'shared' .. plusQueue, 'mode', sharing, 'used', int(used), 'first-end', int(firstEnd), 'last-end', int(lastEnd),
       'since', int(since), 'label', label, 'last-token', int(lastToken), unpack(ended))
     if limit then
@@ -116,6 +116,7 @@ function recordKinds()
   end
   keepHash(isEmpty and REST or RETENTION)
   if state then
+    state = 'free'
     set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
   end
 end
