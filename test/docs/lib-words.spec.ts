@@ -49,3 +49,18 @@ test.each(filesIn('dist/esm', /\.d\.ts$/))(
     expect(phrasesIn(docstringLinesOf(file))).toEqual([]);
   },
 );
+
+/** The file with each comment on one line. */
+const withJoinedComments = (file: string): string =>
+  readFileSync(join(ROOT, file), 'utf8').replaceAll(/\n\s*(?:\*|\/\/|--)(?= )/g, '');
+
+/** A number of a rule (R6, M8) or of a fault (F217) that is not in brackets behind words, with the words around it. */
+const bareNumbersIn = (text: string): string[] =>
+  text.replaceAll(/(?<=\w\W{0,3})\([^()]*\)/g, '').match(/.{0,40}\b[RMF]\d{1,3}\b.{0,40}/g) ?? [];
+
+test.each(filesIn('lib', /(?<!generated)\.(?:ts|lua)$/))(
+  '%s says a rule in words, and its number only in brackets behind them',
+  (file) => {
+    expect(bareNumbersIn(withJoinedComments(file))).toEqual([]);
+  },
+);

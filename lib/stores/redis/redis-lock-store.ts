@@ -201,7 +201,7 @@ export class RedisLockStore implements LockStore {
       this.drivers.find(name)?.dispatch({ type: 'share revoked', share: message.share });
       return;
     }
-    // M1: the message may be old, so its largest possible age is taken off. A process that got no replies for the length of a
+    // The message may be old (M1), so its largest possible age is taken off. A process that got no replies for the length of a
     // lease, or whose host was suspended since the last one, does not know that age, and asks Redis before it enters.
     const driver = this.drivers.get(name);
     const clock = this.client.connection.clockOf(driver.keys[0]);
@@ -215,7 +215,7 @@ export class RedisLockStore implements LockStore {
       driver.dispatch({ type: 'shared', shares: { list, left, since } });
       return;
     }
-    // R10: if no request waits any more, `drivers.get` makes a driver, which hands the grant on and is forgotten again.
+    // If no request waits any more, `drivers.get` makes a driver, which hands the grant on (R10) and is forgotten again.
     const grant = { batch: message.batch, first: message.first, left, since };
     this.commands.saw(grant);
     driver.dispatch({ type: 'granted', grant });

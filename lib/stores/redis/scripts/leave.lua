@@ -10,7 +10,7 @@
 --- include: line
 local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
--- R3: this write is allowed when memory is full.
+-- This write is allowed when memory is full (R3).
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
   markAlive()

@@ -11,7 +11,7 @@
 --- include: line
 local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = ARGV[3] ~= '' and redis.call('ZRANK', queue, member), unserved()
--- R3: the first write is one that is allowed when memory is full.
+-- The first write is one that is allowed when memory is full (R3).
 keepHash()
 if rank then
   redis.call('ZREM', queue, member)

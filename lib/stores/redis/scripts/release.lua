@@ -33,7 +33,7 @@ end
 -- reply has none. If the clock was set forward beyond [4], PEXPIREAT deletes the hash at once; then the deadlines of all commands
 -- that the hash is kept for have passed as well (R2). So PEXPIREAT is the last write.
 if usual and not head and ARGV[4] ~= '0' and (not lastToken or lastToken < ARGV[4])
-  -- R3: if memory is full, HSET fails and the code below runs, whose first write is allowed then.
+  -- If memory is full, HSET fails and the code below runs, whose first write is allowed then (R3).
   and type(redis.pcall('HSET', hash, 'state', 'free', 'released-request', me)) == 'number' then
   redis.call('PEXPIREAT', hash, ARGV[4])
   return 'RELEASED'
@@ -50,7 +50,7 @@ if usual and head and lastToken < stamp and not STRICT then
     local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
     local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
     if deadline and #deadline == 13 and deadline >= stampMs and (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) > 0 then
-      -- R3: the first write is one that is allowed when memory is full.
+      -- The first write is one that is allowed when memory is full (R3).
       redis.call('ZREMRANGEBYRANK', queue, '0', '0')
       redis.call('HSET', hash, 'holder', name, 'token', stamp, 'last-token', stamp, 'requests', sequence,
         'since', stampMs, 'lease', FIRST_LEASE_TEXT, 'label', where,

@@ -116,7 +116,7 @@ function applyGrant(view: LockView, grant: PresentGrant, order: number): void {
   // The reply is from before the release, or the release is still under way: there is nothing to do.
   const old = view.releasing > 0 || order <= view.releasedAfter;
   if (old || grant.first === view.lostButRunning?.batch.first) return;
-  // M8: the grant is over for this client, so it is released again; requests in it that still wait ask anew after that.
+  // The grant is over for this client, so it is released again (M8); requests in it that still wait ask anew after that.
   release(view, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
   for (const sequence of grant.batch) requestAgain(view, view.waiting.get(sequence));
 }
@@ -152,7 +152,7 @@ function present(view: LockView, grant: PresentGrant): void {
   }
   const { confirming } = view;
   if (confirming) {
-    // R10: no member waits any more, so the grant is handed on even before it is confirmed.
+    // No member waits any more, so the grant is handed on even before it is confirmed (R10).
     const unwanted = grant.first === confirming.first && unserved(confirming).length === 0;
     if (grant.first > confirming.first || unwanted) finish(view, confirming);
     if (grant.first <= confirming.first) return;

@@ -22,7 +22,7 @@ export function applyShares(view: LockView, shares: PresentShares): void {
   }
 }
 
-/** R10: ends a hold that no request of this client has or waits for. */
+/** Ends a hold that no request of this client has or waits for (R10). */
 function handBack(view: LockView, { sequence, number }: PresentShare): void {
   const hold = view.shares.get(sequence);
   if (hold && number > hold.number) {

@@ -25,7 +25,7 @@ local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
   -- Before the first write, so that a foreign type of the deadlines fails there.
   local behind = redis.call('ZRANGE', deadlines, 0, -1)
-  -- R3: when memory is full, a request in line may still take the lock, and HSET refuses a new one.
+  -- When memory is full, a request in line may still take the lock, and HSET refuses a new one (R3).
   if head then
     redis.call('LPOP', queue)
   end

@@ -26,8 +26,8 @@ local function lifetime(spare)
   return needed + spare
 end
 
--- R4: each write of the hash is followed by this one. R3: scripts that must work when memory is full also begin with it, since
--- Redis allows it then.
+-- Each write of the hash is followed by this one (R4). Scripts that must work when memory is full also begin with it, since Redis
+-- allows it then (R3).
 local function keepHash(spare)
   redis.call('PEXPIRE', hash, lifetime(spare or RETENTION))
 end

@@ -90,7 +90,7 @@ local function isInTouch(deadline, text)
   return deadline - now >= (tonumber(valueOf(text, 'window')) or WINDOW) / 3
 end
 
--- R7: if all waiting clients have been silent for two heartbeats, the server was away, and all get one more window, once.
+-- If all waiting clients have been silent for two heartbeats, the server was away (R7), and all get one more window, once.
 local graceUntil
 local function inGrace()
   if not graceUntil then
@@ -134,7 +134,7 @@ local function sweep()
   end
 end
 
--- R5: marks the caller alive. `wholly`: sets a deadline of a whole window from now, even if the present one is fresh.
+-- Marks the caller alive (R5). `wholly`: sets a deadline of a whole window from now, even if the present one is fresh.
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
   callerWasInTouch = deadline and isInTouch(deadline, record)

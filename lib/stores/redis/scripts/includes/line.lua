@@ -2,8 +2,8 @@
 --- include: liveness
 --- include: primary
 
--- R8: one call looks at entries in steps of STEP and stops after more than SWEEP of them, so it still finds a live waiter behind
--- SWEEP dead ones.
+-- One call looks at entries in steps of STEP and stops after more than SWEEP of them, so it still finds a live waiter behind
+-- SWEEP dead ones (R8).
 local SWEEP = 1000
 local STEP = 100
 

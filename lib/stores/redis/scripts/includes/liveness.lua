@@ -65,7 +65,7 @@ local function judge(name)
   return verdicts[name]
 end
 
--- R8: removes dead entries from the line, with the records of their clients. A deadline of 0 marks the other entries of these
+-- Removes dead entries from the line, with the records of their clients (R8). A deadline of 0 marks the other entries of these
 -- clients, further back, as dead.
 local function drop(members)
   if #members == 0 then
