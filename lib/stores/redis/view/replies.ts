@@ -123,7 +123,11 @@ function applyGrant(view: LockView, grant: PresentGrant, order: number): void {
 
 /** A message announces a grant; it may arrive at any later time (R9). */
 export function applyMessage(view: LockView, grant: PresentGrant): void {
-  if (grant.first > view.finished) present(view, grant);
+  if (grant.first <= view.finished) return;
+  const { late } = view;
+  // No command was answered in between, so that the grant before is over tells nothing of the length of its lease.
+  if (late && grant.first > late.first) endLate(view, late, requestAgain);
+  present(view, grant);
 }
 
 /** Redis reports that this grant was taken away. */
@@ -136,9 +140,13 @@ export function revoke(view: LockView, first: number): void {
 
 /** The grant was over before this client could enter it: its requests ask anew, for a higher token. */
 export function dropLate(view: LockView, late: PresentGrant): void {
+  endLate(view, late, missedGrant);
+}
+
+function endLate(view: LockView, late: PresentGrant, askAnew: typeof requestAgain): void {
   view.late = undefined;
   view.finished = Math.max(view.finished, late.first);
-  for (const sequence of late.batch) missedGrant(view, view.waiting.get(sequence));
+  for (const sequence of late.batch) askAnew(view, view.waiting.get(sequence));
 }
 
 function present(view: LockView, grant: PresentGrant): void {

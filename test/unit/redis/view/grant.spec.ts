@@ -101,6 +101,15 @@ describe('learning of a grant', () => {
     expect(view.granted).toEqual([]);
   });
 
+  test('but not if no command was answered while messages told of such grants', () => {
+    view.queue(10, { leaseTime: 300 });
+    for (const first of [500, 600, 700, 800]) {
+      const since = { monotonic: view.now, wall: view.now };
+      view.dispatch({ type: 'granted', grant: { first, batch: [1], left: 0, since } });
+    }
+    expect(view.refused).toEqual({});
+  });
+
   test('a request whose grant was followed by a newer one before its reply came asks anew', () => {
     const first = view.request();
     const second = view.request();
