@@ -1,6 +1,6 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
-import { refuseValue } from '../core/options/option-domains.js';
+import { refuseValue } from '../core/options/refusals.js';
 
 /** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';

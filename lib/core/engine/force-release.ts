@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors/errors.js';
 import type { LockStore, NamedGrant } from '../port/lock-store.js';
-import { refuseValue } from '../options/option-domains.js';
+import { refuseValue, requireOptions } from '../options/refusals.js';
 
 /** How a lock is taken away from its holder. */
 export interface ForceReleaseOptions {
@@ -16,13 +16,10 @@ export interface ForceReleaseOptions {
   holder?: string | undefined;
 }
 
-/** @throws LockConfigurationError for a token or an id that cannot work */
-export function namedGrant(options: unknown, { fencing, kind }: LockStore): NamedGrant {
-  if (options === undefined) return {};
-  if (typeof options !== 'object' || options === null) {
-    refuseValue('What forceRelease is given', 'an object', options);
-  }
-  const { token, holder } = options as { readonly token?: unknown; readonly holder?: unknown };
+/** @throws LockConfigurationError for an option that does not exist, or a token or an id that cannot work */
+export function namedGrant(options: unknown = {}, { fencing, kind }: LockStore): NamedGrant {
+  requireOptions(options, ['token', 'holder'], 'forceRelease');
+  const { token, holder } = options;
   if (holder !== undefined && (typeof holder !== 'string' || token !== undefined)) {
     refuseValue(
       'The holder of a forced release',

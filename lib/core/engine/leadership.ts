@@ -5,13 +5,12 @@ import {
   LockShuttingDownError,
   sentenceOf,
 } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
 import { duration, printable, quote, shown } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { CheckedOptions, type EngineDefaults } from '../options/acquire-options.js';
 import { requireKey } from '../options/lock-keys.js';
-import { refuseValue } from '../options/option-domains.js';
+import { requireOptions } from '../options/refusals.js';
 import type { LockStore } from '../port/lock-store.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
@@ -57,8 +56,6 @@ export interface LeadershipParts {
   readonly shutdown: Shutdown;
   readonly timers: Timers;
 }
-
-const OPTIONS: readonly string[] = ['label', 'group'];
 
 /** The pause after a refused election and after the first section that throws, ms; it doubles with each further one. */
 const SHORTEST_PAUSE = 1_000;
@@ -208,15 +205,7 @@ export class Candidate implements Leadership, TimedTask {
 
 /** @throws LockConfigurationError for what is no option of `lead` */
 function checked(options: LeadOptions, signal: AbortSignal, defaults: EngineDefaults): CheckedOptions {
-  if (typeof options !== 'object' || options === null)
-    refuseValue('The options of lead', 'an object', options);
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) {
-    throw new LockConfigurationError(
-      `There is no option ${shown(unknown)} of lead: a leader waits and holds for as long as it takes. ` +
-        `The options are: ${OPTIONS.join(', ')}.${see('Options of a call')}`,
-    );
-  }
+  requireOptions(options, ['label', 'group'], 'lead', ': a leader waits and holds for as long as it takes');
   const endless = { waitTime: Infinity, maxQueue: Infinity, maxHold: Infinity };
   return new CheckedOptions({ ...options, ...endless, signal }, defaults, true);
 }

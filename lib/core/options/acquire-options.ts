@@ -1,8 +1,7 @@
 import { detached } from '../runtime/async-context.js';
-import { LockConfigurationError } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
-import { describeDomain, refuseValue, wholeNumber, type NumberOption } from './option-domains.js';
-import { printable, shown } from '../errors/text.js';
+import { printable } from '../errors/text.js';
+import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
+import { refuseValue, requireOptions } from './refusals.js';
 import { shareOf, type Share, type SharingOptions } from './sharing.js';
 
 /** The options of an engine, used where a call gives none. */
@@ -112,20 +111,7 @@ export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
   'mode',
 ];
 
-const CALL_OPTIONS: readonly string[] = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'];
-
-/**
- * A misspelt option would leave the lock with its defaults, without a word where no compiler checks types.
- *
- * @throws LockConfigurationError for an option that does not exist
- */
-export function refuseUnknown(options: object, known: readonly string[]): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new LockConfigurationError(
-    `There is no lock option ${shown(unknown)}. The options are: ${known.join(', ')}.${see('Options of a call')}`,
-  );
-}
+const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
 /** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
@@ -172,8 +158,7 @@ export class CheckedOptions {
     defaults: EngineDefaults,
     readonly lasting = false,
   ) {
-    if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
-    refuseUnknown(options, CALL_OPTIONS);
+    requireOptions(options, CALL_OPTIONS, 'a lock');
     const { leaseTime, label = '', group, signal, onQueued } = options;
     const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
     // Not by `??`: null would count as absent.
@@ -232,5 +217,5 @@ function isAbortSignal(value: AbortSignal | null): boolean {
 }
 
 function refuse(option: string, expected: string, got: unknown): never {
-  refuseValue(option === 'options' ? 'The options of a lock' : `The lock option ${option}`, expected, got);
+  refuseValue(`The lock option ${option}`, expected, got);
 }

@@ -1,5 +1,6 @@
 import { LockConfigurationError, LockKeyError } from '../errors/errors.js';
 import { quote, shown } from '../errors/text.js';
+import { requireOptions } from './refusals.js';
 import { isSameShare, shareOf, type Share, type SharingOptions } from './sharing.js';
 
 /** A key of several, and with whom the call holds its lock, in place of the options of the call. */
@@ -51,15 +52,10 @@ export function requireKey(key: unknown): string {
 }
 
 function partsOf(given: SharedKey): { readonly key: string; readonly own: Share | undefined } {
-  const { key, permits, weight, mode, ...others } = given ?? requireKey(given);
+  const { key } = given ?? requireKey(given);
   requireKey(key);
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    throw new LockConfigurationError(
-      `There is no option ${shown(unknown)} of one key among several. The options are: permits, weight, mode.`,
-    );
-  }
-  return { key, own: shareOf({ permits, weight, mode }, "A key's") };
+  requireOptions(given, ['key', 'permits', 'weight', 'mode'], 'one key among several');
+  return { key, own: shareOf(given, "A key's") };
 }
 
 function inOrder(one: Target, other: Target): number {

@@ -1,7 +1,3 @@
-import { LockConfigurationError } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
-import { shown } from '../errors/text.js';
-
 /** The numbers that an option takes. */
 export interface NumberDomain {
   readonly unit: 'milliseconds' | 'count';
@@ -74,11 +70,4 @@ export function describeDomain(option: NumberOption): string {
   const { unit, least, most, unbounded }: NumberDomain = OPTION_DOMAINS[option];
   const what = unit === 'count' ? 'a whole number' : 'a number of milliseconds';
   return `${what} from ${least} to ${most}${unbounded ? ', or Infinity' : ''}`;
-}
-
-/** @throws LockConfigurationError: `what` must be something else than what was given */
-export function refuseValue(what: string, expected: string, given: unknown): never {
-  throw new LockConfigurationError(
-    `${what} must be ${expected}; it is ${shown(given)}.${see('Options of a call')}`,
-  );
 }

@@ -1,6 +1,7 @@
 import { LockConfigurationError } from '../errors/errors.js';
 import { see } from '../errors/mistakes.js';
-import { describeDomain, refuseValue, wholeNumber } from './option-domains.js';
+import { describeDomain, wholeNumber } from './option-domains.js';
+import { refuseValue } from './refusals.js';
 
 /** How a request holds a lock together with others: as one of several readers, or with `weight` of `permits`. */
 export type Share =

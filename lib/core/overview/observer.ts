@@ -1,11 +1,12 @@
-import { LockConfigurationError, LockHolderChangedError } from '../errors/errors.js';
+import { LockHolderChangedError } from '../errors/errors.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from '../port/lock-overview.js';
 import { requireKey } from '../options/lock-keys.js';
 import type { LockSnapshot, LockStore } from '../port/lock-store.js';
-import { describeDomain, refuseValue, wholeNumber } from '../options/option-domains.js';
+import { describeDomain, wholeNumber } from '../options/option-domains.js';
+import { refuseValue, requireOptions } from '../options/refusals.js';
 import { addFromStore, assemble, isLater, keysInStore } from './overview.js';
 import type { PeerReports, ReportRequest } from '../port/peers.js';
-import { reportedKey, shown } from '../errors/text.js';
+import { reportedKey } from '../errors/text.js';
 import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
@@ -163,19 +164,8 @@ function clientsOf({ holders, waiters }: LockSnapshot): string[] {
 }
 
 function checked(query: unknown): { request: ReportRequest; timeout: number; orphans: boolean } {
-  if (typeof query !== 'object' || query === null) refuse('query', 'an object', query);
-  const {
-    key,
-    orphans = false,
-    timeout = QUERY_TIMEOUT,
-    ...others
-  } = query as Record<keyof LockQuery, unknown>;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    throw new LockConfigurationError(
-      `There is no option ${shown(unknown)} of query. The options are: key, orphans, timeout.`,
-    );
-  }
+  requireOptions(query, ['key', 'orphans', 'timeout'], 'query');
+  const { key, orphans = false, timeout = QUERY_TIMEOUT } = query;
   if (typeof orphans !== 'boolean') refuse('orphans', 'true or false', orphans);
   const whole = wholeNumber('query.timeout', timeout);
   if (whole === undefined) refuse('timeout', describeDomain('query.timeout'), timeout);
@@ -183,5 +173,5 @@ function checked(query: unknown): { request: ReportRequest; timeout: number; orp
 }
 
 function refuse(option: string, expected: string, got: unknown): never {
-  refuseValue(option === 'query' ? 'What query is given' : `The option ${option} of query`, expected, got);
+  refuseValue(`The option ${option} of query`, expected, got);
 }

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
-import { COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-options.js';
+import { COMMON_OPTIONS } from '../../core/options/acquire-options.js';
+import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
@@ -62,7 +63,7 @@ export function FairLocked<
 function refuseOptions(options: unknown): void {
   if (options === undefined) return;
   if (typeof options === 'object' && options !== null) {
-    return refuseUnknown(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns']);
+    return requireOptions(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns'], '@FairLocked');
   }
   throw new LockConfigurationError(
     `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +

@@ -9,7 +9,8 @@ import {
   type Type,
 } from '@nestjs/common';
 import { type Observable } from 'rxjs';
-import { type AcquireOptions, COMMON_OPTIONS, refuseUnknown } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, COMMON_OPTIONS } from '../../core/options/acquire-options.js';
+import { requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type SharingOptions } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
@@ -89,7 +90,7 @@ export abstract class FairLockInterceptor implements NestInterceptor {
     key: RequestKey,
     { name, until = 'handler', ...lockOptions }: FairLockInterceptorOptions = {},
   ): Type<NestInterceptor> {
-    refuseUnknown(lockOptions, [...COMMON_OPTIONS, 'name', 'until']);
+    requireOptions(lockOptions, [...COMMON_OPTIONS, 'name', 'until'], 'FairLockInterceptor');
     const keysOf = keysOfCalls(key, lockOptions, HTTP_REQUEST, placeNamed('FairLockInterceptor'));
     const acquireOptions = acquireOptionsOf(lockOptions);
 

@@ -99,7 +99,7 @@ describe('a call that cannot work', () => {
       const error = await rejection(ask());
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect(error.message).toMatch(
-        /^There is no lock option 'wait'\. The options are: waitTime, .*, group\. See \S+$/,
+        /^There is no option 'wait' of a lock\. The options are: waitTime, .*, group\. See \S+$/,
       );
     }
     expect(b.store.acquires).toBe(0);

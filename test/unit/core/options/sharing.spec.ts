@@ -65,7 +65,7 @@ describe('permits, weight and mode', () => {
 
   it('are refused beside another option of a key, and without a key', async () => {
     expect(await refusal({}, [{ key: 'k', waitTime: 5 }])).toMatch(
-      /^There is no option 'waitTime' of one key among several\. The options are: permits, weight, mode\./,
+      /^There is no option 'waitTime' of one key among several\. The options are: key, permits, weight, mode\./,
     );
     for (const keys of [[{ permits: 2 }], [null], [{ key: 5 }]]) {
       expect(await rejection(b.service.acquire(keys as unknown as LockKeys))).toBeInstanceOf(LockKeyError);

@@ -340,6 +340,15 @@ describe('forceRelease with a token', () => {
     await lock.release();
   });
 
+  it('takes no lock from anybody if an option is misspelt', async () => {
+    const lock = await b.service.acquire('order:1');
+    await expect(b.service.forceRelease('order:1', { tokn: 1 } as object)).rejects.toThrow(
+      /^There is no option 'tokn' of forceRelease\. The options are: token, holder\. See /,
+    );
+    expect(lock.state).toBe('held');
+    await lock.release();
+  });
+
   it.each([0, -1, 1.5, '7'])('refuses the token %p', async (token) => {
     await expect(b.service.forceRelease('order:1', { token: token as number })).rejects.toThrow(
       LockConfigurationError,

@@ -234,9 +234,13 @@ describe('@FairLocked', () => {
     });
 
     test('with an option that does not exist, or not for a method', () => {
-      const sentence = "There is no lock option 'timeout'. The options are: waitTime, leaseTime,";
+      const sentence = "There is no option 'timeout' of @FairLocked. The options are: waitTime, leaseTime,";
       refused(() => Locked('order', { timeout: 3 }), LockConfigurationError, sentence);
-      refused(() => Locked('order', { owner: 'all' }), LockConfigurationError, "no lock option 'owner'");
+      refused(
+        () => Locked('order', { owner: 'all' }),
+        LockConfigurationError,
+        "no option 'owner' of @FairLocked",
+      );
     });
 
     test('on a class, and names the class alone', () => {
