@@ -5,9 +5,9 @@ export * from './setup/public.js';
 export { FairLockModule } from './nest/module/fair-lock.module.js';
 export type {
   FairLockModuleAsyncOptions,
+  FairLockOptionsFactory,
   FairLockRegistrationOptions,
 } from './nest/module/fair-lock.module-definition.js';
-export type { FairLockOptionsFactory } from './setup/options.js';
 export { getFairLockToken, InjectFairLock } from './nest/fair-lock.tokens.js';
 
 // For methods and handlers.

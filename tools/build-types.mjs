@@ -24,7 +24,7 @@ const SHARED = 'setup/public';
 /** `index`, `testing/index`, … : the main entry first. */
 const ENTRIES = Object.values(exports)
   .filter((target) => typeof target === 'object')
-  .map(({ import: { types } }) => types.replace(/^\.\/dist\/esm\/(.*)\.d\.ts$/, '$1'));
+  .map(({ import: { default: code } }) => code.replace(/^\.\/dist\/esm\/(.*)\.js$/, '$1'));
 
 emitSeparate();
 const [main, ...others] = ENTRIES.filter((entry) => entry !== STANDALONE);
@@ -119,8 +119,11 @@ function importFromPackage(file, replaced, exported, source) {
   writeFileSync(file, text);
 }
 
+/** The main entry's have a name that no other file has: npm sorts a tarball by name, and gzip packs equal neighbours as one. */
 function targetsOf(entry) {
-  return ['esm', 'cjs'].map((format) => join(ROOT, 'dist', format, `${entry}.d.ts`));
+  return ['esm', 'cjs'].map((format) =>
+    join(ROOT, 'dist', format, `${entry === main ? 'main' : entry}.d.ts`),
+  );
 }
 
 function rollUp(entry) {

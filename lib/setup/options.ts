@@ -96,11 +96,6 @@ export interface FairLockModuleOptions {
   lockWatchdogTimeout?: number | undefined;
 }
 
-/** The interface of a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync`. */
-export interface FairLockOptionsFactory {
-  createFairLockOptions(): FairLockModuleOptions | Promise<FairLockModuleOptions>;
-}
-
 type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /** The options with every default filled in, all checked. */

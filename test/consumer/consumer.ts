@@ -118,5 +118,11 @@ export function describeConsumer(versions: Versions): void {
         whenFree: 'run',
       });
     });
+
+    test('import and require find one copy of the package: an application that mixes them has one class of each, and its nested calls run', async () => {
+      const program = await installation.build({ format: 'esm', compiler: 'tsc', strict: true }, 'mixed');
+      const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: SOON });
+      expect(JSON.parse(stdout)).toEqual({ sameClasses: true, nested: 'run', refused: true });
+    });
   });
 }

@@ -16,7 +16,7 @@ export interface Versions {
 }
 
 /** A folder beside this file with the sources of an application. */
-export type Application = 'app' | 'board' | 'copies' | 'standalone' | 'transports';
+export type Application = 'app' | 'board' | 'copies' | 'mixed' | 'standalone' | 'transports';
 
 /** One way to compile an application. */
 export interface Build {

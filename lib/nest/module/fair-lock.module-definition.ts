@@ -56,6 +56,11 @@ export const {
 /** The options of `FairLockModule.forRootAsync`. */
 export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
 
+/** The interface of a class given as `useClass` or `useExisting` to `FairLockModule.forRootAsync`. */
+export interface FairLockOptionsFactory {
+  createFairLockOptions(): FairLockModuleOptions | Promise<FairLockModuleOptions>;
+}
+
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
   const token = getFairLockToken(name);
