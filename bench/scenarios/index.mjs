@@ -6,10 +6,12 @@ import drain from './drain.mjs';
 import hotKey from './hot-key.mjs';
 import idle from './idle.mjs';
 import memory from './memory.mjs';
+import permits from './permits.mjs';
 import pingPong from './ping-pong.mjs';
 import renewals from './renewals.mjs';
 import routes from './route.mjs';
 import serverTime from './server-time.mjs';
+import sharedLine from './shared-line.mjs';
 import starvation from './starvation.mjs';
 import uncontended from './uncontended.mjs';
 
@@ -38,6 +40,8 @@ export const SCENARIOS = [
   pingPong,
   deadWaiters,
   starvation,
+  permits,
+  sharedLine,
   idle,
   renewals,
   memory,

@@ -32,10 +32,11 @@ export async function openEngine(store, dist = DIST) {
   const engine = new LockEngine(store, ENGINE_DEFAULTS);
   await store.start();
   return {
-    /** @param {{ onQueued?: () => void, leaseTime?: number }} [options] */
     async lock(key, options) {
       const held = await engine.service.acquire(key, options);
-      return () => held.release();
+      const release = () => held.release();
+      release.token = Number(held.fencingToken);
+      return release;
     },
     close: () => engine.close(),
   };

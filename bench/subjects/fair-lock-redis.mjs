@@ -5,6 +5,7 @@ export const fairLock = (name, label, keyPrefix, dist) => ({
   name,
   label,
   ...ON_REDIS,
+  permits: `${label}, permits`,
   setUp: "store: 'redis', all options at their defaults, a finite waitTime",
 
   async open({ url }) {

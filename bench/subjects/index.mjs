@@ -22,6 +22,7 @@ import simpleRedisMutex from './simple-redis-mutex.mjs';
  * @property {boolean} [queues] keeps those who wait in a line
  * @property {boolean} [crossProcess] works between processes; false: no server, no other process
  * @property {boolean} [tellsQueued] calls `onQueued` when a request is in line
+ * @property {string} [permits] the label of its lock for several at a time, if it has one
  * @property {boolean} [java] its worker is a JVM
  * @property {readonly string[]} commands what it sends to the server; whatever its scripts call inside is in their time
  * @property {string} setUp how it is set up here
@@ -29,9 +30,11 @@ import simpleRedisMutex from './simple-redis-mutex.mjs';
  * @property {(where: { url: string }) => Promise<Client>} [open]
  *
  * @typedef {object} Client
- * @property {(key: string, options?: { onQueued?: () => void, leaseTime?: number }) => Promise<() => Promise<unknown>>} lock
- *   waits as long as it takes; the result releases
+ * @property {(key: string, options?: LockOptions) => Promise<Release>} lock waits as long as it takes
  * @property {() => Promise<unknown>} close
+ *
+ * @typedef {{ onQueued?: () => void, leaseTime?: number, permits?: number, mode?: 'read' }} LockOptions
+ * @typedef {(() => Promise<unknown>) & { token?: number }} Release `token`: rises from grant to grant
  */
 
 /** @type {readonly Subject[]} */

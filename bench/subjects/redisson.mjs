@@ -6,6 +6,7 @@ export default {
   fair: true,
   queues: true,
   crossProcess: true,
+  permits: 'Redisson RPermitExpirableSemaphore (Java)',
   java: true,
   commands: ['evalsha', 'eval', 'publish', 'subscribe', 'unsubscribe'],
   setUp:

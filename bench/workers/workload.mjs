@@ -128,6 +128,29 @@ export class Workload {
     return { records };
   }
 
+  /**
+   * `askers` loop on one key that `permits` may hold at a time: lock, hold for `hold` ms, unlock, for `ms`. Records as those of `loop`,
+   * with when the request was in line and the token, if the subject tells them.
+   */
+  async share({ key, permits, askers, hold, ms }) {
+    const records = [];
+    const end = stamp() + ms;
+    const loop = async (client) => {
+      while (stamp() < end) {
+        const asked = stamp();
+        let queued = Infinity;
+        const release = await client.lock(key, { permits, onQueued: () => (queued = stamp()) });
+        const granted = stamp();
+        await sleep(hold);
+        const released = stamp();
+        await release();
+        records.push([asked, granted, released, queued, release.token]);
+      }
+    };
+    await Promise.all(Array.from({ length: askers }, (_, asker) => loop(this.clientOf(asker))));
+    return { records };
+  }
+
   /** Round trips of a PING, each after a pause, as a handoff comes after a hold. */
   async pings({ pause, ms }) {
     const times = [];
@@ -161,8 +184,9 @@ export class Workload {
   }
 
   /** Takes a lock and keeps it. */
-  async hold({ key, leaseTime }) {
-    this.releases.set(key, await this.clients[0].lock(key, leaseTime === undefined ? {} : { leaseTime }));
+  async hold({ key, leaseTime, options = {} }) {
+    const all = leaseTime === undefined ? options : { ...options, leaseTime };
+    this.releases.set(key, await this.clients[0].lock(key, all));
     return {};
   }
 
@@ -175,10 +199,13 @@ export class Workload {
 
   /** Many locks, held until the process ends. */
   async holdMany({ prefix, count }) {
-    for (let i = 0; i < count; i += AT_ONCE) {
-      const some = Array.from({ length: Math.min(AT_ONCE, count - i) }, (_, n) => `${prefix}-${i + n}`);
-      await Promise.all(some.map((key) => this.hold({ key })));
-    }
+    await inSlices(count, (i) => this.hold({ key: `${prefix}-${i}` }));
+    return {};
+  }
+
+  /** One lock that is shared, held by many until the process ends. */
+  async shareMany({ key, count, options }) {
+    await inSlices(count, (i) => this.clientOf(i).lock(key, options));
     return {};
   }
 
@@ -186,7 +213,7 @@ export class Workload {
    * `count` requests get in line one after the other: by the clients in turn, or in blocks of neighbours. A request that is
    * granted is released at once. Answers when all are in line, where the subject tells that; else when all have asked.
    */
-  async enqueue({ key, count, blocks = false }) {
+  async enqueue({ key, count, blocks = false, options = {} }) {
     const line = { granted: [], lastAt: 0, left: count };
     line.done = new Promise((resolve) => (line.resolve = resolve));
     this.lines.set(key, line);
@@ -197,6 +224,7 @@ export class Workload {
         key,
         i,
         line,
+        options,
       );
     }
     return {};
@@ -244,10 +272,10 @@ export class Workload {
     return this.clients[asker % this.clients.length];
   }
 
-  async join(client, key, number, line) {
+  async join(client, key, number, line, options) {
     let queued;
     const inLine = new Promise((resolve) => (queued = resolve));
-    const served = client.lock(key, { onQueued: queued }).then(async (release) => {
+    const served = client.lock(key, { ...options, onQueued: queued }).then(async (release) => {
       const at = stamp();
       line.firstAt ??= at;
       line.lastAt = at;
@@ -259,5 +287,12 @@ export class Workload {
     if (this.subject.tellsQueued) await Promise.race([inLine, served]);
     // The others send their first try within the turn; the next one's comes behind it.
     else await sleep(1);
+  }
+}
+
+/** Calls `ask` for 0 to `count` - 1, some at a time. */
+async function inSlices(count, ask) {
+  for (let i = 0; i < count; i += AT_ONCE) {
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - i) }, (_, n) => ask(i + n)));
   }
 }

@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,12 +11,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
@@ -102,6 +105,8 @@ public final class Bench {
                 return hot(args);
             case "loop":
                 return loop(args);
+            case "share":
+                return share(args);
             case "hold":
                 return hold(args);
             case "release":
@@ -196,6 +201,42 @@ public final class Bench {
             lock.unlock();
             records.add(new double[] {asked, granted, released});
         }
+        return json(records);
+    }
+
+    /** Redisson's semaphore with permits that expire, the one that a crash does not empty for ever; nothing renews them. */
+    private static String share(Args args) throws Exception {
+        List<double[]> records = Collections.synchronizedList(new ArrayList<>());
+        double end = stamp() + args.number("ms");
+        int askers = args.number("askers");
+        CountDownLatch done = new CountDownLatch(askers);
+        for (int i = 0; i < askers; i++) {
+            RPermitExpirableSemaphore semaphore =
+                    CLIENTS.get(i % CLIENTS.size()).getPermitExpirableSemaphore(args.get("key"));
+            semaphore.trySetPermits(args.number("permits"));
+            THREADS.execute(() -> {
+                try {
+                    while (stamp() < end) {
+                        double asked = stamp();
+                        String permit = semaphore.acquire(30, TimeUnit.SECONDS);
+                        double granted = stamp();
+                        Thread.sleep(args.number("hold"));
+                        double released = stamp();
+                        semaphore.release(permit);
+                        records.add(new double[] {asked, granted, released});
+                    }
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                } finally {
+                    done.countDown();
+                }
+            });
+        }
+        done.await();
+        return json(records);
+    }
+
+    private static String json(List<double[]> records) {
         return "{\"records\":[" + records.stream()
                 .map(record -> "[" + record[0] + "," + record[1] + "," + record[2] + "]")
                 .collect(Collectors.joining(",")) + "]}";
