@@ -70,12 +70,16 @@ if not ticket and ownTicket == 0 and maxQueue >= 0 then
     return reply('FULL', waiting + inRun)
   end
 end
+-- Who is last in a line that was judged just now waits, unless its limit lets the head in.
+local decided = waiting > 0 and not ticket and ownTicket == 0 and (kind.limit or limit) == limit
 if enter() and kind.limit then
   limit = kind.limit
   set('limit', int(limit))
 end
-settle()
-if listShares(sequence) then
-  return reply('GRANTED')
+if not decided then
+  settle()
+  if listShares(sequence) then
+    return reply('GRANTED')
+  end
 end
 return queued()

@@ -390,7 +390,7 @@ grantableAt = since + lease
 return now >= grantableAt
 end`;
 const linePart3 = `local SWEEP = 1000
-local STEP = 100
+local FIRST_STEP, STEP = 4, 100
 local MAX_RUN = 64
 local function give(name, rank, head, behind, text)
 local sequences, alone, fixed = string.match(head, '^[^:]+:(%d+)(:?)(%d*)$')
@@ -433,10 +433,10 @@ if not mayGrant() then
 askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
 return
 end
-local rank, looked = 0, 0
+local rank, looked, step = 0, 0, FIRST_STEP
 local suspectSince, markedAt
 while looked <= SWEEP do
-local members = redis.call('ZRANGE', queue, rank, rank + STEP - 1)
+local members = redis.call('ZRANGE', queue, rank, rank + step - 1)
 local taken, dead, isOver = {}, {}, false
 for _, member in ipairs(members) do
 local name = nameOf(member)
@@ -468,9 +468,10 @@ redis.call('ZREM', queue, unpack(taken))
 leaveToExpire()
 end
 looked = looked + #members
-if isOver or #members < STEP then
+if isOver or #members < step then
 return
 end
+step = STEP
 end
 askAgainAt = now
 end
@@ -847,13 +848,16 @@ if isFull then
 return reply('FULL', waiting + inRun)
 end
 end
+local decided = waiting > 0 and not ticket and ownTicket == 0 and (kind.limit or limit) == limit
 if enter() and kind.limit then
 limit = kind.limit
 set('limit', int(limit))
 end
+if not decided then
 settle()
 if listShares(sequence) then
 return reply('GRANTED')
+end
 end
 return queued()`] as const;
 
