@@ -9,7 +9,8 @@ export default {
   crossProcess: true,
   permits: 'redis-semaphore Semaphore',
   commands: ['set', 'evalsha', 'eval'],
-  setUp: 'Mutex, or Semaphore for permits, of 30 s with its own renewing; a try every 10 ms (default), without end',
+  setUp:
+    'Mutex, or Semaphore for permits, of 30 s with its own renewing; a try every 10 ms (default), without end',
 
   async open({ url }) {
     const { Mutex, Semaphore } = await import('redis-semaphore');
