@@ -2,7 +2,7 @@ import { CheckedOptions, type AcquireOptions } from '../options/acquire-options.
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
-import { LockConfigurationError, LockTimeoutError } from '../errors/errors.js';
+import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
 import { namedGrant, type ForceReleaseOptions } from './force-release.js';
@@ -78,6 +78,8 @@ export class FairLockService {
     const lock = await this.take(keys, call);
     let result: T;
     try {
+      // It may have closed between the grant and here, and has released the lock then.
+      if (this.parts.shutdown.closed) throw new LockShuttingDownError(lock.key);
       lock.assertHeld();
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));

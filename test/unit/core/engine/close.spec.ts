@@ -55,6 +55,19 @@ describe('close', () => {
     expect(await nested).toBeInstanceOf(LockShuttingDownError);
   });
 
+  it('refuses a call whose section has not begun, however shortly before its lock was granted', async () => {
+    for (let turns = 0; turns < 10; turns++) {
+      const { service, engine } = bench();
+      const holder = await service.acquire('k');
+      const next = service.withLock('k', () => 'begun').catch((error: Error) => error.constructor);
+      await settle();
+      void holder.release();
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      await engine.close();
+      expect(['begun', LockShuttingDownError]).toContain(await next);
+    }
+  });
+
   it('hands back a grant that comes too late', async () => {
     const late = deferred();
     const acquire = b.store.acquire.bind(b.store);
