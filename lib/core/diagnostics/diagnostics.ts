@@ -1,15 +1,6 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { CheckedOptions } from '../options/acquire-options.js';
-import {
-  FairLockError,
-  LockAbortedError,
-  LockNotReplicatedError,
-  LockProtocolError,
-  LockQueueFullError,
-  LockShuttingDownError,
-  LockStoreUnavailableError,
-  LockTimeoutError,
-} from '../errors/errors.js';
+import { FairLockError, type FairLockErrorCode } from '../errors/errors.js';
 
 /**
  * Publishes the events of locks. The messages of waits and holds are made only while their channels have subscribers
@@ -138,14 +129,16 @@ export function endHold(hold: HoldDescription, outcome: HoldOutcome): void {
   holdChannel.asyncEnd.publish(hold);
 }
 
+const OUTCOMES: { readonly [code in FairLockErrorCode]?: WaitOutcome } = {
+  WAIT_TIMEOUT: 'timeout',
+  ABORTED: 'aborted',
+  SHUTTING_DOWN: 'aborted',
+  QUEUE_FULL: 'full',
+  STORE_UNAVAILABLE: 'unavailable',
+  NOT_REPLICATED: 'unavailable',
+  PROTOCOL: 'unavailable',
+};
+
 function outcomeOf(error: unknown): WaitOutcome {
-  if (!(error instanceof FairLockError)) return 'refused';
-  if (error instanceof LockTimeoutError) return 'timeout';
-  if (error instanceof LockAbortedError || error instanceof LockShuttingDownError) return 'aborted';
-  if (error instanceof LockQueueFullError) return 'full';
-  const unavailable =
-    error instanceof LockStoreUnavailableError ||
-    error instanceof LockNotReplicatedError ||
-    error instanceof LockProtocolError;
-  return unavailable ? 'unavailable' : 'refused';
+  return (error instanceof FairLockError && OUTCOMES[error.code]) || 'refused';
 }
