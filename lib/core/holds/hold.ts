@@ -1,9 +1,8 @@
 import type { HoldDescription } from '../diagnostics/diagnostics.js';
-import { LockDeadlockError } from '../errors/errors.js';
 import { admits, weightOf, type Held } from '../port/admission.js';
 import type { LockRequest, Share } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
-import { admit } from './nesting.js';
+import { shareInside } from './nesting.js';
 import type { SharedGrant } from './shared-grants.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -16,7 +15,7 @@ const NOTHING: Held = { used: 0, mode: undefined, limit: undefined };
  * The use of a grant by one section or one handle. It differs from the grant that it shares: it ends alone, while others go on. It differs from
  * the handle: a handle for several keys has a hold for each.
  *
- * Holds nest: a request for the same key from inside a hold becomes its child. An async flow may fork, and `admit` says which children may
+ * Holds nest: a request for the same key from inside a hold becomes its child. An async flow may fork, and `admits` says which children may
  * be active together; other requests wait in the line of the hold. A hold whose section ends leaves its active children to its parent. The
  * last hold that ends releases the grant.
  */
@@ -115,9 +114,7 @@ export class Hold {
 
   /** What a request takes of this hold. */
   private sharedWith({ share }: { readonly share?: Share | undefined }): Share | undefined {
-    const nested = admit(this.share, share);
-    if ('why' in nested) throw new LockDeadlockError(this.grant.key, nested.why);
-    return nested.share;
+    return shareInside(this.grant.key, this.share, share);
   }
 
   private newLine(): WaitingLine<Hold | undefined> {
