@@ -134,7 +134,7 @@ export class SharedGrants {
   add(granted: Grant, target: Pick<Target, 'encoded' | 'share'>, call: SharedGrant['call']): SharedGrant {
     const grant = new SharedGrant(granted, target, this, call);
     this.all.add(grant);
-    if (this.slowWatch?.armed === false) this.slowWatch.begin();
+    this.slowWatch?.begin();
     granted.lease.onLost((error) => {
       this.timers.cancel(grant);
       emit({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });

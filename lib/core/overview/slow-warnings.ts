@@ -25,21 +25,13 @@ export function watchForSlow(
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, defaults.onWarning);
   if (slowWait < Infinity) {
-    waits.slowWatch = new SlowWatch(
-      timers,
-      slowWait,
-      () => waits.present().filter(isBounded),
-      warnings.ofWait,
-    );
+    const bounded = (): CallWait<unknown>[] => waits.present().filter(isBounded);
+    waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
     waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
-    grants.slowWatch = new SlowWatch(
-      timers,
-      slowHold,
-      () => grants.present().filter(isBounded),
-      warnings.ofHold,
-    );
+    const bounded = (): SharedGrant[] => grants.present().filter(isBounded);
+    grants.slowWatch = new SlowWatch(timers, slowHold, bounded, warnings.ofHold);
   }
 }
 

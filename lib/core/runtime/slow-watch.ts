@@ -14,8 +14,8 @@ export interface Slowable {
  * All have the same limit, so they fall due in the order in which they began. Therefore one timer, for the first of them, is enough.
  */
 export class SlowWatch<T extends Slowable> implements TimedTask {
-  /** Whether a look is scheduled; if not, `begin` must be called when something begins. */
-  armed = false;
+  /** Whether a look is scheduled. */
+  private armed = false;
 
   /**
    * @param limit ms
@@ -29,8 +29,9 @@ export class SlowWatch<T extends Slowable> implements TimedTask {
     private readonly onSlow: (slow: T) => void,
   ) {}
 
-  /** Something begins. */
+  /** Call it when something begins. */
   begin(): void {
+    if (this.armed) return;
     this.armed = true;
     this.timers.schedule(this, performance.now() + this.limit);
   }

@@ -28,7 +28,7 @@ export class Waits {
       call.description = beginWait(request.key, call.options);
     }
     this.all.add(call);
-    if (this.slowWatch?.armed === false) this.slowWatch.begin();
+    this.slowWatch?.begin();
     return wait;
   }
 
