@@ -4,24 +4,17 @@ import { describeDomain, wholeNumber, type NumberOption } from './option-domains
 import { refuseValue, requireOptions } from './refusals.js';
 import { shareOf, type Share, type SharingOptions } from './sharing.js';
 
-/** The options of an engine, used where a call gives none. */
-export interface EngineDefaults {
-  /** Milliseconds in line. */
-  waitTime: number;
-  /** How many requests may wait for one lock. */
-  maxQueue: number;
-  /** Milliseconds after which a hold's signal aborts and renewing stops; `Infinity`: never. */
-  maxHold: number;
-  /** How the caller of a section learns that its lock was lost: see `AcquireOptions.onLost`. */
-  onLost: 'signal' | 'reject';
+/** The options of an engine: those that apply where a call gives none, and some for all calls together. */
+export interface EngineDefaults extends Pick<
+  CheckedOptions,
+  'waitTime' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant'
+> {
   /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
   drainTimeout: number;
   /** Milliseconds after which one warning of a wait, or a hold, is given; absent or `Infinity`: never. */
   slowWait?: number;
   slowHold?: number;
-  /** Whether a flow that holds a key may ask for it again. */
-  reentrant: boolean;
-  /** Whether a wait ends when the client of the running request goes away: see `AcquireOptions.requestScope`. Absent: true. */
+  /** Absent: true. */
   requestScope?: boolean;
   /** Called with warnings for the operator that no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning: (message: string, detail?: object) => void;
@@ -96,8 +89,11 @@ export interface AcquireOptions extends SharingOptions {
   group?: string | undefined;
 }
 
+/** The options that only calls of the service take. */
+export type OptionOfService = 'signal' | 'onQueued' | 'label' | 'group';
+
 /** The options that decorators and interceptors take, too. */
-export const COMMON_OPTIONS: readonly (keyof AcquireOptions)[] = [
+export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfService>[] = [
   'waitTime',
   'leaseTime',
   'holdAtLeast',

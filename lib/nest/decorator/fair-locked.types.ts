@@ -4,7 +4,7 @@
  */
 
 import { type Observable } from 'rxjs';
-import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, type OptionOfService } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type SharingOptions } from '../../core/options/sharing.js';
 import { type Mistake, type TemplateProblem, type TextProblem } from './key-template.types.js';
@@ -31,19 +31,7 @@ export type LockedKey = string | readonly (string | SharedKeyTemplate)[] | ((...
 
 /** How a decorated method locks. Absent options default to the module's. */
 export interface FairLockedOptions
-  extends
-    Pick<
-      AcquireOptions,
-      | 'waitTime'
-      | 'leaseTime'
-      | 'holdAtLeast'
-      | 'maxQueue'
-      | 'maxHold'
-      | 'onLost'
-      | 'reentrant'
-      | 'requestScope'
-    >,
-    MethodSharing {
+  extends Omit<AcquireOptions, OptionOfService | keyof SharingOptions>, MethodSharing {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
    * undefined (a stream ends without a value). A function replaces the method: it is called with the same `this` and arguments,

@@ -9,7 +9,11 @@ import {
   type Type,
 } from '@nestjs/common';
 import { type Observable } from 'rxjs';
-import { type AcquireOptions, COMMON_OPTIONS } from '../../core/options/acquire-options.js';
+import {
+  type AcquireOptions,
+  COMMON_OPTIONS,
+  type OptionOfService,
+} from '../../core/options/acquire-options.js';
 import { requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type SharingOptions } from '../../core/options/sharing.js';
@@ -44,19 +48,7 @@ const MADE_BY_NEW =
 
 /** How an intercepted handler locks. Absent options default to the module's. */
 export interface FairLockInterceptorOptions
-  extends
-    Pick<
-      AcquireOptions,
-      | 'waitTime'
-      | 'leaseTime'
-      | 'holdAtLeast'
-      | 'maxQueue'
-      | 'maxHold'
-      | 'onLost'
-      | 'reentrant'
-      | 'requestScope'
-    >,
-    RequestSharing {
+  extends Omit<AcquireOptions, OptionOfService | keyof SharingOptions>, RequestSharing {
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;
   /**
