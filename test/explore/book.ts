@@ -1,3 +1,5 @@
+import type { Hold } from './held.js';
+import { fitTogether, keepOf, shareOf, type Kind } from './kinds.js';
 import type { Note } from './lock-client.js';
 import { NOW } from './scales.js';
 
@@ -5,11 +7,14 @@ import { NOW } from './scales.js';
 type Name = string;
 
 interface Entry {
+  readonly kind: Kind;
   state: 'waiting' | 'acknowledged' | 'inside';
   /** It may be passed over: `always`; `briefly`: by clients whose own subscription is steady. */
   excused: 'no' | 'briefly' | 'always';
   /** Requests that were acknowledged before this one was sent. */
   readonly behind: Name[];
+  /** For how long the server keeps the lock at least since it was granted to this request, ms. */
+  keepsFor: number;
 }
 
 /** What the search remembers of the past of a state, to judge it. */
@@ -20,13 +25,16 @@ export interface Book {
   phase: number;
   /** For how long the lock has been of no use to a client that waits, ms. */
   gap: number;
-  /** The highest token of any section. */
+  /** The highest token or number of any section, and of those that held the lock alone. */
   highest: number;
+  highestAlone: number;
   /** The server may have forgotten grants up to this token, or ended them early. */
   loose: number;
   /** The server lost the last token; its clock was set back. Tokens may fall after both. */
   lost: boolean;
   setBack: boolean;
+  /** What is kept after sections that have ended, and for how long, ms. */
+  kept: { readonly kind: Kind; left: number }[];
   readonly requests: Record<Name, Entry>;
 }
 
@@ -36,11 +44,15 @@ export const EMPTY_BOOK: Book = {
   phase: 0,
   gap: 0,
   highest: 0,
+  highestAlone: 0,
   loose: 0,
   lost: false,
   setBack: false,
+  kept: [],
   requests: {},
 };
+
+export const nameOf = (client: number, sequence: number): Name => `c${client}:${sequence}`;
 
 export class Violation extends Error {
   constructor(
@@ -58,52 +70,77 @@ export function writeBook(book: Book): string {
   return JSON.stringify({ ...rest, requests: Object.fromEntries(sorted) });
 }
 
-/** @param steady whether the subscription of this client has been up for longer than the grace */
-export function noted(book: Book, client: number, steady: boolean, note: Note): void {
+/**
+ * @param steady whether the subscription of this client has been up for longer than the grace
+ * @param holds who holds the lock by the data of the server
+ */
+export function noted(book: Book, client: number, steady: boolean, holds: readonly Hold[], note: Note): void {
   const { requests } = book;
-  const name = `c${client}:${note.sequence}`;
+  const name = nameOf(client, note.sequence);
   const entry = requests[name];
   switch (note.what) {
     case 'requested':
       requests[name] = {
+        kind: note.kind,
         state: 'waiting',
         excused: 'no',
         behind: Object.keys(requests).filter((other) => requests[other]!.state === 'acknowledged'),
+        keepsFor: 0,
       };
       return;
     case 'queued':
       if (entry?.state === 'waiting') entry.state = 'acknowledged';
       return;
     case 'granted':
-      if (entry) granted(book, name, entry, steady);
+      if (!entry) throw new Violation('ghost', `${name} begins, and no call waits for it`);
+      granted(book, name, entry, steady, holds);
       if (note.left <= 0) throw new Violation('dead lease', `${name} begins with a lease that is over`);
-      if (note.token <= book.highest && note.token > book.loose && !(book.lost && book.setBack)) {
-        throw new Violation(
-          'tokens',
-          `${name} got a token that is not higher than that of an earlier section`,
-        );
-      }
-      book.highest = Math.max(book.highest, note.token);
+      if (note.outdated) throw new Violation('tokens', `${name} got a lower token than its client has seen`);
+      judgeToken(book, name, entry.kind, note.token);
       return;
     case 'lost':
       if (book.faults === 0) throw new Violation('false loss', `${name} lost the lock without a fault`);
       return;
     case 'refused':
-      if (book.faults === 0 && entry) throw new Violation('refusal', `${name} was refused without a fault`);
+      // A lease that its margin uses up is refused at once.
+      if (book.faults === 0 && entry && note.why !== 'lease too short')
+        throw new Violation('refusal', `${name} was refused without a fault`);
       forget(book, name);
       return;
     case 'left':
+      forget(book, name);
+      return;
     case 'ended':
+      if (note.kept && entry && entry.keepsFor > 0 && note.token > book.loose)
+        book.kept.push({ kind: entry.kind, left: entry.keepsFor });
       forget(book, name);
   }
 }
 
-function granted({ requests }: Book, name: Name, entry: Entry, steady: boolean): void {
+/** Grants that hold at the same time come to their clients in any order. */
+function judgeToken(book: Book, name: Name, kind: Kind, token: number): void {
+  const highest = shareOf(kind) ? book.highestAlone : book.highest;
+  if (token <= highest && token > book.loose && !(book.lost && book.setBack))
+    throw new Violation('tokens', `${name} got a token that is not higher than that of an earlier section`);
+  book.highest = Math.max(book.highest, token);
+  if (!shareOf(kind)) book.highestAlone = Math.max(book.highestAlone, token);
+}
+
+function granted(
+  { requests }: Book,
+  name: Name,
+  entry: Entry,
+  steady: boolean,
+  holds: readonly Hold[],
+): void {
   entry.state = 'inside';
+  // Several that were let in together learn of it in any order.
+  const isIn = new Set(holds.map(({ client, sequence }) => nameOf(client, sequence)));
   for (const other of entry.behind) {
     const before = requests[other];
     if (before?.state !== 'acknowledged' || before.excused === 'always') continue;
     if (before.excused === 'briefly' && steady) continue;
+    if (isIn.has(other) && fitTogether([before.kind, entry.kind])) continue;
     throw new Violation('order', `${name} was served before ${other}, acknowledged before it was sent`);
   }
   entry.behind.length = 0;
@@ -139,7 +176,26 @@ export function counted(book: Book, useless: boolean, time: number): void {
     throw new Violation('gap', `for ${book.gap} ms the lock was of no use to those that wait`);
 }
 
-/** The server forgets, or ends early, what it has granted so far. */
+/** The server forgets, or ends early, what it has granted and kept so far. */
 export function loosen(book: Book): void {
   book.loose = NOW.micros;
+  book.kept = [];
+}
+
+/** The server has granted the lock to this request. */
+export function keeps(book: Book, { client, sequence }: Hold, fixedLease = Infinity): void {
+  const entry = book.requests[nameOf(client, sequence)];
+  // If its release is lost, the lease decides.
+  if (entry) entry.keepsFor = Math.min(keepOf(entry.kind) ?? 0, fixedLease);
+}
+
+/** The book, as it is told when the clock of the server has gone on. */
+export function bookLater(book: Book, time: number): void {
+  for (const field of ['highest', 'highestAlone', 'loose'] as const)
+    if (book[field] > 0) book[field] -= time * 1_000;
+  // A clock that is set back makes nothing shorter, and need not make it longer.
+  if (time < 0) return;
+  for (const entry of Object.values(book.requests)) entry.keepsFor = Math.max(0, entry.keepsFor - time);
+  for (const one of book.kept) one.left -= time;
+  book.kept = book.kept.filter(({ left }) => left > 0);
 }

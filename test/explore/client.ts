@@ -31,6 +31,9 @@ export interface Attempt {
 /** A section that runs under the lock. */
 export interface Section {
   readonly sequence: number;
+  /** A token, or the name of a shared hold. */
+  readonly grant: number | string;
+  /** The token, or the number of the shared hold. */
   readonly token: number;
   readonly lease: Lease;
   /** When it ends at the latest, monotonic ms. */
@@ -51,6 +54,8 @@ export interface Client {
   sequence: number;
   readonly attempts: Attempt[];
   readonly sections: Section[];
+  /** Grants whose sections wait for the end of their release. */
+  readonly releases: (number | string)[];
   /** `suspended`: its monotonic clock stands still; `frozen`: it does not run. */
   asleep: 'suspended' | 'frozen' | undefined;
   /** When it wakes at the latest, wall ms. */
@@ -92,7 +97,7 @@ export interface Senders {
   received(keys: readonly string[], answer: unknown, sent: { order: number; sentAt: Instant }): RawReply;
 }
 
-type TypedCalls = 'acquire' | 'join' | 'release' | 'leave' | 'heartbeat';
+type TypedCalls = 'acquire' | 'join' | 'release' | 'endShares' | 'leave' | 'heartbeat';
 
 /** The shipped typed calls, with senders that send nothing. */
 export interface OpenCommands extends Pick<LockCommands, TypedCalls | 'highestToken' | 'lastOrder'>, Senders {

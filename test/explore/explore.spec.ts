@@ -37,6 +37,27 @@ const MONOTONIC_AGE: readonly Mutation[] = [
   ],
 ].map(([from, to]) => ({ file: 'stores/redis-client/server/server-clock.ts', from: from!, to: to! }));
 const SCRIPTS = 'scripts/scripts.generated.ts';
+/** Writes a grant, and does not note it for what the same script writes next (F219). */
+const UNNOTED = inFile(SCRIPTS, "text, true\nstate = 'held'\n", 'text, true\n');
+/** A request whose shared hold was over before it could enter does not ask anew (F218). */
+const NOT_ANEW = inFile('view/shared.ts', 'else missedGrant(view, request);', '');
+/** A reply with a grant that is no longer the present one is taken for an old one (F49). */
+const TAKEN_FOR_OLD = inFile(
+  'view/replies.ts',
+  "else if (reply.status === 'granted') lookForGrant(view, request);",
+  '',
+);
+/** A request that a heartbeat asks for asks by itself as well, with each round trip (F54). */
+const EACH_ROUND_TRIP: readonly Mutation[] = [
+  inFile('view/replies.ts', 'if (isPresent(view, request) || view', 'if (view'),
+  inFile(
+    'view/replies.ts',
+    'if (view.releasing > 0 || mustConfirm(request)) view',
+    'if (view.releasing > 0) view',
+  ),
+];
+/** A lease that its margin uses up, so that no section begins under it, ms. */
+const TINY = 1;
 /** A script grants a lock that is held. */
 const HELD = [
   'local free = not kinds and (not held or leaseEnd <= now)\nif free and waiting == 0',
@@ -54,7 +75,7 @@ describe('the exploration', () => {
 
   test('finds two holders where a script grants a lock that is held', () => {
     const held = inFile(SCRIPTS, ...HELD);
-    expect(search([], [held]).violation).toMatchObject({ invariant: 'two holders' });
+    expect(search([], [held]).violation).toMatchObject({ invariant: 'too many' });
   });
 
   test('finds a request that is served too late where a waiter relies on its message', () => {
@@ -76,6 +97,64 @@ describe('the exploration', () => {
     },
     LONG_SEARCH,
   );
+
+  test.each([
+    ['permits', ['1/2', '2/2']],
+    ['readers and a writer', ['read', 'plain']],
+    ['locks that are kept', ['plain', 'plain+keep', '1/2+keep']],
+    ['shared beside exclusive', ['plain', 'read', '1/2']],
+  ])(
+    'visits every state of two requests, and finds nothing: %s',
+    (_, kinds) => {
+      const { complete, violation } = search([], [], { kinds, cancels: 1 });
+      expect(violation).toBeUndefined();
+      expect(complete).toBe(true);
+    },
+    LONG_SEARCH,
+  );
+
+  test('finds a writer beside a reader where a script does not know what it wrote', () => {
+    const scope = { clients: 3, kinds: ['read+keep', 'plain'] };
+    expect(search([], [UNNOTED], scope).violation).toMatchObject({ invariant: 'rule' });
+  });
+
+  test('finds the call that waits for ever for a shared hold which was over before it could enter', () => {
+    const scope = { kinds: ['1/2'], fixedLease: TINY };
+    expect(search([], [NOT_ANEW], scope).violation).toMatchObject({ invariant: 'gap' });
+    expect(search([], [], scope).violation).toBeUndefined();
+  });
+
+  test('finds more permits than there are where a script does not look how many are taken', () => {
+    const uncounted = inFile(SCRIPTS, 'used + kind.weight <=', 'kind.weight <=');
+    const scope = { kinds: ['1/2', '2/2'] };
+    expect(search([], [uncounted], scope).violation).toMatchObject({ invariant: 'rule' });
+  });
+
+  test('finds a kept lock that is entered early', () => {
+    const passed = inFile(
+      SCRIPTS,
+      'if keptUntil > now then\nkeepUntil(keptUntil)',
+      'if false then\nkeepUntil(keptUntil)',
+    );
+    const scope = { kinds: ['plain', 'plain+keep'] };
+    expect(search([], [passed], scope).violation).toMatchObject({ invariant: 'too many' });
+  });
+
+  test(
+    'finds the request that is never served because its grant was taken for an old one',
+    () => {
+      const scope = { clients: 1, requests: 2, faults: 2, batch: false };
+      const faults = ['delay-reply', 'evict'] as const;
+      expect(search(faults, [TAKEN_FOR_OLD], scope).violation).toMatchObject({ invariant: 'gap' });
+    },
+    LONG_SEARCH,
+  );
+
+  test('finds a request that asks without a pause until its grant is over', () => {
+    const scope = { fixedLease: TINY };
+    expect(search([], EACH_ROUND_TRIP, scope).violation).toMatchObject({ invariant: 'stuck' });
+    expect(search([], [], scope).violation).toBeUndefined();
+  });
 
   test('a trace is replayed to the same violation, with the state after each move', () => {
     const held = inFile(SCRIPTS, ...HELD);

@@ -1,9 +1,10 @@
-import type { Instant } from '../../lib/core/port/lease.js';
+import type { Instant, Lease } from '../../lib/core/port/lease.js';
 import type { Command, Effect, ViewEvent, Reply as ViewReply } from '../../lib/stores/redis/view/events.js';
 import type { Moment } from '../../lib/stores/redis-client/view/protocol-types.js';
 import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
 import type { Attempt, Client } from './client.js';
+import { keepOf, shareOf, type Kind } from './kinds.js';
 import type { LoadedCode } from './load-code.js';
 import { LONG, NOW } from './scales.js';
 import { KEYS, PREFIX, RUN_ID } from './server.js';
@@ -17,6 +18,12 @@ const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 const PRIMARY = `${RUN_ID}/0`;
 
+/** A request that a client makes. */
+export interface Asked {
+  readonly kind: Kind;
+  readonly leaseTime: number | undefined;
+}
+
 /** A command on its way: its slot, the script, its arguments without the name of the client. */
 export type Sent = readonly [slot: number, script: string, ...args: string[]];
 
@@ -29,9 +36,19 @@ export interface Outcome {
 }
 
 export type Note =
-  | { readonly what: 'requested' | 'queued' | 'refused' | 'left'; readonly sequence: number }
-  | { readonly what: 'granted'; readonly sequence: number; readonly token: number; readonly left: number }
-  | { readonly what: 'ended' | 'lost'; readonly sequence: number };
+  | { readonly what: 'requested'; readonly sequence: number; readonly kind: Kind }
+  | { readonly what: 'queued' | 'left' | 'lost'; readonly sequence: number }
+  | { readonly what: 'refused'; readonly sequence: number; readonly why: string }
+  | {
+      readonly what: 'granted';
+      readonly sequence: number;
+      readonly token: number;
+      readonly left: number;
+      /** The client had seen a grant with a higher token. */
+      readonly outdated: boolean;
+    }
+  /** `kept`: it held the lock until then. */
+  | { readonly what: 'ended'; readonly sequence: number; readonly token: number; readonly kept: boolean };
 
 /** The constants that all clients share, which no state contains. */
 export interface SharedByClients {
@@ -70,6 +87,7 @@ export class LockClient {
       sequence: 0,
       attempts: [],
       sections: [],
+      releases: [],
       asleep: undefined,
       wakesBy: 0,
       crashed: false,
@@ -91,16 +109,18 @@ export class LockClient {
     return this.outcome;
   }
 
-  request(leaseTimes: readonly (number | undefined)[]): void {
+  request(asked: readonly Asked[]): void {
     const { client } = this;
-    for (const leaseTime of leaseTimes) {
+    for (const { kind, leaseTime } of asked) {
       const sequence = (client.sequence += 1);
-      this.outcome.notes.push({ what: 'requested', sequence });
-      const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, alone: false, label: 'h/1' };
+      this.outcome.notes.push({ what: 'requested', sequence, kind });
+      const alone = keepOf(kind) !== undefined;
+      const share = shareOf(kind);
+      const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, alone, share, label: 'h/1' };
       this.event({ type: 'requested', request });
       const place = this.view.waiting.get(sequence);
       // Only a try looks at it.
-      if (place) Object.assign(place, { since: NOW.monotonic - LONG });
+      if (place) Object.assign(place, { since: -Infinity });
     }
     this.event({ type: 'turn ended' });
   }
@@ -157,13 +177,20 @@ export class LockClient {
     code.RedisLockStore.prototype['onMessage'].call(store as never, text);
   }
 
-  endSection(sequence: number): void {
-    const { sections } = this.client;
+  /** @param keep ms from the grant for which the lock is kept */
+  endSection(sequence: number, keep: number | undefined): void {
+    const { sections, releases } = this.client;
     const index = sections.findIndex((section) => section.sequence === sequence);
     const [section] = sections.splice(index, 1);
-    const kept = section!.lease.end();
-    this.outcome.notes.push({ what: 'ended', sequence });
-    if (this.client.view || kept) this.event({ type: 'section ended', grant: section!.token, kept });
+    const { grant, token, lease } = section!;
+    const wasLost = isLost(lease);
+    const kept = lease.end();
+    if (!kept && !wasLost) this.outcome.notes.push({ what: 'lost', sequence });
+    this.outcome.notes.push({ what: 'ended', sequence, token, kept });
+    if (!this.client.view && !kept) return;
+    if (!kept && !wasLost) this.event({ type: 'lease lost', grant });
+    releases.push(grant);
+    this.event({ type: 'section ended', grant, kept, keep });
   }
 
   cancel(sequence: number): void {
@@ -227,15 +254,21 @@ export class LockClient {
       case 'send':
         return this.start(effect.command);
       case 'grant': {
-        const { request: sequence, since, left } = effect;
-        const token = tokenOf(effect.grant);
+        const { request: sequence, grant, since, left } = effect;
+        const token = typeof grant === 'number' ? grant : client.view!.shares.get(sequence)!.number;
         const lease = new this.code.Lease('k', since, left);
-        client.sections.push({ sequence, token, lease, until: NOW.monotonic + LONGEST_SECTION });
-        notes.push({ what: 'granted', sequence, token, left: lease.remaining() });
+        client.sections.push({ sequence, grant, token, lease, until: NOW.monotonic + LONGEST_SECTION });
+        notes.push({
+          what: 'granted',
+          sequence,
+          token,
+          left: lease.remaining(),
+          outdated: this.isOutdated(grant),
+        });
         return;
       }
       case 'refuse':
-        notes.push({ what: 'refused', sequence: effect.request });
+        notes.push({ what: 'refused', sequence: effect.request, why: effect.refusal.why });
         return;
       case 'report place':
         notes.push({ what: 'queued', sequence: effect.request });
@@ -244,26 +277,38 @@ export class LockClient {
         client.view = undefined;
         return;
       case 'renew lease':
-        return this.sectionOf(tokenOf(effect.grant))?.lease.renew(effect.since, effect.left);
+        return this.sectionOf(effect.grant)?.lease.renew(effect.since, effect.left);
       case 'suspect lease':
-        return this.sectionOf(tokenOf(effect.grant))?.lease.suspect();
+        return this.sectionOf(effect.grant)?.lease.suspect();
       case 'lose lease': {
-        const section = this.sectionOf(tokenOf(effect.grant));
-        if (!section || section.lease.state === 'lost') return;
+        const section = this.sectionOf(effect.grant);
+        if (!section || isLost(section.lease)) return;
         section.lease.lose(effect.why);
         notes.push({ what: 'lost', sequence: section.sequence });
         this.event({ type: 'lease lost', grant: effect.grant });
         return;
       }
       case 'end lease':
-        return void this.sectionOf(tokenOf(effect.grant))?.lease.end();
+        return void this.sectionOf(effect.grant)?.lease.end();
+      case 'released': {
+        const index = client.releases.indexOf(effect.grant);
+        if (index >= 0) client.releases.splice(index, 1);
+        return;
+      }
       default:
-      // `wake up` stands in the view, `await turn` ends with the request, and nobody waits for a release.
+      // `wake up` stands in the view, and `await turn` ends with the request.
     }
   }
 
-  private sectionOf(token: number) {
-    return this.client.sections.find((section) => section.token === token);
+  /** Whether the client has seen a grant after that of this token. */
+  private isOutdated(grant: number | string): boolean {
+    const { batch } = this.client.view!;
+    const last = batch ? batch.first + batch.sequences.length - 1 : Infinity;
+    return typeof grant === 'number' && last < this.commands.calls.highestToken;
+  }
+
+  private sectionOf(grant: number | string) {
+    return this.client.sections.find((section) => section.grant === grant);
   }
 
   // ---- commands --------------------------------------------------------------------------------------------------------
@@ -331,8 +376,7 @@ export class LockClient {
   }
 }
 
-/** Nothing is shared here, so every grant is named by its token. */
-function tokenOf(grant: number | string): number {
-  if (typeof grant === 'string') throw new Error(`${grant} holds the lock together with others`);
-  return grant;
+/** Whether it is known to be lost, without a look at the clocks. */
+function isLost(lease: Lease): boolean {
+  return lease['current'] === 'lost';
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { readKind } from './kinds.js';
 import { replay } from './replay.js';
 import { FAULT_KINDS, moveText, readMove, type FaultKind, type Scope } from './scope.js';
 import { Search, type Result } from './search.js';
@@ -11,6 +12,7 @@ const HELP = `npm run explore -- [options]
   --faults N      at most N faults in one history (default 2)
   --cancels N     at most N requests give up (default 1)
   --no-batch      the requests of a client never share a command
+  --kinds a,b     each request is of any of these: plain, read, 1/2 for one of two permits, each also with +keep (default plain)
   --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
   --lease MS      the fixed lease of the last request of each client; default: none is fixed
   --only a,b      only these faults
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     'no-batch': { type: 'boolean', default: false },
     free: { type: 'boolean', default: false },
     lease: { type: 'string' },
+    kinds: { type: 'string', default: 'plain' },
     only: { type: 'string' },
     minutes: { type: 'string', default: 'Infinity' },
     states: { type: 'string', default: 'Infinity' },
@@ -91,6 +94,7 @@ function scopeOf(): Scope {
     cancels: Number(values.cancels),
     swift: !values.free,
     batch: !values['no-batch'],
+    kinds: values.kinds.split(',').map(readKind),
     fixedLease: values.lease === undefined ? undefined : Number(values.lease),
     only,
   };

@@ -2,7 +2,6 @@ import type { Book } from './book.js';
 import { readNetwork, type Network } from './network.js';
 import { NOW } from './scales.js';
 import type { Move, MoveKind, Scope } from './scope.js';
-import { heldOf } from './server.js';
 import { clientAt, networkAt, SERVER, type Facts, type State, type World } from './world.js';
 
 /** Callers act, and faults that hit nothing on its way happen, at full ticks, ms: half a heartbeat. */
@@ -22,9 +21,8 @@ export function timeToPass(world: World, state: State, scope: Scope, { phase }: 
   }
   if (due === 0) return 0;
   if (needsServer) {
-    // When the lease has just ended on the server, to see what comes from others then.
-    const left = heldOf(world.texts.text(state[SERVER]!)).leaseEnd - NOW.server + 1;
-    if (left > 0) due = Math.min(due, left);
+    // When a lease has just ended on the server, to see what comes from others then.
+    for (const { end } of world.held(state[SERVER]!).holds) due = Math.min(due, end - NOW.server + 1);
   }
   if (due === Infinity) return phase > 0 ? TICK - phase : 0;
   return Math.min(Math.ceil(due), TICK - phase);
@@ -155,8 +153,10 @@ function timersOf(facts: Facts, network: Network, client: number, add: Add): voi
 }
 
 function ofClient(facts: Facts, client: number, scope: Scope, book: Book, add: Add): void {
-  if (facts.made < scope.requests) add('request', client);
-  if (scope.batch && facts.made === 0 && scope.requests > 1) add('batch', client);
+  const kinds = scope.kinds.length;
+  if (facts.made < scope.requests) for (let kind = 0; kind < kinds; kind++) add('request', client, kind);
+  if (scope.batch && facts.made === 0 && scope.requests > 1)
+    for (let pair = 0; pair < kinds * kinds; pair++) add('batch', client, pair);
   for (const { sequence, mustEnd } of facts.sections) if (!mustEnd) add('end', client, sequence);
   if (book.cancels < scope.cancels) for (const sequence of facts.waiting) add('cancel', client, sequence);
   if (!facts.up && !facts.mustResubscribe) add('resubscribe', client);

@@ -1,4 +1,17 @@
-import { counted, crashed, excuse, loosen, noted, Violation, writeBook, type Book } from './book.js';
+import {
+  bookLater,
+  counted,
+  crashed,
+  excuse,
+  keeps,
+  loosen,
+  nameOf,
+  noted,
+  Violation,
+  writeBook,
+  type Book,
+} from './book.js';
+import { fitTogether, keepOf, type Kind } from './kinds.js';
 import { TICK, timeToPass } from './moves.js';
 import {
   answerOf,
@@ -11,7 +24,7 @@ import {
 } from './network.js';
 import { NOW } from './scales.js';
 import { isFault, type Move, type Scope } from './scope.js';
-import { heldOf, without } from './server.js';
+import { NAMES, without } from './server.js';
 import { BOOK, clientAt, LONGEST_SLEEP, networkAt, SERVER, type State, type World } from './world.js';
 import type { Client } from './client.js';
 import type { LockClient, Sent } from './lock-client.js';
@@ -51,7 +64,7 @@ export class Play {
     switch (kind) {
       case 'request':
       case 'batch':
-        return this.request(client, kind === 'batch' ? 2 : 1);
+        return this.request(client, this.kindsOf(kind, which));
       case 'deliver':
         return this.run(client, this.network(client).commands.shift()!);
       case 'reply':
@@ -65,7 +78,7 @@ export class Play {
       case 'timeout':
         return this.act(client, kind, (one) => one.timeOut());
       case 'end':
-        return this.act(client, `end ${which}`, (one) => one.endSection(which));
+        return this.end(client, which);
       case 'cancel':
         book.cancels += 1;
         return this.act(client, `cancel ${which}`, (one) => one.cancel(which));
@@ -148,24 +161,47 @@ export class Play {
     applyOutcome(this.network(client), acted.outcome);
     if (acted.outcome.notes.length === 0) return;
     const { steady } = this.world.facts(acted.client);
-    for (const note of acted.outcome.notes) noted(this.book, client, steady, note);
+    const { holds } = this.world.held(this.ids[SERVER]!);
+    for (const note of acted.outcome.notes) noted(this.book, client, steady, holds, note);
   }
 
-  private request(client: number, count: number): void {
+  /** Of a request, or of the two of a batch. */
+  private kindsOf(move: Move['kind'], which: number): Kind[] {
+    const { kinds } = this.scope;
+    const [first, second] = [Math.floor(which / kinds.length), which % kinds.length];
+    return move === 'batch' ? [kinds[first]!, kinds[second]!] : [kinds[which]!];
+  }
+
+  private request(client: number, kinds: readonly Kind[]): void {
     const { made } = this.world.facts(this.ids[clientAt(client)]!);
     const { requests, fixedLease } = this.scope;
-    const leases = Array.from({ length: count }, (_, i) =>
-      made + i + 1 === requests ? fixedLease : undefined,
-    );
-    this.act(client, `request ${leases.join()}`, (one) => one.request(leases));
+    const asked = kinds.map((kind, i) => ({
+      kind,
+      leaseTime: made + i + 1 === requests ? fixedLease : undefined,
+    }));
+    this.act(client, `request ${JSON.stringify(asked)}`, (one) => one.request(asked));
+  }
+
+  private end(client: number, sequence: number): void {
+    const keep = keepOf(this.kindOf(client, sequence));
+    this.act(client, `end ${sequence} ${keep}`, (one) => one.endSection(sequence, keep));
+  }
+
+  private kindOf(client: number, sequence: number): Kind {
+    return this.book.requests[nameOf(client, sequence)]!.kind;
   }
 
   private run(client: number, [slot, script, ...args]: Sent): void {
     const { world, scope } = this;
     let subscribed = '';
     for (let i = 0; i < scope.clients; i++) subscribed += world.facts(this.ids[clientAt(i)]!).up ? '1' : '0';
-    const ran = world.run(this.ids[SERVER]!, script, [`c${client}`, ...args], subscribed);
+    const before = this.ids[SERVER]!;
+    const ran = world.run(before, script, [NAMES[client]!, ...args], subscribed);
     this.ids[SERVER] = ran.id;
+    const { holds, wrong } = world.held(ran.id);
+    if (wrong) throw new Violation('rule', wrong);
+    const earlier = world.held(before).holds.map(({ token }) => token);
+    for (const hold of holds) if (!earlier.includes(hold.token)) keeps(this.book, hold, scope.fixedLease);
     if (slot > 0) this.network(client).replies.push([slot, answerText(ran.answer)]);
     for (const [to, text] of ran.messages) this.network(to).messages.push(text);
   }
@@ -206,27 +242,23 @@ export class Play {
     }
     book.phase = (book.phase + time) % TICK;
     counted(book, !wasOfUse, time);
-    this.bookLater(time);
+    bookLater(book, time);
   }
 
-  /** A section runs, nobody waits, or the one that has the lock, or may still have, cannot answer. */
+  /** Nobody waits, or one that waits is kept out by a section, by a kept time, or by one that cannot answer. */
   private isOfUse(): boolean {
     const { world, ids, scope, book } = this;
-    const { holder } = heldOf(world.texts.text(ids[SERVER]!));
-    let someWait = false;
+    const inside = book.kept.map(({ kind }) => kind);
+    const waiting: Kind[] = [];
     for (let client = 0; client < scope.clients; client++) {
-      const { sections, waiting, asleep, crashed: dead } = world.facts(ids[clientAt(client)]!);
-      if (sections.length > 0 || asleep || (dead && holder === `c${client}`)) return true;
-      someWait ||= waiting.length > 0;
+      const facts = world.facts(ids[clientAt(client)]!);
+      if (facts.asleep) return true;
+      const own = world.held(ids[SERVER]!).holds.filter((hold) => hold.client === client);
+      if (facts.crashed) inside.push(...own.map(({ kind }) => kind));
+      for (const { sequence } of facts.sections) inside.push(this.kindOf(client, sequence));
+      for (const sequence of facts.waiting) waiting.push(this.kindOf(client, sequence));
     }
-    return !someWait || book.setBack;
-  }
-
-  /** The book, as it is told when the clock of the server has gone on. */
-  private bookLater(time: number): void {
-    const { book } = this;
-    if (book.highest > 0) book.highest -= time * 1_000;
-    if (book.loose > 0) book.loose -= time * 1_000;
+    return book.setBack || waiting.length === 0 || waiting.some((kind) => !fitTogether([...inside, kind]));
   }
 
   private crash(client: number): void {
@@ -258,10 +290,9 @@ export class Play {
     const passed = { server: by, monotonic: 0, wall: 0 };
     if (by > 0) {
       loosen(book);
-      const { holder, requests } = heldOf(world.texts.text(ids[SERVER]!));
-      // If it does not know of its grant yet, that may be over before it does.
-      for (const sequence of requests) {
-        const entry = book.requests[`${holder}:${sequence}`];
+      // Who does not know of its grant yet may learn of it when it is over.
+      for (const { client, sequence } of world.held(ids[SERVER]!).holds) {
+        const entry = book.requests[nameOf(client, sequence)];
         if (entry) entry.excused = 'always';
       }
     } else book.setBack = true;
@@ -271,18 +302,27 @@ export class Play {
       this.networks.delete(client);
       ids[networkAt(client)] = world.later(ids[networkAt(client)]!, passed);
     }
-    this.bookLater(by);
+    bookLater(book, by);
   }
 
-  /** At most one section is inside whose lease counts. */
+  /** The rule lets all sections be inside whose leases count, beside what is kept. */
   private judge(): void {
-    const inside: number[] = [];
-    for (let client = 0; client < this.scope.clients; client++) {
-      const { asleep, sections } = this.world.facts(this.ids[clientAt(client)]!);
+    const { world, ids, scope, book } = this;
+    const inside: string[] = [];
+    const kinds = book.kept.map(({ kind }) => kind);
+    for (let client = 0; client < scope.clients; client++) {
+      const { asleep, sections } = world.facts(ids[clientAt(client)]!);
       if (asleep) continue;
-      for (const { token, counts } of sections) if (counts && token > this.book.loose) inside.push(token);
+      for (const { sequence, token, counts } of sections) {
+        if (!counts || token <= book.loose) continue;
+        inside.push(nameOf(client, sequence));
+        kinds.push(this.kindOf(client, sequence));
+      }
     }
-    if (inside.length > 1)
-      throw new Violation('two holders', `the sections with tokens ${inside.join(' and ')}`);
+    if (!fitTogether(kinds))
+      throw new Violation(
+        'too many',
+        `${inside.join(' and ')} are inside, of the kinds ${kinds.join(' and ')}, with what is kept`,
+      );
   }
 }

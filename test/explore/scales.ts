@@ -44,6 +44,8 @@ export function later(text: string, { server, monotonic, wall }: Passed): string
     if (near(value, NOW.server)) return String(value - server);
     if (near(value, NOW.wall)) return String(Math.max(value - wall, NOW.wall - OLDEST));
     if (near(value, NOW.micros, SPAN * 1_000)) return String(value - server * 1_000);
+    // How far the wall clock is ahead of the monotonic one.
+    if (near(value, NOW.wall - NOW.monotonic)) return String(value - wall + monotonic);
     return digits;
   });
 }

@@ -1,3 +1,5 @@
+import type { Kind } from './kinds.js';
+
 /** What the clients of an exploration may ask for, and how much may go wrong. */
 export interface Scope {
   readonly clients: number;
@@ -11,6 +13,8 @@ export interface Scope {
   readonly batch: boolean;
   /** The fixed lease of the last request of each client, ms; undefined: it is renewed. */
   readonly fixedLease: number | undefined;
+  /** Each request is of any of these. */
+  readonly kinds: readonly Kind[];
   /** What is on its way arrives before anything else happens, but for faults; else at any later time. */
   readonly swift: boolean;
   /** Which faults; undefined: all. */
@@ -25,6 +29,7 @@ export const PLAIN: Scope = {
   cancels: 0,
   batch: true,
   fixedLease: undefined,
+  kinds: ['plain'],
   swift: true,
   only: undefined,
 };
@@ -70,7 +75,7 @@ export const STEP_KINDS = [
 export type MoveKind = (typeof STEP_KINDS)[number] | FaultKind;
 export const MOVE_KINDS: readonly MoveKind[] = [...STEP_KINDS, ...FAULT_KINDS];
 
-/** `client` is of no use for what happens to the server; `which` is a sequence, a position or a key. */
+/** `client` is of no use for what happens to the server; `which` is a sequence, a position, a key or the kind of a request. */
 export interface Move {
   readonly kind: MoveKind;
   readonly client: number;

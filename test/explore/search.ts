@@ -1,9 +1,8 @@
-import { Violation } from './book.js';
+import { nameOf, Violation } from './book.js';
 import { movesOf } from './moves.js';
 import { readNetwork } from './network.js';
 import { Play } from './play.js';
 import { isFault, moveCode, moveOf, type Move, type Scope } from './scope.js';
-import { heldOf } from './server.js';
 import { Numbers, StateStore } from './store.js';
 import { clientAt, networkAt, SERVER, type State, type World } from './world.js';
 
@@ -122,21 +121,25 @@ export class Search {
   /** Undefined: something may still happen by itself; '' if nothing is left behind; else what is. */
   private leftBehind(state: State): string | undefined {
     const { world, scope } = this;
-    const living = new Set<string>();
+    const living = new Set<number>();
     for (let client = 0; client < scope.clients; client++) {
       const facts = world.facts(state[clientAt(client)]!);
       const { commands, replies, messages, late } = readNetwork(world.texts.text(state[networkAt(client)]!));
       if (commands.length + replies.length + messages.length + late.length > 0) return undefined;
       if (facts.crashed) continue;
       if (!facts.idle || facts.asleep || !facts.up || facts.made < scope.requests) return undefined;
-      living.add(`c${client}`);
+      living.add(client);
     }
-    const { holder, waiting } = heldOf(world.texts.text(state[SERVER]!));
+    const { holds, waiting } = world.held(state[SERVER]!);
+    const { setBack, requests } = world.bookOf(state);
+    const [unsettled] = Object.keys(requests);
+    if (unsettled) return `the call of ${unsettled} never settles`;
     // With its clock set back, the server carries out a late copy whose deadline was over; that grant ends with its lease.
-    if (living.has(holder) && !world.bookOf(state).setBack)
-      return `the server has a grant of ${holder}, which nobody holds`;
-    const forgotten = waiting.find((member) => living.has(member.split(':')[0]!));
-    return forgotten ? `${forgotten} is in line, and nobody waits` : '';
+    const hold = holds.find(({ client }) => living.has(client));
+    if (hold && !setBack)
+      return `the server has a grant of ${nameOf(hold.client, hold.sequence)}, which nobody holds`;
+    const forgotten = waiting.find(({ client }) => living.has(client));
+    return forgotten ? `${nameOf(forgotten.client, forgotten.sequence)} is in line, and nobody waits` : '';
   }
 
   /** The first state from which no state without anything left to do can be reached without another fault. */

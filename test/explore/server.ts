@@ -3,19 +3,23 @@ import { MiniRedis } from '../simulation/mini-redis/mini-redis.js';
 import type { Value } from '../simulation/mini-redis/keyspace.js';
 import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
 import { SortedSet } from '../simulation/mini-redis/sorted-set.js';
+import { KEEP } from './kinds.js';
 import { LONG, later, NOW, type Passed } from './scales.js';
 
 export const PREFIX = 'p';
 const HASH = `${PREFIX}:{k}`;
 export const KEYS = [HASH, `${HASH}:queue`, `${HASH}:clients`] as const;
 export const RUN_ID = 'server1';
-export const NAMES = ['c0', 'c1', 'c2', 'c3'] as const;
+/** Their beginning tells that they read the format of shared locks. */
+export const NAMES = ['2-c0', '2-c1', '2-c2', '2-c3'] as const;
 /** Longer than any time between two moves, ms. */
 const LONG_LIFE = 50_000;
-export const channelOf = (client: number): string => `${PREFIX}:client:c${client}`;
+const channelOf = (client: number): string => `${PREFIX}:client:${NAMES[client]!}`;
+/** The number of the client that a text names; -1: it names none. */
+export const clientNamed = (text: string): number => Number(/\bc(\d)\b/.exec(text)?.[1] ?? -1);
 
 /** A key of the server: pairs of the hash, or of a sorted set, and when it expires. */
-type KeyText = readonly [expireAt: number, ...pairs: (readonly [string, string | number])[]] | null;
+export type KeyText = readonly [expireAt: number, ...pairs: (readonly [string, string | number])[]] | null;
 
 /** What a script did. */
 export interface Ran {
@@ -23,15 +27,6 @@ export interface Ran {
   readonly answer: Reply;
   /** Number of a client, and the message to it. */
   readonly messages: readonly (readonly [client: number, text: string])[];
-}
-
-/** What the server's data say about the lock. */
-export interface Held {
-  /** The name of the client that holds the lock; '' if it is free, or the lease is over. */
-  readonly holder: string;
-  readonly requests: readonly number[];
-  readonly leaseEnd: number;
-  readonly waiting: readonly string[];
 }
 
 export const EMPTY_SERVER = JSON.stringify([null, null, null]);
@@ -103,13 +98,15 @@ function write(values: ReadonlyMap<string, Value>): string {
   return JSON.stringify(texts);
 }
 
-/** Leaves out what no script looks at: when the last grant of a free lock began, and how long ago a client subscribed beyond LONG. */
+/** Leaves out what no script looks at: when the last grant of a free or shared lock began, and how long ago a client subscribed beyond LONG. */
 function told(pairs: readonly [string, string][]): [string, string][] {
-  const free = pairs.some(([field, value]) => field === 'state' && value.startsWith('free'));
+  const over = pairs.some(([field, value]) => field === 'state' && /^(free|shared)/.test(value));
   const longAgo = NOW.server - LONG;
   return pairs.map(([field, value]) => {
-    if (free && field === 'since') return [field, String(longAgo)];
-    if (free && field === 'lease') return [field, '0'];
+    if (over && field === 'since') return [field, String(longAgo)];
+    if (over && field === 'lease') return [field, '0'];
+    // It lengthens only a life that is told as long anyway.
+    if (field === 'last-end') return [field, String(NOW.server)];
     if (!field.startsWith('client:')) return [field, value];
     const subscribed = (_: string, at: string): string => `subscribed=${Math.max(Number(at), longAgo)}`;
     return [field, value.replace(/subscribed=(\d+)/, subscribed)];
@@ -121,9 +118,11 @@ function toldExpiry(expireAt: number): number {
   return expireAt > NOW.server + LONG_LIFE ? NOW.server + LONG_LIFE + 1 : expireAt;
 }
 
-/** Times in µs of which the millisecond counts: since when clients are suspect. */
-export function suspectSince(server: string): number[] {
-  return [...server.matchAll(/suspect=(\d{7,})/g)].map(([, since]) => Number(since));
+/** Times in µs of which the millisecond counts: since when clients are suspect, and when shared holds began that may be kept. */
+export function exactIn(server: string): number[] {
+  const suspects = [...server.matchAll(/suspect=(\d{7,})/g)].map(([, since]) => Number(since));
+  const holds = [...server.matchAll(/,\d+:\d+:\d*:(\d{7,})/g)].map(([, number]) => Number(number));
+  return [...suspects, ...holds.filter((number) => NOW.micros - number <= KEEP * 1_000)];
 }
 
 /** The server when time has passed: its keys may have expired. */
@@ -145,17 +144,4 @@ export function serverRenamed(server: string, names: readonly number[]): string 
 /** The text with each client under its new number. */
 export function renamed(text: string, names: readonly number[]): string {
   return text.replace(/\bc(\d)\b/g, (_, client: string) => `c${names[Number(client)]!}`);
-}
-
-export function heldOf(server: string): Held {
-  const [hash, queue] = JSON.parse(server) as KeyText[];
-  const fields = new Map((hash?.slice(1) ?? []) as [string, string][]);
-  const leaseEnd = Number(fields.get('since')) + Number(fields.get('lease'));
-  const held = fields.get('state')?.startsWith('held') === true && leaseEnd > NOW.server;
-  return {
-    holder: held ? (fields.get('holder') ?? '') : '',
-    requests: held ? (fields.get('requests') ?? '').split(',').map(Number) : [],
-    leaseEnd: held ? leaseEnd : -Infinity,
-    waiting: (queue?.slice(1) ?? []).map((pair) => (pair as readonly [string, number])[0]),
-  };
 }

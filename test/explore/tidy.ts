@@ -1,8 +1,9 @@
 import type { Client } from './client.js';
 import { LONG, NOW } from './scales.js';
 
-/** A reply is relied on for this long, ms; within it, its age is told in steps. */
+/** The age of a reply is told in steps, up to one that is longer than a reply is relied on, ms. */
 const AGE_STEP = 10_000;
+const OLDEST_REPLY = 40_000;
 
 /**
  * Tells apart only what a client may still act on: how old a thing is that is over does not matter. The drift of clocks, which the
@@ -12,12 +13,21 @@ export function tidy(client: Client, timing: { readonly heartbeat: number }, fir
   if (client.upSince !== undefined) client.upSince = atLeast(client.upSince, LONG);
   tidyClock(client);
   const { view } = client;
+  // What is due is due, however long it has been: this client may be asleep.
+  for (const attempt of client.attempts) {
+    attempt.at = atLeast(attempt.at, 0);
+    attempt.until = atLeast(attempt.until, 0);
+  }
   if (!view) return;
   if (view.subscribedSince !== undefined) view.subscribedSince = atLeast(view.subscribedSince, LONG);
   if (NOW.monotonic - view.markedAliveAt > timing.heartbeat / 2) view.markedAliveAt = -Infinity;
   if (view.nextBeat > 0) view.nextBeat = atLeast(view.nextBeat, 0);
+  view.wakeAt = atLeast(view.wakeAt, 0);
+  view.wakeUpAt = atLeast(view.wakeUpAt, 0);
   if (view.batch) view.batch.holderSince = atLeast(view.batch.holderSince, firstReport + 1);
-  for (const request of view.waiting.values()) {
+  if (view.shares.size === 0) Object.assign(view.sharesWatch, { due: Infinity, ahead: Infinity });
+  const holds = [...view.shares.values(), ...[...view.lostShares.values()].map(({ hold }) => hold)];
+  for (const request of [...view.waiting.values(), ...holds.map((hold) => hold.request)]) {
     if (request.outcomeUnknownUntil > 0)
       request.outcomeUnknownUntil = atLeast(request.outcomeUnknownUntil, 1);
   }
@@ -44,6 +54,6 @@ function tidyClock({ clock }: Client): void {
   }
   const seen = observedAt && ageOf(observedAt);
   if (seen === undefined) return;
-  const steps = Math.ceil(seen / AGE_STEP) * AGE_STEP;
+  const steps = Math.min(Math.ceil(seen / AGE_STEP) * AGE_STEP, OLDEST_REPLY);
   open.observedAt = { monotonic: now.monotonic - steps, wall: now.wall - steps };
 }

@@ -29,6 +29,9 @@ export class TypedCommands {
       case 'release':
         void calls.release(KEYS, command.grant, command.markAlive);
         break;
+      case 'end shares':
+        void calls.endShares(KEYS, command, command.markAlive);
+        break;
       case 'leave':
         void calls.leave(KEYS, command.request, command.markAlive);
         break;

@@ -2,20 +2,13 @@ import type { Mutation } from '../simulation/world/load-client.js';
 import { EMPTY_BOOK, Violation, writeBook, type Book } from './book.js';
 import type { Client } from './client.js';
 import { GraphCodec } from './graph.js';
+import { heldOf } from './held.js';
 import { loadCode } from './load-code.js';
 import { GRACE, LockClient, type Outcome } from './lock-client.js';
 import { EMPTY_NETWORK } from './network.js';
 import { later, microsIn, NOW, renumbered, toldMicros, withMicros, withoutFractions } from './scales.js';
 import type { Passed } from './scales.js';
-import {
-  EMPTY_SERVER,
-  renamed,
-  Server,
-  serverLater,
-  serverRenamed,
-  suspectSince,
-  type Ran,
-} from './server.js';
+import { EMPTY_SERVER, renamed, Server, serverLater, serverRenamed, exactIn, type Ran } from './server.js';
 import { remembered, Texts } from './texts.js';
 import { tidy } from './tidy.js';
 import { TIMES } from './lock-client.js';
@@ -50,7 +43,7 @@ export interface Facts {
   readonly steady: boolean;
   readonly mustResubscribe: boolean;
   readonly downForLong: boolean;
-  /** It neither waits, holds nor sends. */
+  /** It neither waits, holds, releases nor sends. */
   readonly idle: boolean;
 }
 
@@ -76,9 +69,10 @@ export class World {
   private readonly acted = new Map<string, Acted>();
   private readonly ran = new Map<string, Ran & { readonly id: number }>();
   private readonly moved = new Map<string, number>();
+  readonly held = remembered((id: number) => heldOf(this.texts.text(id)));
   readonly facts = remembered((id: number) => this.factsAnew(id));
   private readonly micros = remembered((id: number) => microsIn(this.texts.text(id)));
-  private readonly suspects = remembered((id: number) => suspectSince(this.texts.text(id)));
+  private readonly exact = remembered((id: number) => exactIn(this.texts.text(id)));
   private readonly clocks;
   private readonly timing;
 
@@ -181,9 +175,9 @@ export class World {
     });
   }
 
-  /** Times in µs of which more than the order counts: in what is on its way, and since when clients are suspect. */
+  /** Times in µs of which more than the order counts: in what is on its way, and some of the server. */
   private exactMicros(state: State): ReadonlySet<number> {
-    const exact = new Set(this.suspects(state[SERVER]!));
+    const exact = new Set(this.exact(state[SERVER]!));
     for (let i = networkAt(0); i < state.length; i += 2)
       for (const value of this.micros(state[i]!)) exact.add(value);
     return exact;
@@ -226,7 +220,7 @@ export class World {
 
   private factsAnew(id: number): Facts {
     const client = this.read(id);
-    const { view, attempts, sections, asleep, crashed, upSince, downSince } = client;
+    const { view, attempts, sections, releases, asleep, crashed, upSince, downSince } = client;
     this.clocks.monotonic = NOW.monotonic;
     this.clocks.wall = NOW.wall;
     const viewDue = view?.wakeUpAt ?? Infinity;
@@ -256,7 +250,7 @@ export class World {
       steady: upSince !== undefined && NOW.monotonic - upSince >= GRACE,
       mustResubscribe: down >= LONGEST_DOWN,
       downForLong: down >= GRACE,
-      idle: !view && attempts.length === 0 && sections.length === 0,
+      idle: !view && attempts.length + sections.length + releases.length === 0,
     };
   }
 }
