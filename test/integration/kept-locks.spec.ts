@@ -84,6 +84,28 @@ describe.each(STORES)(
 );
 
 describe('on the store redis', () => {
+  test('the head of the line learns when a kept permit is free again, and so does each that becomes the head', async () => {
+    const [one, other] = [STORES[0]![1](), STORES[0]![1]()];
+    await Promise.all([one.start(), other.start()]);
+    const share = { mode: 'permits', permits: 2, weight: 1 } as const;
+    const permit = { ...request(`${prefix}:permit`), share };
+    const [first, second] = await Promise.all([ask(one, permit), ask(one, permit)]);
+    const waiting: Promise<Grant>[] = [];
+    for (let i = 0; i < 2; i++) {
+      const queued = deferred();
+      waiting.push(ask(other, { ...permit, onQueued: () => queued.resolve() }));
+      await queued.promise;
+    }
+    const watch = new Stopwatch();
+    await first.release(KEEP);
+    await second.release();
+    await waiting[0];
+    expect(watch.stop()).toBeLessThan(KEEP);
+    await waiting[1];
+    expect(watch.stop()).toBeLessThan(KEEP + PROMPT);
+    await Promise.all([one.close(), other.close()]);
+  });
+
   test('a request whose lock may be kept shares its grant with no neighbour in line, and its name in line is that of its process', async () => {
     const [, make] = STORES[0]!;
     const [one, other] = [make(), make()];

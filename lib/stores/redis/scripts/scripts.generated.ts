@@ -26,9 +26,10 @@ local plusQueue = string.match(state or '', '%+%a+$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 local kinds = format == KINDS
-local used, sharing, limit, firstEnd, lastEnd = 0, nil, nil, nil, nil
+local used, sharing, limit, firstEnd, lastEnd, kept = 0, nil, nil, nil, nil, nil
 if kinds then
-used, sharing, limit, firstEnd, lastEnd = unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end'))
+used, sharing, limit, firstEnd, lastEnd, kept =
+unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end', 'kept'))
 used = state == 'shared' and whole(used) or 0
 limit, firstEnd, lastEnd = whole(limit), whole(firstEnd), whole(lastEnd)
 end
@@ -520,13 +521,16 @@ local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2]
 putBack({ first and first - 1 or math.max(lastTicket(), 1), entry })
 end
 end
+local function tellOfKept(head)
+outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+end
 local function keepUntil(moment)
 holder, requests, leaseEnd = KEPT, '0', moment
 set('holder', holder, 'requests', requests, 'lease', leaseEnd - since, unpack(ended))
 keepHash()
 local head = redis.call('ZRANGE', queue, 0, 0)[1]
 if head then
-outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+tellOfKept(head)
 end
 end
 local settleKinds, recordKinds, recordGains, kindOf, admits, admit, listShares, endShare, renewShares
@@ -556,6 +560,9 @@ if from then
 return string.find(entries, '^,%d+:' .. ENTRY, from)
 end
 end
+local function lastKept()
+return tonumber(string.match(kept or '', '^%d+')) or 0
+end
 local function noteEnd(moment)
 firstEnd = math.min(firstEnd or moment, moment)
 lastEnd = math.max(lastEnd or moment, moment)
@@ -583,15 +590,16 @@ local from, to, weight, most, found, own = findShare(entries, sequence)
 if not from or number and number ~= found or not number and string.sub(own, 1, 1) == 'k' then
 return false
 end
-local kept = ''
+local left = ''
 local keptUntil = keep > 0 and math.min(math.floor(found / 1000), now) + keep or 0
 if keptUntil > now then
-kept = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. found .. ':k' .. int(math.min(keptUntil, LONGEST))
+left = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. found .. ':k' .. int(math.min(keptUntil, LONGEST))
 noteEnd(math.min(keptUntil, LONGEST))
+kept = int(math.min(math.max(keptUntil, lastKept()), LONGEST)) .. ' '
 else
 used = used - weight
 end
-writeShares(name, ends, string.sub(entries, 1, from - 1) .. kept .. string.sub(entries, to + 1), about)
+writeShares(name, ends, string.sub(entries, 1, from - 1) .. left .. string.sub(entries, to + 1), about)
 return true
 end
 function renewShares(about)
@@ -734,16 +742,26 @@ set('state', 'shared' .. plusQueue, 'mode', sharing, 'used', int(used), 'first-e
 if limit then
 set('limit', int(limit))
 end
+if kept then
+set('kept', kept)
+end
 return keepHash(isEmpty and RETENTION or WINDOW + RETENTION)
 end
 if isEmpty then
-kinds, format, limit = false, FORMAT, nil
-redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end')
+kinds, format, limit, kept = false, FORMAT, nil, nil
+redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept')
 end
 keepHash(isEmpty and REST or RETENTION)
 if state then
 state = 'free'
 set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
+end
+end
+local function tellNewHead()
+local head = used > 0 and lastKept() > now and redis.call('ZRANGE', queue, 0, 0)[1]
+if head and string.match(kept, ' (.*)$') ~= head then
+kept = string.match(kept, '^%d+ ') .. head
+tellOfKept(head)
 end
 end
 function settleKinds()
@@ -757,6 +775,7 @@ recordGains(math.min(WINDOW, LEASE))
 end
 end
 if not held then
+tellNewHead()
 recordKinds()
 end
 end`;

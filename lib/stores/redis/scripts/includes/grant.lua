@@ -30,11 +30,13 @@ local plusQueue = string.match(state or '', '%+%a+$') or ''
 state = state and string.sub(state, 1, -1 - #plusQueue)
 since, leased, lastToken = whole(since), whole(leased), whole(lastToken)
 -- Whether the lock is in format KINDS. If so: the weights of all shared holds together (0: none), whether they are reads or permits,
--- the limit of the permits, a time that is not after the earliest end of their leases, and one that is not before the latest.
+-- the limit of the permits, a time that is not after the earliest end of their leases, and one that is not before the latest; until when
+-- some weight is kept, and which entry of the queue was told of that: `<ms> <entry>`.
 local kinds = format == KINDS
-local used, sharing, limit, firstEnd, lastEnd = 0, nil, nil, nil, nil
+local used, sharing, limit, firstEnd, lastEnd, kept = 0, nil, nil, nil, nil, nil
 if kinds then
-  used, sharing, limit, firstEnd, lastEnd = unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end'))
+  used, sharing, limit, firstEnd, lastEnd, kept =
+    unpack(redis.call('HMGET', hash, 'used', 'mode', 'limit', 'first-end', 'last-end', 'kept'))
   used = state == 'shared' and whole(used) or 0
   limit, firstEnd, lastEnd = whole(limit), whole(firstEnd), whole(lastEnd)
 end

@@ -108,16 +108,28 @@ function recordKinds()
     if limit then
       set('limit', int(limit))
     end
+    if kept then
+      set('kept', kept)
+    end
     return keepHash(isEmpty and RETENTION or WINDOW + RETENTION)
   end
   if isEmpty then
-    kinds, format, limit = false, FORMAT, nil
-    redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end')
+    kinds, format, limit, kept = false, FORMAT, nil, nil
+    redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept')
   end
   keepHash(isEmpty and REST or RETENTION)
   if state then
     state = 'free'
     set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
+  end
+end
+
+-- While some weight is kept, each new head of the line is told.
+local function tellNewHead()
+  local head = used > 0 and lastKept() > now and redis.call('ZRANGE', queue, 0, 0)[1]
+  if head and string.match(kept, ' (.*)$') ~= head then
+    kept = string.match(kept, '^%d+ ') .. head
+    tellOfKept(head)
   end
 end
 
@@ -133,6 +145,7 @@ function settleKinds()
     end
   end
   if not held then
+    tellNewHead()
     recordKinds()
   end
 end

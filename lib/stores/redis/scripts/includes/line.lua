@@ -171,15 +171,20 @@ local function lapse()
   end
 end
 
--- Ends the grant and keeps the lock until then (ms): a grant to no client, which ends like a lease that is not renewed. The client of
--- the head may know a much later end of the lease, so a message tells it to ask; the others learn the time by their heartbeats.
+-- The lock, or a part of it, is kept. The client of the head may know a much later end of the lease, so a message tells it to ask; the
+-- others learn the time by their heartbeats.
+local function tellOfKept(head)
+  outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+end
+
+-- Ends the grant and keeps the lock until then (ms): a grant to no client, which ends like a lease that is not renewed.
 local function keepUntil(moment)
   holder, requests, leaseEnd = KEPT, '0', moment
   set('holder', holder, 'requests', requests, 'lease', leaseEnd - since, unpack(ended))
   keepHash()
   local head = redis.call('ZRANGE', queue, 0, 0)[1]
   if head then
-    outbox[#outbox + 1] = { CHANNEL .. nameOf(head), 'kept ' .. stamp .. ' ' .. hash }
+    tellOfKept(head)
   end
 end
 

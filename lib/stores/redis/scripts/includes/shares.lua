@@ -36,6 +36,11 @@ local function findShare(entries, sequence)
   end
 end
 
+-- Until when some weight is kept (ms).
+local function lastKept()
+  return tonumber(string.match(kept or '', '^%d+')) or 0
+end
+
 -- Some lease of a shared hold ends then.
 local function noteEnd(moment)
   firstEnd = math.min(firstEnd or moment, moment)
@@ -70,15 +75,16 @@ function endShare(name, sequence, keep, number)
   if not from or number and number ~= found or not number and string.sub(own, 1, 1) == 'k' then
     return false
   end
-  local kept = ''
+  local left = ''
   local keptUntil = keep > 0 and math.min(math.floor(found / 1000), now) + keep or 0
   if keptUntil > now then
-    kept = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. found .. ':k' .. int(math.min(keptUntil, LONGEST))
+    left = ',' .. sequence .. ':' .. weight .. ':' .. most .. ':' .. found .. ':k' .. int(math.min(keptUntil, LONGEST))
     noteEnd(math.min(keptUntil, LONGEST))
+    kept = int(math.min(math.max(keptUntil, lastKept()), LONGEST)) .. ' '
   else
     used = used - weight
   end
-  writeShares(name, ends, string.sub(entries, 1, from - 1) .. kept .. string.sub(entries, to + 1), about)
+  writeShares(name, ends, string.sub(entries, 1, from - 1) .. left .. string.sub(entries, to + 1), about)
   return true
 end
 
