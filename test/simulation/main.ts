@@ -15,7 +15,8 @@ const HELP = `npm run sim -- [options]
   --failures N    stop after so many failing seeds (default 5)
   --trace         play only seed S and print everything that happened
   --shrink        play only seed S, cut its plan down while it still fails, and print what is left with its trace
-  --only a,b      only these kinds of faults    --without a,b   none of these
+  --shared        locks are shared in all seeds    --kept  some are kept (holdAtLeast)
+  --only a,b      only these kinds of faults, or none    --without a,b   none of these
 kinds of faults: ${ALL_FAULT_KINDS.join(' ')}`;
 
 const { values } = parseArgs({
@@ -29,6 +30,8 @@ const { values } = parseArgs({
     shrink: { type: 'boolean', default: false },
     only: { type: 'string' },
     without: { type: 'string' },
+    shared: { type: 'boolean', default: false },
+    kept: { type: 'boolean', default: false },
     lib: { type: 'string', default: fileURLToPath(new URL('../../lib', import.meta.url)) },
     help: { type: 'boolean', default: false },
   },
@@ -38,6 +41,8 @@ const first = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : 
 const limits: PlanLimits = {
   ...(values.only !== undefined && { only: kinds(values.only) }),
   ...(values.without !== undefined && { without: kinds(values.without) }),
+  shared: values.shared,
+  kept: values.kept,
 };
 
 if (values.help) console.log(HELP);
@@ -79,10 +84,12 @@ async function runHere(seeds: number): Promise<Summary> {
 
 /** What each process of several is told as well. */
 function passedOn(): string[] {
-  return (['minutes', 'failures', 'only', 'without', 'lib'] as const).flatMap((name) => {
+  const flags = (['shared', 'kept'] as const).flatMap((name) => (values[name] ? [`--${name}`] : []));
+  const others = (['minutes', 'failures', 'only', 'without', 'lib'] as const).flatMap((name) => {
     const value = values[name];
     return value === undefined ? [] : [`--${name}`, value];
   });
+  return [...flags, ...others];
 }
 
 async function showTrace(subject: Subject, plan: Plan): Promise<void> {
@@ -110,6 +117,7 @@ function number(option: string, text: string): number {
 }
 
 function kinds(text: string): FaultKind[] {
+  if (text === 'none') return [];
   return text.split(',').map((name) => {
     const kind = ALL_FAULT_KINDS.find((known) => known === name);
     if (!kind) throw new Error(`no such fault: ${name}; there are ${ALL_FAULT_KINDS.join(' ')}`);

@@ -6,13 +6,9 @@ import {
 } from '../../lib/core/options/option-domains.js';
 import { drawPlan } from './scenario/plan.js';
 
-/** Options of what is not simulated: the engine and its warnings, kept locks, the query, the redisson store. */
+/** Options of what is not simulated: the engine and its warnings, the query, the redisson store. */
 const NOT_SIMULATED: readonly NumberOption[] = [
   'maxHold',
-  // Of few values only: the rule is the same for all (scenario/shares.ts).
-  'permits',
-  'weight',
-  'holdAtLeast',
   'drainTimeout',
   'query.timeout',
   'slowWait',
@@ -42,10 +38,16 @@ function drawn(): Map<NumberOption, Set<number>> {
       add('replicas.min', replicas?.min);
       add('replicas.timeout', replicas?.timeout);
     }
-    for (const { waitTime, leaseTime, maxQueue } of plan.flows.flatMap(({ requests }) => requests)) {
+    for (const { waitTime, leaseTime, holdAtLeast, maxQueue, share } of plan.flows.flatMap(
+      ({ requests }) => requests,
+    )) {
       add('waitTime', waitTime);
       add('leaseTime', leaseTime);
       add('maxQueue', maxQueue);
+      add('holdAtLeast', holdAtLeast);
+      if (share?.mode !== 'permits') continue;
+      add('permits', share.permits);
+      add('weight', share.weight);
     }
   }
   return values;

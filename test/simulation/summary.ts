@@ -31,6 +31,7 @@ export function summaryOf(
     excusedOverlaps: tally.excusedOverlaps,
     faults: tally.faults,
     lost: tally.lost,
+    kept: tally.kept,
     commands: tally.commands,
   };
 }

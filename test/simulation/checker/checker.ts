@@ -9,7 +9,12 @@ import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
 import { codeOf, nameOf, type LockState, type RequestRecord } from './history.js';
 import { LockStates } from './lock-states.js';
+import { KeptHolds } from './kept-holds.js';
+import { announcedKept, announcedShares } from './present-grant.js';
+import { ServerData } from './server-data.js';
 import { ServerGrants } from './server-grants.js';
+import { SharedGrants } from './shared-grants.js';
+import { SharedNeed } from './shared-need.js';
 import { Tokens } from './tokens.js';
 import { GrantOrder } from './grant-order.js';
 import { mayHoldTogether } from './together.js';
@@ -25,6 +30,9 @@ export class Checker implements ClientListener {
   readonly serverGrants: ServerGrants;
   readonly tokens: Tokens;
   readonly commands: CommandBudget;
+  private readonly data: ServerData;
+  private readonly sharedGrants: SharedGrants;
+  private readonly keptHolds: KeptHolds;
   private readonly locks = new LockStates();
   private requests = 0;
   private acquires = 0;
@@ -40,7 +48,10 @@ export class Checker implements ClientListener {
     const { excuses, locks } = this;
     this.findings = new Findings(world, excuses);
     this.commands = new CommandBudget(world, plan, this.findings, scripts);
-    this.grantOrder = new GrantOrder(world, server, clients, excuses, this.findings, locks);
+    this.data = new ServerData(server, clients);
+    const need = new SharedNeed(world, excuses, this.data);
+    this.grantOrder = new GrantOrder(world, server, clients, excuses, this.findings, locks, need);
+    this.keptHolds = new KeptHolds(world, excuses, this.findings, this.data);
     this.tokens = new Tokens(world, server, excuses, this.findings);
     this.serverGrants = new ServerGrants(
       world,
@@ -50,6 +61,19 @@ export class Checker implements ClientListener {
       excuses,
       this.findings,
       locks,
+      this.tokens,
+      this.commands,
+    );
+    this.sharedGrants = new SharedGrants(
+      world,
+      server.redis,
+      plan,
+      clients,
+      excuses,
+      this.findings,
+      locks,
+      this.data,
+      this.grantOrder,
       this.tokens,
       this.commands,
     );
@@ -66,6 +90,11 @@ export class Checker implements ClientListener {
     return record;
   }
 
+  /** Its client's store calls it so. */
+  named(record: RequestRecord, sequence: number): void {
+    this.data.named(record, sequence);
+  }
+
   acked(record: RequestRecord, ahead: number): void {
     this.world.trace(() => `${nameOf(record)} is in line, ${ahead} ahead`);
     if (record.ackedAt !== undefined)
@@ -80,8 +109,11 @@ export class Checker implements ClientListener {
     lock.waiting.delete(record);
     this.commands.granted(record);
     record.grantedAt = now;
+    record.grantedAtServer = this.data.now;
     record.lease = grant.lease;
     record.token = grant.token ?? 0;
+    if ((grant.token === undefined) !== (record.planned.share !== undefined))
+      this.findings.violate('fencing', `${nameOf(record)} has token ${grant.token}`);
     this.world.trace(() => `${nameOf(record)} HOLDS ${record.lock}, token ${record.token}`);
     // A lease of a millisecond may end between the answer and the turn of the caller, and replies that are read together may grant
     // a lock and report its loss.
@@ -93,8 +125,11 @@ export class Checker implements ClientListener {
     }
     lock.holds.add(record);
     grant.lease.onLost(() => this.lost(record));
-    record.passedAt = now;
-    if (this.plan.shared) return;
+    if (this.plan.shared) {
+      record.passedAt ??= now;
+      if (record.planned.share === undefined) this.tokens.entered(record);
+      return;
+    }
     const { firstToken, lastToken, at, unsubscribed, markedAlive, before } = lock.serverGrant;
     const isSeen = firstToken <= record.token && record.token <= lastToken;
     record.passedAt = isSeen ? at : now;
@@ -132,6 +167,11 @@ export class Checker implements ClientListener {
     this.locks.endHold(record, this.world.now);
   }
 
+  /** The caller gives back what is to be kept for a while. */
+  keptBy(record: RequestRecord): void {
+    this.keptHolds.ends(this.locks.get(record.lock), record);
+  }
+
   /** The answer to a release that began at `startedAt`. */
   released(record: RequestRecord, startedAt: number): void {
     const took = this.world.now - startedAt;
@@ -154,9 +194,7 @@ export class Checker implements ClientListener {
     const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
     if (!KNOWN_ERRORS.has(code) && !isMisfit && !isUnconfirmed)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
-    const wasIdle =
-      !this.plan.shared &&
-      this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
+    const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
     if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {
       this.findings.violate(
         'busy',
@@ -186,6 +224,10 @@ export class Checker implements ClientListener {
   message(client: SimClient, text: string): void {
     const lock = this.tokens.received(client, text);
     if (lock !== undefined) this.commands.toldOfGrant(client, lock);
+    const shared = announcedShares(text);
+    for (let i = 0; i < (shared?.count ?? 0); i++) this.commands.toldOfGrant(client, shared!.lock);
+    const kept = announcedKept(text);
+    if (kept !== undefined) this.commands.toldOfKept(client, kept);
   }
 
   connection(client: SimClient, role: Role): void {
@@ -215,7 +257,7 @@ export class Checker implements ClientListener {
     const { server, excuses, world } = this;
     const lock = this.locks.find(key);
     const expired = Array.isArray(reply) && reply[0] === 'EXPIRED';
-    if (script === 'acquire' && !expired) this.acquires += 1;
+    if (script.startsWith('acquire') && !expired) this.acquires += 1;
     for (const client of this.clients) client.observe(world.now);
     const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1]; // ARGV[2]
     // Only the grant that was named may be taken away.
@@ -228,8 +270,22 @@ export class Checker implements ClientListener {
       this.findings.violate(invariant, text);
     if (!lock) return;
     if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
-    if (!this.plan.shared) this.serverGrants.checkGrant(lock);
+    const data = this.data.look(lock.name);
+    this.keptHolds.check(lock, script, args, data);
+    if (this.plan.shared) this.sharedGrants.check(lock, data.before, data.after);
+    else this.serverGrants.checkGrant(lock);
     this.serverGrants.checkRecords(lock);
+  }
+
+  /** The server has lost data, other than by a script. */
+  dataLost(): void {
+    this.data.replaced();
+  }
+
+  /** The server's data are those of an earlier time. */
+  dataRestored(): void {
+    this.data.replaced();
+    this.serverGrants.dataRestored();
   }
 
   /** Where nothing fails and no lease ends by itself, a request asks once. */
@@ -247,8 +303,8 @@ export class Checker implements ClientListener {
     // Tokens tell the age, unless the server lost them with its data: then its clock, which may have been set back, begins anew.
     const granted = holding.map(({ passedAt = this.world.now }) => passedAt);
     const restarted = this.excuses.dataLostSince(lock.name, Math.min(...granted));
-    const age = ({ token = 0, passedAt = this.world.now }: RequestRecord): number =>
-      restarted ? passedAt : token;
+    const age = ({ number, token = 0, passedAt = this.world.now }: RequestRecord): number =>
+      restarted ? passedAt : (number ?? token);
     const [older, newer] = holding.sort((one, other) => age(one) - age(other));
     if (!older || !newer) return;
     if (this.excuses.mayOverlap(older, this.world.now)) {

@@ -17,6 +17,8 @@ interface Account {
   grants: number;
   otherGrants: number;
   messages: number;
+  /** Messages that told it that the lock is kept. */
+  looks: number;
   /** The generation of its record, as it was seen last. */
   generation: string;
   /** Reasons for which requests that wait ask again, summed over those that waited: M5, M6 and M7. */
@@ -40,7 +42,10 @@ interface Unanswered {
 
 type Purpose = 'ask' | 'beat' | 'release' | 'leave';
 
-const PURPOSES: Readonly<Record<string, Purpose>> = {
+/** `releaseShared` ends holds, or takes a request out of the line if it names its mark (`leave`). */
+const PURPOSES: Readonly<Record<string, Purpose | 'end'>> = {
+  acquireShared: 'ask',
+  releaseShared: 'end',
   acquire: 'ask',
   join: 'ask',
   heartbeat: 'beat',
@@ -69,7 +74,7 @@ const most = (reasons: number): number => 2 * reasons + 10;
 export class CommandBudget {
   private readonly accounts = new Map<SimClient, Map<string, Account>>();
   private readonly holds = new Set<RequestRecord>();
-  private readonly purposes = new Map<string, Purpose | undefined>();
+  private readonly purposes = new Map<string, Purpose | 'end' | undefined>();
 
   constructor(
     private readonly world: World,
@@ -107,6 +112,11 @@ export class CommandBudget {
     this.of(client, lock).messages += 1;
   }
 
+  /** That the lock is kept is a reason to look. */
+  toldOfKept(client: SimClient, lock: string): void {
+    this.of(client, lock).looks += 1;
+  }
+
   /** The server granted the lock: each member of a run may have to ask again when that ends (M7). */
   serverGranted(owner: SimClient | undefined, lock: string): void {
     for (const [client, locks] of this.accounts) {
@@ -140,7 +150,7 @@ export class CommandBudget {
 
   /** A script is sent, with its keys and arguments. Returns what to call when it is answered. */
   sent(client: SimClient, [script = '', , lock = '', ...args]: readonly string[]): (() => void) | undefined {
-    const purpose = this.purposeOf(script);
+    const purpose = this.purposeOf(script, args[4]);
     if (!purpose) return undefined;
     const account = this.of(client, lock);
     const { now } = this.world;
@@ -186,14 +196,15 @@ export class CommandBudget {
    * leave: each request once, once more after its last deadline, and after each command of it that took effect late.
    */
   private mostAnswered(account: Account, purpose: Purpose, client: SimClient): number {
-    const { requests, reentries, grants, otherGrants, messages, connections, forced, answered } = account;
+    const { requests, reentries, grants, otherGrants, messages, looks, connections, forced, answered } =
+      account;
     switch (purpose) {
       case 'ask':
         return requests + reentries;
       case 'beat': {
         const { lease, window } = this.timesOf(client);
         const periods = this.usedUntilNow(account) / (Math.min(lease, window) / 3);
-        return Math.ceil(periods) + connections + 2 * grants + otherGrants + forced;
+        return Math.ceil(periods) + connections + 2 * grants + otherGrants + looks + forced;
       }
       case 'release':
         return grants + messages;
@@ -237,7 +248,7 @@ export class CommandBudget {
 
   private violate(client: SimClient, lock: string, what: string, most: number): void {
     const { lease, window, commandTimeout } = this.timesOf(client);
-    if (this.plan.shared || Math.min(lease, window, commandTimeout) < SHORTEST_TIME) return;
+    if (Math.min(lease, window, commandTimeout) < SHORTEST_TIME) return;
     this.findings.violate(
       'commands',
       `${client.process.name} sent ${what} of ${lock}, ${most} at most are called for`,
@@ -248,13 +259,17 @@ export class CommandBudget {
     return client.planned.times ?? this.plan;
   }
 
-  /** @param script its text or its digest */
-  private purposeOf(script: string): Purpose | undefined {
+  /**
+   * @param script its text or its digest
+   * @param mark of a request that leaves
+   */
+  private purposeOf(script: string, mark: string | undefined): Purpose | undefined {
     if (!this.purposes.has(script)) {
       const digest = script.length === 40 ? script : createHash('sha1').update(script).digest('hex');
       this.purposes.set(script, PURPOSES[this.scriptNames.get(digest) ?? '']);
     }
-    return this.purposes.get(script);
+    const purpose = this.purposes.get(script);
+    return purpose === 'end' ? (mark === '' ? 'release' : 'leave') : purpose;
   }
 
   private of(client: SimClient, lock: string): Account {
@@ -275,6 +290,7 @@ function newAccount(): Account {
     grants: 0,
     otherGrants: 0,
     messages: 0,
+    looks: 0,
     generation: '',
     reentries: 0,
     // Those that are being made when the first request comes.

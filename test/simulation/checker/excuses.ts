@@ -37,6 +37,8 @@ export class Excuses {
   private readonly kinds: ReadonlySet<FaultKind>;
   /** The longest time for which the server may honour a grant without hearing from its client. */
   readonly longestLease: number;
+  /** The longest time for which the server may keep what nobody holds (`holdAtLeast`). */
+  readonly longestKept: number;
   /** Some client hardly ever gets an answer within its commandTimeout: nothing unsafe may happen, but it need not be served. */
   readonly isStrained: boolean;
 
@@ -50,6 +52,8 @@ export class Excuses {
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
     const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
+    const kept = plan.flows.flatMap(({ requests }) => requests.map(({ holdAtLeast = 0 }) => holdAtLeast));
+    this.longestKept = Math.max(0, ...kept);
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
     this.isStrained =
       times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency) ||
@@ -180,7 +184,8 @@ export class Excuses {
     const endedUnknown = this.breaks.some(
       ({ kind, at }) => kind === 'clock-forward' && at <= passedAt && passedAt <= at + recovery,
     );
-    if (endedUnknown && messagesMayBeLost && served.clientBefore === waiting.client) return true;
+    const mayHaveHadIt = served.clientBefore === waiting.client || waiting.passedAt !== undefined;
+    if (endedUnknown && messagesMayBeLost && mayHaveHadIt) return true;
     if (this.breaks.isSplit(passedAt, recovery)) return true;
     return this.breaks.some(
       ({ kind, at, lock, by }) =>

@@ -16,6 +16,7 @@ export class Findings {
     lost: 0,
     excusedOverlaps: 0,
     excusedInversions: 0,
+    kept: 0,
     worstGap: 0,
   };
 

@@ -3,9 +3,10 @@ import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
-import { nameOf, type LockState, type RequestRecord } from './history.js';
+import { gaveUp, nameOf, type LockState, type RequestRecord } from './history.js';
 import type { LockStates } from './lock-states.js';
 import { waitsAsNew } from './present-grant.js';
+import type { SharedNeed } from './shared-need.js';
 
 /** Whether those that wait are served: in order, and without a pause. */
 export class GrantOrder {
@@ -16,12 +17,22 @@ export class GrantOrder {
     private readonly excuses: Excuses,
     private readonly findings: Findings,
     private readonly locks: LockStates,
+    private readonly need: SharedNeed,
   ) {}
 
-  /** No request that was in line before it, and whose client was reachable, was passed over. */
-  checkOrder(lock: LockState, record: RequestRecord): void {
+  /**
+   * No request that was in line before it, and whose client was reachable, was passed over.
+   *
+   * @param hasIt whether the server has let in a request whose caller does not know yet
+   */
+  checkOrder(
+    lock: LockState,
+    record: RequestRecord,
+    hasIt = (_other: RequestRecord): boolean => false,
+  ): void {
     const { now } = this.world;
     for (const other of lock.waiting) {
+      if (other === record || hasIt(other)) continue;
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
       if (this.excuses.isTooShort(other)) continue;
       if (this.excuses.mayBePassedOver(other, record, now)) this.findings.tally.excusedInversions += 1;
@@ -32,19 +43,30 @@ export class GrantOrder {
 
   /** Whether the lock is free while a request waits for it. */
   noteNeed(lock: LockState): void {
+    if (this.excuses.isShared) return this.noteSharedNeed(lock);
     let needed = false;
     for (const record of lock.waiting)
       needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
     needed &&= lock.heldByDeadUntil <= this.world.now;
-    needed &&= this.excuses.protections.longestWait === 0 || !waitsAsNew(this.server.redis, lock.name);
+    needed &&= this.mayGrant(lock);
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
   }
 
+  /** Of a shared lock, whether the request that is next could hold it beside those that do. */
+  private noteSharedNeed(lock: LockState): void {
+    const next = this.mayGrant(lock) ? this.need.next(lock) : undefined;
+    const by = next && nameOf(next);
+    if (by === lock.neededBy) return;
+    this.checkGap(lock);
+    lock.neededBy = by;
+    lock.neededSince = by === undefined ? undefined : this.world.now;
+  }
+
   /** A lock is not free for long while a request waits for it. */
   checkGap(lock: LockState): void {
-    if (lock.neededSince === undefined || this.excuses.isShared) return;
+    if (lock.neededSince === undefined) return;
     const { now } = this.world;
     this.findings.tally.worstGap = Math.max(this.findings.tally.worstGap, now - lock.neededSince);
     const quietSince = this.excuses.quietSince(this.clients, now);
@@ -57,6 +79,10 @@ export class GrantOrder {
     }
   }
 
+  private mayGrant({ name }: LockState): boolean {
+    return this.excuses.protections.longestWait === 0 || !waitsAsNew(this.server.redis, name);
+  }
+
   /** Still waiting although everything was healed long ago. */
   unserved(): RequestRecord[] {
     return this.locks.all().flatMap((lock) => [...lock.waiting]);
@@ -66,9 +92,4 @@ export class GrantOrder {
   checkGaps(): void {
     for (const lock of this.locks.all()) this.checkGap(lock);
   }
-}
-
-/** Its caller waits no more, though it has not been told yet. Timers are a millisecond early at most. */
-function gaveUp({ abortedAt, sentAt, planned }: RequestRecord, now: number): boolean {
-  return abortedAt !== undefined || now > sentAt + planned.waitTime - 1;
 }

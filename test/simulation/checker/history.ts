@@ -9,10 +9,15 @@ export interface RequestRecord {
   readonly lock: string;
   readonly planned: PlannedRequest;
   readonly sentAt: number;
+  /** What its client's store calls it, and, of a shared hold, what the server does. */
+  sequence?: number;
+  number?: number;
   /** The caller was told its place in line. */
   ackedAt?: number;
   abortedAt?: number;
   grantedAt?: number;
+  /** By the server's clock, ms. */
+  grantedAtServer?: number;
   token?: number;
   lease?: Lease;
   lostAt?: number;
@@ -33,6 +38,11 @@ export interface RequestRecord {
 /** What messages call a request. */
 export function nameOf({ id, client }: RequestRecord): string {
   return `${client.process.name}/r${id}`;
+}
+
+/** Its caller waits no more, though it has not been told yet. Timers are a millisecond early at most. */
+export function gaveUp({ abortedAt, sentAt, planned }: RequestRecord, now: number): boolean {
+  return abortedAt !== undefined || now > sentAt + planned.waitTime - 1;
 }
 
 /** What kind of error a caller got. */
@@ -69,6 +79,8 @@ export interface Tally {
   lost: number;
   excusedOverlaps: number;
   excusedInversions: number;
+  /** Locks and permits that `holdAtLeast` kept. */
+  kept: number;
   /** Longest time for which a lock stayed free while a request waited for it, ms. */
   worstGap: number;
 }
@@ -114,6 +126,7 @@ export interface LockState {
   recorded: readonly string[];
   /** When the server last carried out a script of a client for this lock: a copy may come long after its client has ended. */
   readonly commandedAt: Map<string, number>;
-  /** Since when a request waits and no grant is held; undefined: not so. */
+  /** Since when a request waits that could have it, and which; undefined: not so. */
   neededSince: number | undefined;
+  neededBy: string | undefined;
 }

@@ -17,6 +17,7 @@ export class LockStates {
         holds: new Set(),
         serverGrant: NO_GRANT,
         neededSince: undefined,
+        neededBy: undefined,
         heldByDeadUntil: 0,
         lastUse: 0,
         recorded: [],

@@ -2,6 +2,9 @@ import type { MiniRedis } from '../mini-redis/mini-redis.js';
 
 /** The one place where the checker looks at how the store keeps its data (docs/protocol.md says how). */
 
+/** Who holds a lock that is kept without a holder. */
+export const KEPT = 'kept';
+
 export interface PresentGrant {
   /** The id by which its holder's store calls itself. */
   readonly owner: string;
@@ -56,6 +59,19 @@ export function announcedGrant(
 ): { readonly lock: string; readonly first: number } | undefined {
   const [, first, lock] = /^granted \d+ \d+ (\d+) [\d,]+ (.*)$/s.exec(message) ?? [];
   return lock === undefined ? undefined : { lock, first: Number(first) };
+}
+
+/** How many shared holds of a lock a message tells of. */
+export function announcedShares(
+  message: string,
+): { readonly lock: string; readonly count: number } | undefined {
+  const [, list = '', lock] = /^shared \d+ \d+ (\S+) (.*)$/s.exec(message) ?? [];
+  return lock === undefined ? undefined : { lock, count: list.split(',').length };
+}
+
+/** The lock of which a message tells that it is kept. */
+export function announcedKept(message: string): string | undefined {
+  return /^kept \d+ (.*)$/s.exec(message)?.[1];
 }
 
 /** Whether the server knows the last token of a lock. */

@@ -9,7 +9,7 @@ import { nameOf, type LockState } from './history.js';
 import type { LockStates } from './lock-states.js';
 import type { CommandBudget } from './command-budget.js';
 import type { Tokens } from './tokens.js';
-import { generationOf, presentGrant, recordedClients, silenceLeft } from './present-grant.js';
+import { generationOf, KEPT, presentGrant, recordedClients, silenceLeft } from './present-grant.js';
 
 /** What the server has of each lock, beside what callers believe: its grants, its records. */
 export class ServerGrants {
@@ -45,7 +45,8 @@ export class ServerGrants {
     if (grant !== 'free') {
       lock.lastUse = now;
       if (!this.clientOf(grant.owner)?.process.alive) lock.heldByDeadUntil = now + grant.left + 1;
-      this.tokens.honoured(lock.name, grant);
+      // Nobody holds what is kept, under the token of the hold before.
+      if (grant.owner !== KEPT) this.tokens.honoured(lock.name, grant);
       if (grant.first !== lock.serverGrant.firstToken) {
         const unsubscribed = new Map(this.clients.map((client) => [client, client.lastUnsubscribed]));
         const markedAlive = this.markedAlive(lock);

@@ -30,6 +30,7 @@ async function makeRequest(
   // As the engine makes them of what a call says.
   const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
   const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
+  const keep = keepOf(planned);
   // A store whose grants replicas must confirm does not share them.
   const share = client.store.noSharing === undefined ? planned.share : undefined;
   const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime, share });
@@ -39,6 +40,7 @@ async function makeRequest(
     ...(leaseTime !== undefined && { leaseTime }),
     maxQueue,
     share,
+    alone: keep > 0 && planned.inside !== true,
     label: `flow`,
   });
   wait.queued = (ahead) => checker.acked(record, ahead);
@@ -52,7 +54,9 @@ async function makeRequest(
         }, abortAfter);
   let grant: Grant;
   try {
-    grant = await client.store.acquire(wait);
+    const granted = client.store.acquire(wait);
+    if (wait.name !== undefined) checker.named(record, Number(wait.name));
+    grant = await granted;
   } catch (error) {
     checker.rejected(record, error);
     return;
@@ -74,8 +78,15 @@ async function hold(simulation: Simulation, record: RequestRecord, grant: Grant)
   // Looking at a lease takes time there, so that it must not depend on whether the run is traced.
   const { state } = grant.lease;
   world.trace(() => `${client.process.name}/r${record.id} gives back (${state})`);
+  const keep = keepOf(planned);
+  if (keep > 0 && grant.lease.remaining() > 0) checker.keptBy(record);
   checker.holdEnded(record);
   const startedAt = world.now;
-  await grant.release();
+  await grant.release(keep > 0 ? keep : undefined);
   checker.released(record, startedAt);
+}
+
+/** As the engine makes it of what a call says, ms. */
+function keepOf({ holdAtLeast }: PlannedRequest): number {
+  return wholeNumber('holdAtLeast', holdAtLeast) ?? 0;
 }

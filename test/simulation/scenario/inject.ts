@@ -114,7 +114,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return () => {
         server.revive(data);
         if (fault.kind !== 'crash') broke('data-lost');
-        checker.serverGrants.dataRestored();
+        checker.dataRestored();
       };
     }
     case 'frozen-primary': {
@@ -128,6 +128,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     case 'flush':
       if (server.down) return undefined;
       server.redis.execute('FLUSHALL', []);
+      checker.dataLost();
       broke('data-lost');
       return undefined;
     case 'evict': {
@@ -135,6 +136,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       const lock = client.keyOf(name);
       const suffix = ['', ':queue', ':clients'][fault.amount] ?? '';
       server.redis.execute('DEL', [`${lock}${suffix}`]);
+      checker.dataLost();
       broke(suffix === '' ? 'data-lost' : 'line-lost', lock);
       return undefined;
     }
@@ -175,6 +177,6 @@ function crashWithGrant({ server, checker, dataOf }: FaultTargets): () => void {
       return;
     }
     server.revive(data);
-    checker.serverGrants.dataRestored();
+    checker.dataRestored();
   };
 }

@@ -83,6 +83,26 @@ export function drawLongLeaseTime(random: Random, scale: TimeScale): number {
   return withFraction(random, random.chance(0.3) ? random.int(60_000, 600_000) : random.pick(MINUTES));
 }
 
+/** For how long a lock is kept that is held for `hold` ms. */
+export function drawHoldAtLeast(random: Random, scale: TimeScale, hold: number, lease: number): number {
+  if (random.chance(0.05)) return random.pick([0, 1 / 3, 1]);
+  if (scale === 'days' && random.chance(0.2)) return withFraction(random, random.pick(DAYS));
+  const longest = random.pick([2 * hold, 300, 2_000, Math.min(lease, 5_000), 1.5 * Math.min(lease, 60_000)]);
+  return withFraction(random, Math.ceil(random.between(0, longest)));
+}
+
+/** How many may hold a lock at the same time: few, or any number. */
+export function drawPermits(random: Random): number {
+  const { most }: NumberDomain = OPTION_DOMAINS.permits;
+  return random.chance(0.03) ? random.pick([most, most - 1, 100]) : random.int(1, 6);
+}
+
+/** How many of the permits a request takes. */
+export function drawWeight(random: Random, permits: number): number {
+  if (random.chance(0.6)) return 1;
+  return random.chance(0.2) ? permits : random.int(1, permits);
+}
+
 export function drawMaxQueue(random: Random): number {
   const { most }: NumberDomain = OPTION_DOMAINS.maxQueue;
   return random.chance(0.05) ? random.pick([most, Infinity]) : random.int(0, 3);

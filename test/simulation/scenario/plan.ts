@@ -4,6 +4,7 @@ import { drawClocks } from './clocks.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
 import { drawFlows, type FlowRoom } from './plan-flows.js';
 import { withLostGrant } from './lost-grant.js';
+import { withKept } from './kept.js';
 import { withShares } from './shares.js';
 import { drawReplicated, type Protection } from './protection.js';
 import {
@@ -29,6 +30,10 @@ export interface PlannedRequest {
   readonly burst?: number;
   /** The hold is not renewed any more from its beginning (maxHold), or, with a fixed lease, never given back. */
   readonly lapses?: boolean;
+  /** For so long from the grant the lock is kept. */
+  readonly holdAtLeast?: number;
+  /** A call inside of another asked for that, so its grant may be shared with other requests. */
+  readonly inside?: boolean;
   /** With whom it holds the lock. */
   readonly share?: Share | undefined;
 }
@@ -67,7 +72,7 @@ export interface Plan extends PlannedTimes {
   readonly smallLimits: boolean;
   /** Commands that the server does not permit to the lock. */
   readonly denied: readonly string[];
-  /** Locks are shared. Then the checker judges who holds a lock together, and that all are served, but not order and tokens. */
+  /** Locks are shared: the checker looks at each hold, not at the one grant of a lock. */
   readonly shared?: boolean;
   /** The lag of each of the server's replicas, ms. */
   readonly lags: readonly number[];
@@ -83,6 +88,9 @@ export interface Plan extends PlannedTimes {
 export interface PlanLimits {
   readonly only?: readonly FaultKind[];
   readonly without?: readonly FaultKind[];
+  /** In all plans, not only in some, locks are shared; or kept. */
+  readonly shared?: boolean;
+  readonly kept?: boolean;
 }
 
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
@@ -141,7 +149,11 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   };
   const isQuiet = kinds.length === 0 && !limits.only;
   const only = isQuiet ? [] : limits.only;
-  return drawClocks(withReplicas(withShares(plan), scale, only, limits.without), only, limits.without);
+  return drawClocks(
+    withReplicas(withKept(withShares(plan, limits.shared), scale, limits.kept), scale, only, limits.without),
+    only,
+    limits.without,
+  );
 }
 
 /** By chance of its own, so that a seed without replicas means the same as before there were any. */

@@ -97,7 +97,7 @@ function tookOver(
   { checker, world }: FaultTargets,
 ): void {
   checker.excuses.breaks.add({ kind, at: world.now, lock: undefined, by: lag });
-  checker.serverGrants.dataRestored();
+  checker.dataRestored();
   world.trace(() => `==== ${runId.slice(0, 4)} is the primary now; it lagged by ${lag.toFixed(0)} ms`);
 }
 

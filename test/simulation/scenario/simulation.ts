@@ -141,11 +141,18 @@ export class Simulation {
   private async checkKeys(): Promise<void> {
     const { world, plan, checker, server } = this;
     await world.run(Infinity, () => server.lateCopies === 0);
-    const { longestLease, longestWindow, commandTimeout } = checker.excuses;
+    const { longestLease, longestKept, longestWindow, commandTimeout } = checker.excuses;
     const steps = plan.faults.filter(({ kind }) => kind === 'server-step');
     const stepped = steps.reduce((sum, { amount }) => sum + Math.abs(amount), 0);
     await world.run(
-      world.now + RETENTION + longestLease + longestWindow + 2 * commandTimeout + 30_000 + stepped,
+      world.now +
+        RETENTION +
+        longestLease +
+        longestKept +
+        longestWindow +
+        2 * commandTimeout +
+        30_000 +
+        stepped,
     );
     const keys = server.redis.presentKeys().filter((key) => !isMarker(key));
     if (keys.length > 0) checker.findings.violate('leak', `keys left: ${keys.join(', ')}`);

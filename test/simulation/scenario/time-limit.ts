@@ -10,8 +10,8 @@ export function timeLimit(plan: Plan, excuses: Excuses): number {
   if (isStrained) return 5_000;
   const requests = plan.flows.flatMap((flow) => flow.requests);
   const holds = requests.map(
-    ({ leaseTime, hold, lapses, burst = 1 }) =>
-      burst * Math.max(hold, leaseTime ?? (lapses ? longestRenewed : 0)),
+    ({ leaseTime, hold, lapses, holdAtLeast = 0, burst = 1 }) =>
+      burst * Math.max(hold, holdAtLeast, leaseTime ?? (lapses ? longestRenewed : 0)),
   );
   const deaths = plan.faults.length + plan.clients.length;
   const waits = (1 + plan.faults.length) * excuses.protections.longestWait;

@@ -260,7 +260,7 @@ export class SimServer implements ServerEnd {
   }
 
   private deliver(link: Link, channel: string, message: string): void {
-    this.hasGranted ||= message.startsWith('granted ');
+    this.hasGranted ||= /^(granted|shared) /.test(message);
     const lost = this.random.chance(this.messageLoss(link.process.name));
     this.world.trace(() => `        message to ${link.process.name}${lost ? ' (LOST)' : ''}: ${message}`);
     if (!lost) link.deliverMessage(channel, message);
