@@ -4,8 +4,8 @@ const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.
 
 /** The sources of what the package exports: a folder for each subpath. */
 const entryPoints = Object.values(exports).flatMap((entry) => {
-  const built = entry['module-sync']?.types;
-  return built ? [built.replace('./dist/esm/', 'lib/').replace(/\.d\.ts$/, '.ts')] : [];
+  const built = entry['module-sync']?.default;
+  return built ? [built.replace('./dist/esm/', 'lib/').replace(/\.js$/, '.ts')] : [];
 });
 
 /** The API pages of the docs site: `npm run docs`. */
