@@ -13,7 +13,7 @@ export default {
     computes: [
       readmeTest({ workers: 2 }),
       command('npm run explore -- --ci --minutes 1'),
-      command('npm run check:package'),
+      command('node tools/check-package.mjs'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),
       suite('consumer --quick', config('consumer'), { ...QUICK, workers: 2 }),
@@ -21,7 +21,7 @@ export default {
       suite('upgrade', config('upgrade')),
       suite('board', config('board')),
       suite('site', config('site')),
-      counted('npm run test:matrix -- --quick'),
+      counted('node test/matrix/main.mjs --quick'),
     ],
     waits: [
       suite('faults', config('faults')),

@@ -14,7 +14,7 @@ import ts from 'typescript';
 
 const ROOT = join(import.meta.dirname, '..');
 const SEPARATE = join(ROOT, 'dist', 'types');
-/** The reports of the public types. They are committed: `npm run check:package` fails if a build has changed them. */
+/** The reports of the public types. They are committed: `node tools/check-package.mjs` fails if a build has changed them. */
 const REPORTS = join(ROOT, 'api');
 const { name: PACKAGE, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 

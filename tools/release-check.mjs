@@ -1,5 +1,5 @@
 /**
- * Refuses to publish what is not ready: `npm run release:check [-- v1.2.3] [--notes]`.
+ * Refuses to publish what is not ready: `node tools/release-check.mjs [v1.2.3] [--notes]`.
  *
  * The address of the repository stands in one place, `repository` of package.json. From it npm derives where bugs are reported and
  * where the home page is; no page, message or link of the package depends on it.

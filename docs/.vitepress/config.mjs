@@ -3,7 +3,7 @@ import { defineConfig } from 'vitepress';
 
 const page = (text, link) => ({ text, link });
 
-/** `npm run docs` serves this site, `npm run docs:build` builds it and fails on a dead link. */
+/** `npm run docs` serves this site, `npm run docs -- build` builds it and fails on a dead link. */
 export default defineConfig({
   title: 'nestjs-fair-lock',
   description: 'Fair, crash-safe, reentrant locks for NestJS on Redis',

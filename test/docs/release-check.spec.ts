@@ -8,7 +8,7 @@ const REPOSITORY = { type: 'git', url: 'git+https://github.com/owner/name.git' }
 const CHANGELOG =
   '# Changelog\n\n## 1.2.3 - 2026-01-02\n\n- Something new.\n\n## 1.2.2\n\n- Something old.\n';
 
-describe('npm run release:check', () => {
+describe('tools/release-check.mjs', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fair-lock-release-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 

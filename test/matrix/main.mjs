@@ -1,5 +1,5 @@
 /**
- * `npm run test:matrix`: the suites that depend on the server, on the servers that people have, and a smoke suite from
+ * `node test/matrix/main.mjs`: the suites that depend on the server, on the servers that people have, and a smoke suite from
  * the tarball on the runtimes that they have, and through bundlers and package managers. A whole run writes docs/compatibility.md; `--quick` runs a part of the
  * suites once and writes nothing. What cannot be loaded is told; where CI is set it fails.
  */

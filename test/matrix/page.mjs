@@ -2,7 +2,7 @@
 export function page({ servers, runtimes, tools, columns, checks, tarballs }) {
   const text = [
     '# Compatibility',
-    'Written by `npm run test:matrix`, which runs the suites below on real servers and runtimes and notes what it saw.',
+    'Written by `node test/matrix/main.mjs`, which runs the suites below on real servers and runtimes and notes what it saw.',
     '## Servers',
     `Tests passed / run. "–": this suite does not run there. On ${tarballs.node}.`,
     table(

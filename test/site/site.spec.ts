@@ -41,7 +41,9 @@ describe('the site', () => {
   let url: string;
 
   beforeAll(async () => {
-    const { stdout, stderr } = await promisify(execFile)('npm', ['run', 'docs:build'], { cwd: ROOT });
+    const { stdout, stderr } = await promisify(execFile)('npm', ['run', 'docs', '--', 'build'], {
+      cwd: ROOT,
+    });
     built = stdout + stderr;
     server = createServer((request, response) => {
       const path = new URL(request.url ?? '/', 'http://site').pathname;

@@ -4,7 +4,7 @@ import main from '../../jest.config.mjs';
 const { transform, moduleNameMapper, extensionsToTreatAsEsm, testEnvironment, globalSetup, globalTeardown } =
   main.projects.find(({ displayName }) => displayName === 'redis');
 
-/** `npm run test:upgrade`: processes of this version and of an earlier one on one Redis. */
+/** `npm run suite -- upgrade`: processes of this version and of an earlier one on one Redis. */
 export default {
   testEnvironment,
   extensionsToTreatAsEsm,
