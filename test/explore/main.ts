@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { exploreEngine } from './engine/main.js';
+import { FAMILIES } from './engine/programs.js';
 import { readKind } from './kinds.js';
 import { replay } from './replay.js';
 import { FAULT_KINDS, moveText, readMove, type FaultKind, type Scope } from './scope.js';
@@ -18,9 +20,16 @@ const HELP = `npm run explore -- [options]
   --only a,b      only these faults
   --minutes M     stop after so long          --states N   stop at so many states
   --replay FILE   the moves of FILE, one a line, step by step; - reads them from the standard input
-  --ci            the scopes that are part of each check: 3x1 without a fault, and 2x1 with one
+  --ci            the scopes that are part of each check: 3x1 without a fault, 2x1 with one, and small programs of the engine
   --lib FOLDER    the library to explore (default: lib)
-faults: ${FAULT_KINDS.join(' ')}`;
+faults: ${FAULT_KINDS.join(' ')}
+
+npm run explore -- --engine [options]   the engine above the store, in place of a line
+  --family NAME   only the programs of one kind: ${Object.keys(FAMILIES).join(' ')}
+  --program TEXT  only this one, such as "a / 0: b read / 1 via 0: acquire ab forever"
+  --troubles N    at most N troubles in one history of that program (default 1)
+  --hurried N     at most N moves of it that do not wait for what the one before causes (default 0)
+  --minutes M     of each family      --ci, --lib FOLDER, --replay FILE with --program: as above`;
 
 /** What two minutes are enough for. */
 const CI: readonly Partial<Scope>[] = [
@@ -43,14 +52,25 @@ const { values } = parseArgs({
     replay: { type: 'string' },
     lib: { type: 'string', default: fileURLToPath(new URL('../../lib', import.meta.url)) },
     ci: { type: 'boolean', default: false },
+    engine: { type: 'boolean', default: false },
+    family: { type: 'string' },
+    program: { type: 'string' },
+    troubles: { type: 'string', default: '1' },
+    hurried: { type: 'string', default: '0' },
     help: { type: 'boolean', default: false },
   },
 });
 
 if (values.help) console.log(HELP);
-else if (values.ci) for (const scope of CI) explore({ ...scopeOf(), ...scope });
+else if (values.engine) await exploreEngine(values);
+else if (values.ci) await exploreAll();
 else if (values.replay === undefined) explore(scopeOf());
 else showReplay(scopeOf(), readFileSync(values.replay === '-' ? 0 : values.replay, 'utf8'));
+
+async function exploreAll(): Promise<void> {
+  for (const scope of CI) explore({ ...scopeOf(), ...scope });
+  await exploreEngine(values);
+}
 
 function explore(scope: Scope): void {
   const world = new World(values.lib);
