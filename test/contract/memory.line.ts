@@ -10,6 +10,7 @@ export const capabilities: Capabilities = {
   runs: false,
   knowsOthers: true,
   fixedLeasesLearn: true,
+  bare: true,
   refusedNames: undefined,
   sharedLines: undefined,
 };

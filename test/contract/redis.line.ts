@@ -14,6 +14,7 @@ export const capabilities: Capabilities = {
   runs: true,
   knowsOthers: true,
   fixedLeasesLearn: true,
+  bare: true,
   refusedNames: undefined,
   sharedLines: undefined,
 };

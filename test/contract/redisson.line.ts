@@ -13,6 +13,7 @@ export const capabilities: Capabilities = {
   runs: false,
   knowsOthers: false,
   fixedLeasesLearn: false,
+  bare: true,
   refusedNames: /\p{Surrogate}/u,
   sharedLines: /^\{[^{]*\}$/,
 };

@@ -25,6 +25,11 @@ export interface Capabilities {
   readonly knowsOthers: boolean;
   /** Whether a holder with a fixed lease, which sends nothing by itself, learns that another client released it by force. */
   readonly fixedLeasesLearn: boolean;
+  /**
+   * Whether it is a store by itself. Otherwise it is the service of an engine, which keeps a lock by an option of the call, ends the
+   * renewing by itself, refuses a wait time that no timer can count, and writes labels for display.
+   */
+  readonly bare: boolean;
   /** Names that the store cannot serve: asking for one is a LockKeyError. */
   readonly refusedNames: RegExp | undefined;
   /** Names whose waiters stand in one line with those of another name, although each of the two is a lock of its own. */
