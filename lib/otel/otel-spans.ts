@@ -27,9 +27,11 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
   const spans = new WeakMap<HoldDescription, Span>();
   const linksOf = ({ blockedBy }: WaitDescription): Link[] =>
     blockedBy ? [{ context: { ...blockedBy, traceFlags: TraceFlags.NONE, isRemote: true } }] : [];
-  const attributesOf = ({ key, lock, label }: WaitDescription | HoldDescription): Attributes => ({
+  const attributesOf = ({ key, lock, label, share }: WaitDescription | HoldDescription): Attributes => ({
     'fairlock.lock': lock,
     ...(label !== '' && { 'fairlock.label': label }),
+    ...(share && { 'fairlock.mode': share.mode }),
+    ...(share?.mode === 'permits' && { 'fairlock.permits': share.permits, 'fairlock.weight': share.weight }),
     ...(keys && { 'fairlock.key': key }),
   });
 

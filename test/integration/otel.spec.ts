@@ -109,6 +109,27 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     expect(wait?.attributes).toMatchObject({ 'fairlock.ahead': 0, 'fairlock.outcome': 'granted' });
   });
 
+  test('the spans of a shared lock say how it is shared: of several keys, each says its own', async () => {
+    const writer = await one.service.acquire('order:shared');
+    const keys = ['order:shared', { key: 'order:supplier', permits: 3, weight: 2 }];
+    const both = one.service.withLock(keys, () => undefined, { ...options, mode: 'read' });
+    await eventually(
+      async () => (await one.store.inspect('order:shared')).queueLength === 1,
+      SOON,
+      'a reader in line',
+    );
+    await writer.release();
+    await both;
+    const shareOf = ({ attributes }: ReadableSpan): unknown[] =>
+      ['mode', 'permits', 'weight'].map((name) => attributes[`fairlock.${name}`]);
+    expect(named('fairlock wait').map(shareOf)).toEqual([['read', undefined, undefined]]);
+    expect(named('fairlock hold').map(shareOf)).toEqual([
+      [undefined, undefined, undefined],
+      ['permits', 3, 2],
+      ['read', undefined, undefined],
+    ]);
+  });
+
   test('a wait that fails ends its span once, as an error without the key', async () => {
     const busy = await one.service.acquire('order:3');
     await expect(

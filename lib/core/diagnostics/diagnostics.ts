@@ -1,5 +1,6 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { CheckedOptions } from '../options/acquire-options.js';
+import type { Share } from '../options/sharing.js';
 import { FairLockError, type FairLockErrorCode } from '../errors/errors.js';
 
 /**
@@ -22,6 +23,8 @@ export interface WaitDescription {
   /** The name under which metrics count it: the template of the key, the `group` of the call, or `other`. */
   readonly lock: string;
   readonly label: string;
+  /** With whom it is to hold the lock; undefined: alone. */
+  readonly share: Share | undefined;
   readonly startedAt: number;
   /** How many requests were ahead when it was put in line; undefined: it was not in line. */
   ahead?: number;
@@ -40,8 +43,10 @@ export interface HoldDescription {
   readonly key: string;
   readonly lock: string;
   readonly label: string;
+  /** With whom it holds the lock; undefined: alone. */
+  readonly share: Share | undefined;
   readonly startedAt: number;
-  /** The fencing token; undefined for a store without tokens. */
+  /** The fencing token; undefined for a store without tokens, and for a shared hold. */
   readonly token: number | undefined;
   /** Milliseconds in line. */
   readonly waited: number;
@@ -77,8 +82,11 @@ export function emit(event: LockEvent): void {
 }
 
 /** A request begins to wait. */
-export function beginWait(key: string, { lock, label }: CheckedOptions): WaitDescription {
-  const wait: WaitDescription = { key, lock, label, startedAt: performance.now() };
+export function beginWait(
+  { key, share }: { readonly key: string; readonly share?: Share | undefined },
+  { lock, label }: CheckedOptions,
+): WaitDescription {
+  const wait: WaitDescription = { key, lock, label, share, startedAt: performance.now() };
   waitChannel.start.publish(wait);
   return wait;
 }
@@ -97,9 +105,10 @@ export function endWait(wait: WaitDescription, error?: unknown): void {
 /** A lock was granted; its section has not begun. */
 export function newHold(
   { key, token, waited }: Pick<HoldDescription, 'key' | 'token' | 'waited'>,
+  share: Share | undefined,
   { lock, label }: CheckedOptions,
 ): HoldDescription {
-  return { key, lock, label, startedAt: performance.now(), token, waited };
+  return { key, lock, label, share, startedAt: performance.now(), token, waited };
 }
 
 /** Those whose beginning was published. A grant may be released before its section begins, and that is no hold. */

@@ -48,7 +48,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     /** The call that it was granted to. */
     readonly call: { readonly options: CheckedOptions },
   ) {
-    if (holdChannel.hasSubscribers) this.description = newHold(granted, call.options);
+    if (holdChannel.hasSubscribers) this.description = newHold(granted, target.share, call.options);
   }
 
   get key(): string {

@@ -25,7 +25,7 @@ export class Waits {
     call.wait = wait;
     // A call that asks anew goes on with its description: to diagnostics that is one wait.
     if (!call.description && waitChannel.hasSubscribers) {
-      call.description = beginWait(request.key, call.options);
+      call.description = beginWait(request, call.options);
     }
     this.all.add(call);
     this.slowWatch?.begin();
