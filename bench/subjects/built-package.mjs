@@ -35,7 +35,7 @@ export async function openEngine(store, dist = DIST) {
     async lock(key, options) {
       const held = await engine.service.acquire(key, options);
       const release = () => held.release();
-      release.token = Number(held.fencingToken);
+      release.token = held.token;
       return release;
     },
     close: () => engine.close(),

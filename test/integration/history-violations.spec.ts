@@ -1,3 +1,4 @@
+import { SLACK } from '../support/history/check-limits.js';
 import { NS_PER_MS } from '../support/history/events.js';
 import { type Invariant } from '../support/history/report.js';
 import { check } from '../support/history/checker.js';
@@ -227,5 +228,58 @@ describe('the history checker rejects', () => {
       expect(broken(history)).toEqual([9]);
       expect(named(history, 9)).toEqual(['a', 'b']);
     });
+  });
+
+  test('10: more permits together than their limit, a writer beside a reader, and permits beside reads', () => {
+    const one = { mode: 'permits', limit: 2, weight: 1 };
+    const two = { mode: 'permits', limit: 2, weight: 2 };
+    const read = { mode: 'read' };
+    const together = (...shares: readonly (object | undefined)[]): Invariant[] => {
+      const history = script();
+      for (const [i, share] of shares.entries())
+        history.add(0, `r${i}`, 'sent', { key: 'k', waitTime: null, share }).section(2, 8, `r${i}`, 1);
+      return broken(history);
+    };
+    expect([together(one, one), together(read, read, read), together(one, two, read).length]).toEqual([
+      [],
+      [],
+      1,
+    ]);
+    expect([
+      together(one, one, one),
+      together(one, two),
+      together(one, read),
+      together(read, undefined),
+    ]).toEqual([[10], [10], [10], [10]]);
+  });
+
+  test('3: that a request for permits is granted long before one that was in line', () => {
+    const share = { mode: 'permits', limit: 2, weight: 1 };
+    const history = (early: number): Script =>
+      script()
+        .add(0, 'a', 'sent', { key: 'k', waitTime: null, share })
+        .add(1, 'a', 'acked', { ahead: 0 })
+        .add(2, 'b', 'sent', { key: 'k', waitTime: null, share })
+        .section(3, 9, 'b', null)
+        .section(early, early + 5, 'a', null);
+    expect([broken(history(4)), broken(history(3 + SLACK + 1))]).toEqual([[], [3]]);
+    expect(named(history(3 + SLACK + 1), 3)).toEqual(['a', 'b']);
+  });
+
+  test('11: a shared lock that holds another weight than its holders', () => {
+    const history = script().worker(5, 'test', 'weightLost', { name: 'k', says: 3, holds: 2 });
+    expect(broken(history)).toEqual([11]);
+  });
+
+  test('12: that a lock that is kept is granted again before its time', () => {
+    const kept = (token: number): Invariant[] =>
+      broken(
+        script()
+          .add(0, 'a', 'sent', { key: 'k', waitTime: null, holdAtLeast: 20 })
+          .section(1, 2, 'a', 1_000)
+          .sent(3, 'b')
+          .section(30, 31, 'b', token),
+      );
+    expect([kept(21_000), kept(9_000)]).toEqual([[], [12]]);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { leaks, unhandled } from '../support/history/bookkeeping.js';
+import { leaks, lostWeights, unhandled } from '../support/history/bookkeeping.js';
 import { stamp } from '../support/history/events.js';
 import { Lab } from '../support/history/lab.js';
 import { startRedisServer } from '../support/redis.js';
@@ -10,7 +10,7 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 import { pause } from '../support/waiting.js';
 import { WorkerPool } from './worker-pool.js';
 import { keysOf, PLACES } from './flows.js';
-import { expectGone, lookForTtls } from './leftovers.js';
+import { expectGone, lookForTtls, lookForWeights } from './leftovers.js';
 import { FaultInjector } from './fault-injector.js';
 import { Round } from './rounds.js';
 import { Totals } from './totals.js';
@@ -125,6 +125,7 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
     // None is short: a killed holder's lease of the round before is over, too.
     await pause(left < 2 * ROUND ? left : ROUND);
     await lookForTtls(admin, lab).catch(() => undefined); // it may be down just now
+    await lookForWeights(admin, lab).catch(() => undefined);
     if (performance.now() >= end) break;
     await nextRound();
   }
@@ -139,6 +140,7 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
   if (failure) throw failure.error;
   await lab.closeWorkers();
   await expectGone(admin, lab, options.untilGone);
-  totals.broke(leaks(lab.history.events), unhandled(lab.history.events));
+  const { events } = lab.history;
+  totals.broke(leaks(events), lostWeights(events), unhandled(events));
   totals.seconds = (stamp() - totals.begun) / 1e9;
 }

@@ -1,4 +1,4 @@
-import type { Flow } from '../support/history/worker-process.js';
+import type { Flow, LoadKind } from '../support/history/worker-process.js';
 
 /** How locks differ: how many of them, how many requests of one process at a time, how long sections and pauses are (ms). */
 interface Kind {
@@ -9,6 +9,7 @@ interface Kind {
   readonly timeoutShare: number;
   readonly abortShare: number;
   readonly nestedShare: number;
+  readonly kind: LoadKind;
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -21,6 +22,24 @@ const KINDS: Readonly<Record<string, Kind>> = {
   slow: kind({ locks: 4, longestHold: 40 }),
   // Often free.
   rare: kind({ locks: 6, longestHold: 2, longestPause: 150 }),
+  permits: kind({
+    locks: 5,
+    requests: 3,
+    longestHold: 3,
+    timeoutShare: 0.02,
+    abortShare: 0.02,
+    kind: 'permits',
+  }),
+  readers: kind({
+    locks: 5,
+    requests: 2,
+    longestHold: 3,
+    timeoutShare: 0.02,
+    abortShare: 0.02,
+    kind: 'readers',
+  }),
+  mixed: kind({ locks: 3, requests: 2, longestHold: 3, kind: 'mixed' }),
+  kept: kind({ locks: 3, longestHold: 10, kind: 'kept' }),
 };
 
 /** Longer than it takes until a crashed holder and a crashed waiter behind it are passed. */
@@ -35,6 +54,7 @@ function kind(of: Partial<Kind>): Kind {
     timeoutShare: 0,
     abortShare: 0,
     nestedShare: 0,
+    kind: 'plain',
     ...of,
   };
 }

@@ -18,6 +18,21 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
   return longest;
 }
 
+/** Records each shared lock whose weight is not that of its holders (docs/protocol.md). */
+export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
+  for (const name of await keysOf(admin, lab)) {
+    const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
+    if (!fields['state']?.startsWith('shared')) continue;
+    const holds = Object.entries(fields)
+      .filter(([field]) => field.startsWith('held:'))
+      .flatMap(([, record]) => [...record.matchAll(/,\d+:(\d+):\d*:\d+:k?\d*/g)])
+      .reduce((sum, [, weight]) => sum + Number(weight), 0);
+    const says = Number(fields['used']);
+    if (says !== holds)
+      lab.history.add({ at: stamp(), worker: 'test', type: 'weightLost', name, says, holds });
+  }
+}
+
 /** Records each key that is left when all of them should be gone; without `wait`, each that is to stay for too long. */
 export async function expectGone(admin: Redis, lab: Lab, wait: boolean): Promise<void> {
   const longest = await lookForTtls(admin, lab);

@@ -48,6 +48,15 @@ function leak(event: HistoryEvent): string | undefined {
   }
 }
 
+/** Invariant 11: no weight of a shared lock is lost, and none is counted twice. */
+export function lostWeights(events: readonly HistoryEvent[]): Violation[] {
+  return events.flatMap((event) => {
+    if (event.type !== 'weightLost') return [];
+    const sentence = `the lock ${event.name} says that it holds ${event.says}, and its holders have ${event.holds}`;
+    return [{ invariant: 11, sentence, events: [event] }];
+  });
+}
+
 /** Invariant 8: no unhandled rejection, no uncaught exception, no warning, no process that ends unasked. */
 export function unhandled(events: readonly HistoryEvent[]): Violation[] {
   const found: Violation[] = [];

@@ -1,10 +1,11 @@
-import { leaks, notExactlyOnce, unhandled } from './bookkeeping.js';
+import { leaks, lostWeights, notExactlyOnce, unhandled } from './bookkeeping.js';
 import type { HistoryEvent } from './events.js';
 import { lateHolders, overlaps } from './exclusion.js';
 import { Faults } from './faults.js';
 import { highestTokens, tokenRegressions } from './fencing.js';
 import { livesOf, type Life } from './lives.js';
 import { inversions } from './order.js';
+import { enteredEarly, overTheRule, partByKind, sharedInversions } from './sharing.js';
 import { badNesting } from './reentrancy.js';
 import type { Report } from './report.js';
 import { stallsOf, standstills } from './stalls.js';
@@ -18,22 +19,28 @@ import { lostWakeUps } from './wake-ups.js';
 export function check(events: readonly HistoryEvent[], limits: CheckLimits): Report {
   const faults = new Faults(events);
   const lives = [...livesOf(events, faults).values()];
-  const exclusion = overlaps(lives, faults, limits);
+  const { plain, shared } = partByKind(lives);
+  const exclusion = overlaps(plain, faults, limits);
   const stalls = stallsOf(events);
   const unreachable = new Faults([...events, ...standstills(stalls, limits.window, limits.renewal)]);
-  const order = inversions(lives, unreachable, limits);
-  const wakeUps = lostWakeUps(lives, events, stalls, faults, limits);
+  const order = inversions(plain, unreachable, limits);
+  const sharedOrder = sharedInversions(shared, stalls, unreachable, limits);
+  const wakeUps = lostWakeUps(plain, events, stalls, faults, limits);
   return {
     violations: [
       ...exclusion.violations,
-      ...tokenRegressions(lives, faults, limits.highestTokens),
+      ...overTheRule(shared, faults, limits),
+      ...enteredEarly(plain, faults),
+      ...tokenRegressions(plain, faults, limits.highestTokens),
       ...order.violations,
+      ...sharedOrder.violations,
       ...wakeUps.violations,
       ...notExactlyOnce(lives, limits),
       ...leaks(events),
-      ...lateHolders(lives, events, faults, limits),
+      ...lostWeights(events),
+      ...lateHolders(plain, events, faults, limits),
       ...unhandled(events),
-      ...badNesting(lives, faults),
+      ...badNesting(plain, faults),
     ],
     requests: lives.length,
     grants: sum(lives, (life) => life.grants.length),
@@ -42,7 +49,7 @@ export function check(events: readonly HistoryEvent[], limits: CheckLimits): Rep
     errors: sum(lives, (life) => refusals(life, 'error')),
     lost: lives.filter((life) => life.lost).length,
     nested: sum(lives, (life) => life.children.size),
-    excused: order.excused,
+    excused: order.excused + sharedOrder.excused,
     fencedOverlaps: exclusion.fenced,
     worstWakeUp: wakeUps.worst,
     highestTokens: highestTokens(lives, limits.highestTokens),

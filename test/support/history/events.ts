@@ -11,6 +11,10 @@ export interface Stamped {
   readonly worker: string;
 }
 
+/** How a request shares a lock; absent: not at all. */
+export type Share =
+  { readonly mode: 'read' } | { readonly mode: 'permits'; readonly limit: number; readonly weight: number };
+
 /** The life of one request, in the order in which its events can happen. */
 export type RequestEvent = Stamped & { readonly request: string } &
   /** `holdAtLeast`: ms from the grant for which its lock is kept. */
@@ -20,6 +24,7 @@ export type RequestEvent = Stamped & { readonly request: string } &
         readonly key: string;
         readonly waitTime: number | null;
         readonly holdAtLeast?: number;
+        readonly share?: Share;
       }
     /** It has a place in line, with so many before it. A request that is served at once has none. */
     | { readonly type: 'acked'; readonly ahead: number }
@@ -84,6 +89,8 @@ export type ServerEvent = Stamped &
     | { readonly type: 'keyWithoutTtl'; readonly name: string }
     /** Still there although everything that keeps it has been at rest for long enough. */
     | { readonly type: 'leftover'; readonly name: string }
+    /** The weight that a shared lock says it holds is not that of its holders. */
+    | { readonly type: 'weightLost'; readonly name: string; readonly says: number; readonly holds: number }
   );
 
 /**

@@ -82,7 +82,7 @@ export function lateHolders(
  * The lock was taken from the older one, by their tokens, which notices it at its next renewal; if it could not reach the
  * server then, or stood still, at the latest when its lease is over. It may even learn of its grant after the other.
  */
-function excepted(one: Life, other: Life, faults: Faults, limits: CheckLimits): boolean {
+export function excepted(one: Life, other: Life, faults: Faults, limits: CheckLimits): boolean {
   if (one.token !== null && one.token === other.token) return false;
   const notifiedLate = one.token !== null && other.token !== null && other.token < one.token;
   const [older, newer] = notifiedLate ? [other, one] : [one, other];

@@ -16,6 +16,7 @@ type Line = readonly [what: 'B' | 'E', key: string, request: string, token: numb
 export function judgeLog(text: string, events: readonly HistoryEvent[]): Violation[] {
   const faults = new Faults(events);
   const lives = livesOf(events, faults);
+  const shared = new Set([...lives.values()].filter(({ share }) => share).map((life) => life.key));
   const lines = linesOf(text);
   const found: Violation[] = [];
   const inside = new Map<string, string>();
@@ -23,7 +24,8 @@ export function judgeLog(text: string, events: readonly HistoryEvent[]): Violati
   const highest = new Map<string, number>();
   for (const [what, key, request, token] of lines) {
     const life = lives.get(request);
-    if (!life || life.foundLost) continue;
+    // Several may write to a lock that is shared; their looks are judged instead (invariant 10).
+    if (!life || life.foundLost || shared.has(key)) continue;
     const other = inside.get(key);
     const before = lives.get(other ?? '');
     // Where the lock was taken from its holder by a fault, the guarded data refuses the lower token; how long that may

@@ -1,5 +1,5 @@
 import type { Faults } from './faults.js';
-import { isRequestEvent, NS_PER_MS, type HistoryEvent, type RequestEvent } from './events.js';
+import { isRequestEvent, NS_PER_MS, type HistoryEvent, type RequestEvent, type Share } from './events.js';
 
 type EventOf<Type extends RequestEvent['type']> = Extract<RequestEvent, { type: Type }>;
 
@@ -36,6 +36,10 @@ export class Life {
 
   get worker(): string {
     return this.sent.worker;
+  }
+
+  get share(): Share | undefined {
+    return this.sent.share;
   }
 
   get granted(): EventOf<'granted'> | undefined {

@@ -31,13 +31,24 @@ export async function oneRequest(load, key, random, requests, client, request) {
     await (hold > 0 ? sleep(hold) : new Promise(setImmediate));
     await nesting?.({ ...inside, requests, client, random });
   };
-  const life = requests.live(request, client, key, { waitTime: Math.ceil(wait) }, section);
+  const options = { waitTime: Math.ceil(wait), ...KINDS[load.kind ?? 'plain'](random) };
+  const life = requests.live(request, client, key, options, section);
   if (random() < load.abortShare) {
     await sleep(load.longestHold * random());
     requests.abort(request);
   }
   await life;
 }
+
+/** What requests of a kind ask for. */
+const KINDS = {
+  plain: () => ({}),
+  permits: (random) => ({ permits: 3, weight: random() < 0.2 ? 2 : 1 }),
+  readers: (random) => (random() < 0.7 ? { mode: 'read' } : {}),
+  // Its limit changes, and it is now and then held alone.
+  mixed: (random) => (random() < 0.9 ? { permits: random() < 0.5 ? 2 : 4 } : {}),
+  kept: (random) => ({ holdAtLeast: Math.floor(30 * random()) }),
+};
 
 /** The ways in which sections nest; each is a promise of the reentrancy. */
 const NESTINGS = [

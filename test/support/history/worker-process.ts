@@ -51,6 +51,9 @@ export interface WorkerArguments {
   readonly log?: string;
 }
 
+/** What requests ask for: the lock alone, permits, reads among writes, permits whose limit changes, or a lock that is kept. */
+export type LoadKind = 'plain' | 'permits' | 'readers' | 'mixed' | 'kept';
+
 /** Many requests, shaped by a seed. Shares are from 0 to 1, times in ms. */
 export interface Load {
   readonly seed: number;
@@ -69,12 +72,17 @@ export interface Load {
   readonly abortShare: number;
   /** Nest in their own section: by the same flow, in branches, deeper, throwing, forgotten, detached. */
   readonly nestedShare: number;
+  /** Default: plain. */
+  readonly kind?: LoadKind;
 }
 
 /** Requests for certain locks, each begun when the one before has ended, until the round ends. */
 export interface Flow {
   readonly key: string;
-  readonly load: Pick<Load, 'longestHold' | 'waitTime' | 'timeoutShare' | 'abortShare' | 'nestedShare'>;
+  readonly load: Pick<
+    Load,
+    'longestHold' | 'waitTime' | 'timeoutShare' | 'abortShare' | 'nestedShare' | 'kind'
+  >;
   /** Between two requests, ms. */
   readonly longestPause: number;
 }

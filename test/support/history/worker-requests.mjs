@@ -42,9 +42,10 @@ export class Requests {
     const running = { abort, lock: undefined, release: undefined };
     this.#running.set(request, running);
     const record = (type, fields, at) => this.#recorder.record(type, { request, ...fields }, at);
-    const { waitTime, holdAtLeast } = options;
+    const { waitTime, holdAtLeast, mode, permits, weight = 1 } = options;
     const finite = waitTime === undefined || waitTime === Infinity ? null : waitTime;
-    record('sent', { key, waitTime: finite, ...(holdAtLeast && { holdAtLeast }) });
+    const share = permits ? { mode: 'permits', limit: permits, weight } : mode && { mode };
+    record('sent', { key, waitTime: finite, ...(holdAtLeast && { holdAtLeast }), ...(share && { share }) });
     try {
       const onQueued = (ahead) => record('acked', { ahead });
       const lock = await service.acquire(key, { ...options, signal: abort.signal, onQueued });
