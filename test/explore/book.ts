@@ -1,6 +1,6 @@
 import type { Hold } from './held.js';
 import { fitTogether, keepOf, shareOf, type Kind } from './kinds.js';
-import type { Note } from './lock-client.js';
+import type { Note } from './outcome.js';
 import { NOW } from './scales.js';
 
 /** The name of a request: `c0:1`. */
@@ -8,6 +8,8 @@ type Name = string;
 
 interface Entry {
   readonly kind: Kind;
+  /** Its lease is fixed, so its section may last longer. */
+  readonly isFixed: boolean;
   state: 'waiting' | 'acknowledged' | 'inside';
   /** It may be passed over: `always`; `briefly`: by clients whose own subscription is steady. */
   excused: 'no' | 'briefly' | 'always';
@@ -54,6 +56,10 @@ export const EMPTY_BOOK: Book = {
 
 export const nameOf = (client: number, sequence: number): Name => `c${client}:${sequence}`;
 
+/** The kind of a request that is not over. */
+export const kindOf = ({ requests }: Book, client: number, sequence: number): Kind =>
+  requests[nameOf(client, sequence)]!.kind;
+
 export class Violation extends Error {
   constructor(
     readonly invariant: string,
@@ -81,7 +87,8 @@ export function noted(book: Book, client: number, steady: boolean, holds: readon
   switch (note.what) {
     case 'requested':
       requests[name] = {
-        kind: note.kind,
+        kind: note.asked.kind,
+        isFixed: note.asked.leaseTime !== undefined,
         state: 'waiting',
         excused: 'no',
         behind: Object.keys(requests).filter((other) => requests[other]!.state === 'acknowledged'),
@@ -99,7 +106,8 @@ export function noted(book: Book, client: number, steady: boolean, holds: readon
       judgeToken(book, name, entry.kind, note.token);
       return;
     case 'lost':
-      if (book.faults === 0) throw new Violation('false loss', `${name} lost the lock without a fault`);
+      if (book.faults === 0 && !entry?.isFixed)
+        throw new Violation('false loss', `${name} lost the lock without a fault`);
       return;
     case 'refused':
       // A lease that its margin uses up is refused at once.
@@ -166,13 +174,15 @@ export function excuse(book: Book, client: number | undefined, how: 'briefly' | 
   }
 }
 
-/** The longest time for which a lock may be of no use to those that wait: a window, and half a heartbeat, ms. */
+/** The longest time for which a lock may be of no use to those that wait, ms: a window, and half a heartbeat. */
 const LONGEST_GAP = 10_500;
+/** The same without a fault: three of the pauses that a lease which its margin uses up costs. */
+const LONGEST_CALM_GAP = 300;
 
 /** @param useless whether time has passed although a client waits, none is asleep, and no section runs */
 export function counted(book: Book, useless: boolean, time: number): void {
   book.gap = useless ? book.gap + time : 0;
-  if (book.gap > LONGEST_GAP)
+  if (book.gap > (book.faults > 0 ? LONGEST_GAP : LONGEST_CALM_GAP))
     throw new Violation('gap', `for ${book.gap} ms the lock was of no use to those that wait`);
 }
 

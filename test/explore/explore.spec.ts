@@ -41,6 +41,8 @@ const SCRIPTS = 'scripts/scripts.generated.ts';
 const UNNOTED = inFile(SCRIPTS, "text, true\nstate = 'held'\n", 'text, true\n');
 /** A request whose shared hold was over before it could enter does not ask anew (F218). */
 const NOT_ANEW = inFile('view/shared.ts', 'else missedGrant(view, request);', '');
+/** The head of the line is not told that a permit is kept (F221). */
+const UNTOLD = inFile(SCRIPTS, '.. head\ntellOfKept(head)', '.. head');
 /** A reply with a grant that is no longer the present one is taken for an old one (F49). */
 const TAKEN_FOR_OLD = inFile(
   'view/replies.ts',
@@ -150,16 +152,23 @@ describe('the exploration', () => {
     LONG_SEARCH,
   );
 
+  test('finds a kept permit that is free before those in line know', () => {
+    const scope = { kinds: ['1/2+keep', '2/2'] };
+    expect(search([], [UNTOLD], scope).violation).toMatchObject({ invariant: 'gap' });
+  });
+
   test('finds a request that asks without a pause until its grant is over', () => {
     const scope = { fixedLease: TINY };
     expect(search([], EACH_ROUND_TRIP, scope).violation).toMatchObject({ invariant: 'stuck' });
     expect(search([], [], scope).violation).toBeUndefined();
   });
 
-  test('a trace is replayed to the same violation, with the state after each move', () => {
-    const held = inFile(SCRIPTS, ...HELD);
-    const { violation } = search([], [held]);
-    const steps = [...replay(new World(LIB, [held]), PLAIN, violation!.trace)];
+  test.each([
+    ['two clients', inFile(SCRIPTS, ...HELD), {}],
+    ['clients that take turns', UNTOLD, { kinds: ['1/2+keep', '2/2'] }],
+  ])('a trace is replayed to the same violation, with the state after each move: %s', (_, mutation, more) => {
+    const { violation } = search([], [mutation], more);
+    const steps = [...replay(new World(LIB, [mutation]), { ...PLAIN, ...more }, violation!.trace)];
     expect(steps.join('\n')).toContain(violation!.text);
     expect(steps.length).toBeGreaterThanOrEqual(violation!.trace.length);
   });

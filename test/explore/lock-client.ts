@@ -1,54 +1,19 @@
 import type { Instant, Lease } from '../../lib/core/port/lease.js';
-import type { Command, Effect, ViewEvent, Reply as ViewReply } from '../../lib/stores/redis/view/events.js';
+import type { Effect, ViewEvent } from '../../lib/stores/redis/view/events.js';
 import type { Moment } from '../../lib/stores/redis-client/view/protocol-types.js';
-import type { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
-import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
-import type { Attempt, Client } from './client.js';
-import { keepOf, shareOf, type Kind } from './kinds.js';
+import { Attempts, PRESENT, TIMES } from './attempts.js';
+import type { Client } from './client.js';
+import { keepOf, shareOf } from './kinds.js';
 import type { LoadedCode } from './load-code.js';
+import type { Asked, Outcome } from './outcome.js';
 import { LONG, NOW } from './scales.js';
 import { KEYS, PREFIX, RUN_ID } from './server.js';
 import { TypedCommands } from './typed-commands.js';
 
-export const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000 } as const;
 export const GRACE = 250;
 /** No section lasts longer, ms: more than one heartbeat. */
 const LONGEST_SECTION = 4_500;
-const FIRST_PAUSE = 10;
-const LONGEST_PAUSE = 500;
 const PRIMARY = `${RUN_ID}/0`;
-
-/** A request that a client makes. */
-export interface Asked {
-  readonly kind: Kind;
-  readonly leaseTime: number | undefined;
-}
-
-/** A command on its way: its slot, the script, its arguments without the name of the client. */
-export type Sent = readonly [slot: number, script: string, ...args: string[]];
-
-/** What an event made a client do, as far as others see it. */
-export interface Outcome {
-  readonly sent: Sent[];
-  /** Slots whose copies under way nobody waits for any more. */
-  readonly abandoned: number[];
-  readonly notes: Note[];
-}
-
-export type Note =
-  | { readonly what: 'requested'; readonly sequence: number; readonly kind: Kind }
-  | { readonly what: 'queued' | 'left' | 'lost'; readonly sequence: number }
-  | { readonly what: 'refused'; readonly sequence: number; readonly why: string }
-  | {
-      readonly what: 'granted';
-      readonly sequence: number;
-      readonly token: number;
-      readonly left: number;
-      /** The client had seen a grant with a higher token. */
-      readonly outdated: boolean;
-    }
-  /** `kept`: it held the lock until then. */
-  | { readonly what: 'ended'; readonly sequence: number; readonly token: number; readonly kept: boolean };
 
 /** The constants that all clients share, which no state contains. */
 export interface SharedByClients {
@@ -58,20 +23,22 @@ export interface SharedByClients {
   readonly noMoment: Moment;
 }
 
-/** Stands in for the driver of the lock, and for what repeats commands: passes events to the machine and executes its effects. */
+/** Stands in for the driver of the lock: passes events to the machine and executes its effects. */
 export class LockClient {
   readonly commands: TypedCommands;
+  readonly attempts: Attempts;
   private client!: Client;
   private outcome!: Outcome;
   private later: ViewEvent[] = [];
   private handling = false;
-  private readonly now: Instant = { monotonic: NOW.monotonic, wall: NOW.wall };
+  private readonly now: Instant = PRESENT;
 
   constructor(
     private readonly code: LoadedCode,
     private readonly shared: SharedByClients,
   ) {
     this.commands = new TypedCommands(code, shared.settings.timing);
+    this.attempts = new Attempts(code, this.commands, (event) => this.event(event));
   }
 
   newClient(): Client {
@@ -99,6 +66,7 @@ export class LockClient {
     this.client = client;
     this.commands.client = client;
     this.outcome = { sent: [], abandoned: [], notes: [] };
+    Object.assign(this.attempts, { client, outcome: this.outcome });
     Object.assign(this.code.clocks, this.now);
     this.commands.calls.highestToken = client.highestToken;
     this.commands.calls.lastOrder = client.lastOrder;
@@ -111,9 +79,10 @@ export class LockClient {
 
   request(asked: readonly Asked[]): void {
     const { client } = this;
-    for (const { kind, leaseTime } of asked) {
+    for (const one of asked) {
+      const { kind, leaseTime } = one;
       const sequence = (client.sequence += 1);
-      this.outcome.notes.push({ what: 'requested', sequence, kind });
+      this.outcome.notes.push({ what: 'requested', sequence, asked: one });
       const alone = keepOf(kind) !== undefined;
       const share = shareOf(kind);
       const request = { sequence, leaseTime, tries: false, maxQueue: Infinity, alone, share, label: 'h/1' };
@@ -128,37 +97,6 @@ export class LockClient {
   /** The wake-up time of the view, where it is reached. */
   wakeUp(): void {
     this.event({ type: 'due' });
-  }
-
-  /** Commands whose state ends by itself now. */
-  timeOut(): void {
-    for (const attempt of this.client.attempts.filter(({ at }) => at <= NOW.monotonic)) {
-      if (attempt.state === 'sent') this.unanswered(attempt, 100);
-      else this.send(attempt);
-    }
-  }
-
-  answered(slot: number, answer: Reply): void {
-    const attempt = this.client.attempts.find((one) => one.slot === slot && one.state === 'sent');
-    if (!attempt) return;
-    const { command, order, sentAt } = attempt;
-    if (answer instanceof RedisError) {
-      this.failed(attempt, this.code.toCommandFailure(new Error(answer.text)));
-      return;
-    }
-    const { read } = this.commands.typed(command);
-    const reply = this.commands.calls.received(KEYS, answer, { order, sentAt });
-    if (reply.status === 'EXPIRED' && command.kind !== 'heartbeat') {
-      attempt.expired += 1;
-      const unanswered = attempt.sendings > attempt.expired;
-      if (NOW.monotonic >= attempt.until)
-        this.giveUp(attempt, this.code.cameTooLate(TIMES.commandTimeout, unanswered));
-      else this.send(attempt);
-      return;
-    }
-    this.done(attempt);
-    const repeated = attempt.sendings - attempt.expired > 1;
-    this.event({ type: 'reply', command, reply: read(reply, repeated) as ViewReply });
   }
 
   message(text: string): void {
@@ -203,20 +141,18 @@ export class LockClient {
     client.upSince = up ? NOW.monotonic : undefined;
     client.downSince = up ? undefined : NOW.monotonic;
     if (client.view) this.event({ type: 'subscription', upSince: client.upSince });
-    if (up) for (const attempt of client.attempts) if (attempt.state === 'held') this.send(attempt);
+    if (up) this.attempts.sendAll('held');
   }
 
   /** The connection of the commands broke, and another is there. */
   reconnect(): void {
     const { client } = this;
     client.clock = new this.code.ServerClock(this.shared.onStep);
-    for (const attempt of client.attempts.filter(({ state }) => state === 'sent')) {
-      this.unanswered(attempt, Infinity);
-    }
+    this.attempts.cutOff();
     if (!client.view) return;
     this.event({ type: 'server', id: PRIMARY });
     this.event({ type: 'look' });
-    for (const attempt of [...client.attempts]) if (attempt.state === 'paused') this.send(attempt);
+    this.attempts.sendAll('paused');
   }
 
   private get view() {
@@ -252,7 +188,7 @@ export class LockClient {
     const { notes } = this.outcome;
     switch (effect.type) {
       case 'send':
-        return this.start(effect.command);
+        return this.attempts.start(effect.command);
       case 'grant': {
         const { request: sequence, grant, since, left } = effect;
         const token = typeof grant === 'number' ? grant : client.view!.shares.get(sequence)!.number;
@@ -309,70 +245,6 @@ export class LockClient {
 
   private sectionOf(grant: number | string) {
     return this.client.sections.find((section) => section.grant === grant);
-  }
-
-  // ---- commands --------------------------------------------------------------------------------------------------------
-
-  private start(command: Command): void {
-    const { attempts } = this.client;
-    let slot = 1;
-    while (attempts.some((attempt) => attempt.slot === slot)) slot += 1;
-    const attempt: Attempt = {
-      command,
-      slot,
-      state: 'held',
-      order: 0,
-      sentAt: this.now,
-      at: NOW.monotonic + TIMES.commandTimeout / 2,
-      until: this.commands.typed(command).until,
-      pause: FIRST_PAUSE,
-      sendings: 0,
-      expired: 0,
-      unknown: false,
-    };
-    attempts.push(attempt);
-    const enters = command.kind === 'join' || (command.kind === 'acquire' && !command.request.tries);
-    if (!enters || this.client.upSince !== undefined) this.send(attempt);
-  }
-
-  private send(attempt: Attempt): void {
-    const { script, values } = this.commands.typed(attempt.command);
-    attempt.state = 'sent';
-    attempt.order = this.commands.calls.lastOrder += 1;
-    attempt.sentAt = { ...this.now };
-    attempt.at = NOW.monotonic + TIMES.commandTimeout;
-    attempt.sendings += 1;
-    const [, ...args] = values.map(String);
-    this.outcome.sent.push([attempt.slot, script.name, ...args]);
-  }
-
-  private unanswered(attempt: Attempt, retryAfter: number): void {
-    const { error } = this.code.toCommandFailure(new Error('timed out'));
-    this.outcome.abandoned.push(attempt.slot);
-    this.failed(attempt, new this.code.CommandFailure('unknown', 'time', error).after(retryAfter));
-  }
-
-  private failed(attempt: Attempt, failure: CommandFailure): void {
-    const known = attempt.unknown ? failure.afterUnknown() : failure;
-    attempt.unknown ||= failure.effect === 'unknown';
-    const left = attempt.until - NOW.monotonic;
-    if (!this.commands.typed(attempt.command).rule(failure) || left <= 0) {
-      this.giveUp(attempt, known);
-      return;
-    }
-    attempt.state = 'paused';
-    attempt.at = NOW.monotonic + Math.min(attempt.pause, left);
-    attempt.pause = Math.min(2 * attempt.pause, LONGEST_PAUSE);
-  }
-
-  private giveUp(attempt: Attempt, failure: CommandFailure): void {
-    this.done(attempt);
-    this.event({ type: 'failed', command: attempt.command, failure });
-  }
-
-  private done(attempt: Attempt): void {
-    const { attempts } = this.client;
-    attempts.splice(attempts.indexOf(attempt), 1);
   }
 }
 

@@ -20,7 +20,8 @@ const HELP = `npm run explore -- [options]
   --only a,b      only these faults
   --minutes M     stop after so long          --states N   stop at so many states
   --replay FILE   the moves of FILE, one a line, step by step; - reads them from the standard input
-  --ci            the scopes that are part of each check: 3x1 without a fault, 2x1 with one, and small programs of the engine
+  --ci            the scopes that are part of each check: 2x1 with one fault; 3x1 without a fault, also for readers and permits; small
+                  programs of the engine
   --lib FOLDER    the library to explore (default: lib)
 faults: ${FAULT_KINDS.join(' ')}
 
@@ -35,6 +36,16 @@ npm run explore -- --engine [options]   the engine above the store, in place of 
 const CI: readonly Partial<Scope>[] = [
   { clients: 3, requests: 1, faults: 0 },
   { clients: 2, requests: 1, faults: 1, cancels: 0 },
+  { clients: 3, requests: 1, faults: 0, cancels: 0, kinds: ['read', 'plain'] },
+  { clients: 3, requests: 1, faults: 0, kinds: ['1/2', '2/2'] },
+  {
+    clients: 2,
+    requests: 1,
+    faults: 1,
+    cancels: 0,
+    kinds: ['1/2', 'plain'],
+    only: ['crash', 'lose-message', 'lose-reply'],
+  },
 ];
 
 const { values } = parseArgs({
@@ -76,7 +87,8 @@ function explore(scope: Scope): void {
   const world = new World(values.lib);
   const bounds = { milliseconds: Number(values.minutes) * 60_000, states: Number(values.states) };
   const result = new Search(world, scope).run(bounds, (soFar) => console.log(`… ${figures(world, soFar)}`));
-  console.log(`${scope.clients}x${scope.requests}, ${scope.faults} faults: ${figures(world, result)}`);
+  const { clients, requests, faults, kinds } = scope;
+  console.log(`${clients}x${requests}, ${kinds.join()}, ${faults} faults: ${figures(world, result)}`);
   const { violation, complete } = result;
   if (!complete && !violation) {
     console.log('stopped at a bound: not every state was visited');

@@ -1,5 +1,5 @@
 import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
-import type { Outcome, Sent } from './lock-client.js';
+import type { Outcome, Sent } from './outcome.js';
 
 /** An answer as a text can tell it: an error is `['!', text]`. */
 type Answer = number | string | null | Answer[];

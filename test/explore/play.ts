@@ -4,6 +4,7 @@ import {
   crashed,
   excuse,
   keeps,
+  kindOf,
   loosen,
   nameOf,
   noted,
@@ -11,7 +12,8 @@ import {
   writeBook,
   type Book,
 } from './book.js';
-import { fitTogether, keepOf, type Kind } from './kinds.js';
+import { isOfUse, judge } from './judge.js';
+import { keepOf, type Kind } from './kinds.js';
 import { TICK, timeToPass } from './moves.js';
 import {
   answerOf,
@@ -27,7 +29,8 @@ import { isFault, type Move, type Scope } from './scope.js';
 import { NAMES, without } from './server.js';
 import { BOOK, clientAt, LONGEST_SLEEP, networkAt, SERVER, type State, type World } from './world.js';
 import type { Client } from './client.js';
-import type { LockClient, Sent } from './lock-client.js';
+import type { LockClient } from './lock-client.js';
+import type { Sent } from './outcome.js';
 
 /** By how much the server's clock is set, ms: more than a lease. */
 const CLOCK_STEP = 40_000;
@@ -55,7 +58,7 @@ export class Play {
       this.ids[networkAt(client)] = this.world.texts.id(writeNetwork(network));
     }
     this.ids[BOOK] = this.world.texts.id(writeBook(this.book));
-    this.judge();
+    judge(this.world, this.ids, this.book);
     return this.world.told(this.ids);
   }
 
@@ -76,7 +79,7 @@ export class Play {
       case 'due':
         return this.act(client, kind, (one) => one.wakeUp());
       case 'timeout':
-        return this.act(client, kind, (one) => one.timeOut());
+        return this.act(client, kind, (one) => one.attempts.timeOut());
       case 'end':
         return this.end(client, which);
       case 'cancel':
@@ -183,12 +186,8 @@ export class Play {
   }
 
   private end(client: number, sequence: number): void {
-    const keep = keepOf(this.kindOf(client, sequence));
+    const keep = keepOf(kindOf(this.book, client, sequence));
     this.act(client, `end ${sequence} ${keep}`, (one) => one.endSection(sequence, keep));
-  }
-
-  private kindOf(client: number, sequence: number): Kind {
-    return this.book.requests[nameOf(client, sequence)]!.kind;
   }
 
   private run(client: number, [slot, script, ...args]: Sent): void {
@@ -208,7 +207,7 @@ export class Play {
 
   private reply(client: number, [slot, answer]: Network['replies'][number]): void {
     this.act(client, `reply ${slot} ${JSON.stringify(answer)}`, (one) =>
-      one.answered(slot, answerOf(answer)),
+      one.attempts.answered(slot, answerOf(answer)),
     );
   }
 
@@ -225,7 +224,7 @@ export class Play {
 
   private pass(time: number): void {
     const { world, ids, scope, book } = this;
-    const wasOfUse = this.isOfUse();
+    const wasOfUse = isOfUse(world, ids, book);
     const onServer = { server: time, monotonic: 0, wall: 0 };
     ids[SERVER] = world.later(ids[SERVER]!, onServer, true);
     for (let client = 0; client < scope.clients; client++) {
@@ -243,22 +242,6 @@ export class Play {
     book.phase = (book.phase + time) % TICK;
     counted(book, !wasOfUse, time);
     bookLater(book, time);
-  }
-
-  /** Nobody waits, or one that waits is kept out by a section, by a kept time, or by one that cannot answer. */
-  private isOfUse(): boolean {
-    const { world, ids, scope, book } = this;
-    const inside = book.kept.map(({ kind }) => kind);
-    const waiting: Kind[] = [];
-    for (let client = 0; client < scope.clients; client++) {
-      const facts = world.facts(ids[clientAt(client)]!);
-      if (facts.asleep) return true;
-      const own = world.held(ids[SERVER]!).holds.filter((hold) => hold.client === client);
-      if (facts.crashed) inside.push(...own.map(({ kind }) => kind));
-      for (const { sequence } of facts.sections) inside.push(this.kindOf(client, sequence));
-      for (const sequence of facts.waiting) waiting.push(this.kindOf(client, sequence));
-    }
-    return book.setBack || waiting.length === 0 || waiting.some((kind) => !fitTogether([...inside, kind]));
   }
 
   private crash(client: number): void {
@@ -303,26 +286,5 @@ export class Play {
       ids[networkAt(client)] = world.later(ids[networkAt(client)]!, passed);
     }
     bookLater(book, by);
-  }
-
-  /** The rule lets all sections be inside whose leases count, beside what is kept. */
-  private judge(): void {
-    const { world, ids, scope, book } = this;
-    const inside: string[] = [];
-    const kinds = book.kept.map(({ kind }) => kind);
-    for (let client = 0; client < scope.clients; client++) {
-      const { asleep, sections } = world.facts(ids[clientAt(client)]!);
-      if (asleep) continue;
-      for (const { sequence, token, counts } of sections) {
-        if (!counts || token <= book.loose) continue;
-        inside.push(nameOf(client, sequence));
-        kinds.push(this.kindOf(client, sequence));
-      }
-    }
-    if (!fitTogether(kinds))
-      throw new Violation(
-        'too many',
-        `${inside.join(' and ')} are inside, of the kinds ${kinds.join(' and ')}, with what is kept`,
-      );
   }
 }

@@ -67,7 +67,7 @@ export class Search {
     for (; next < store.size; next++) {
       if (next % 1_000 === 0) {
         if (store.size >= states || performance.now() - started >= milliseconds) break;
-        if (next % 100_000 === 0) progress(result());
+        if (next > 0 && next % 100_000 === 0) progress(result());
       }
       const state = store.get(next);
       const moves = movesOf(this.world, state, this.world.bookOf(state), this.scope);

@@ -1,13 +1,15 @@
-/** Texts as numbers: equal texts have equal numbers. */
+/** Texts as numbers: equal texts have equal numbers, which differ from one search to the next. */
 export class Texts {
   private readonly ids = new Map<string, number>();
   private readonly texts: string[] = [];
+  private readonly hashes: number[] = [];
 
   id(text: string): number {
     let id = this.ids.get(text);
     if (id === undefined) {
       id = this.texts.length;
       this.texts.push(text);
+      this.hashes.push(hash(text));
       this.ids.set(text, id);
     }
     return id;
@@ -17,9 +19,21 @@ export class Texts {
     return this.texts[id]!;
   }
 
+  /** An order of texts that is the same in each search. */
+  compare(a: number, b: number): number {
+    if (a === b) return 0;
+    return this.hashes[a]! - this.hashes[b]! || (this.text(a) < this.text(b) ? -1 : 1);
+  }
+
   get size(): number {
     return this.texts.length;
   }
+}
+
+function hash(text: string): number {
+  let result = 0;
+  for (let i = 0; i < text.length; i++) result = (Math.imul(result, 31) + text.charCodeAt(i)) | 0;
+  return result;
 }
 
 /** Remembers what a pure function returned. */

@@ -24,7 +24,12 @@ export function tidy(client: Client, timing: { readonly heartbeat: number }, fir
   if (view.nextBeat > 0) view.nextBeat = atLeast(view.nextBeat, 0);
   view.wakeAt = atLeast(view.wakeAt, 0);
   view.wakeUpAt = atLeast(view.wakeUpAt, 0);
-  if (view.batch) view.batch.holderSince = atLeast(view.batch.holderSince, firstReport + 1);
+  const { batch } = view;
+  if (batch) {
+    const holderSince = atLeast(batch.holderSince, firstReport + 1);
+    // What counts is how long after the grant the holder got its turn.
+    Object.assign(batch, { holderSince, grantedAt: batch.grantedAt + holderSince - batch.holderSince });
+  }
   if (view.shares.size === 0) Object.assign(view.sharesWatch, { due: Infinity, ahead: Infinity });
   const holds = [...view.shares.values(), ...[...view.lostShares.values()].map(({ hold }) => hold)];
   for (const request of [...view.waiting.values(), ...holds.map((hold) => hold.request)]) {

@@ -1,17 +1,18 @@
 import type { Mutation } from '../simulation/world/load-client.js';
+import { TIMES } from './attempts.js';
 import { EMPTY_BOOK, Violation, writeBook, type Book } from './book.js';
 import type { Client } from './client.js';
 import { GraphCodec } from './graph.js';
 import { heldOf } from './held.js';
 import { loadCode } from './load-code.js';
-import { GRACE, LockClient, type Outcome } from './lock-client.js';
+import { GRACE, LockClient } from './lock-client.js';
+import type { Outcome } from './outcome.js';
 import { EMPTY_NETWORK } from './network.js';
 import { later, microsIn, NOW, renumbered, toldMicros, withMicros, withoutFractions } from './scales.js';
 import type { Passed } from './scales.js';
 import { EMPTY_SERVER, renamed, Server, serverLater, serverRenamed, exactIn, type Ran } from './server.js';
 import { remembered, Texts } from './texts.js';
 import { tidy } from './tidy.js';
-import { TIMES } from './lock-client.js';
 
 /** A state of everything: the numbers of the texts of the server, of the book, and of each client and its network. */
 export type State = readonly number[];
@@ -189,7 +190,9 @@ export class World {
     for (let client = 0; clientAt(client) < state.length; client++) order.push(client);
     order.sort(
       (a, b) =>
-        state[clientAt(a)]! - state[clientAt(b)]! || state[networkAt(a)]! - state[networkAt(b)]! || a - b,
+        this.texts.compare(state[clientAt(a)]!, state[clientAt(b)]!) ||
+        this.texts.compare(state[networkAt(a)]!, state[networkAt(b)]!) ||
+        a - b,
     );
     if (order.every((client, i) => client === i)) return { state, order };
     const names = order.map((_, client) => order.indexOf(client));
