@@ -96,6 +96,10 @@ function checkCall(run: Run, call: Call): void {
   if (state === 'inside') {
     const lost = lock!.holds.some(({ grant }) => grant.lease.lostError);
     if (lost && told === 0) fail('told', `${index} is not told that it lost its lock`);
+    if (told === 0 && run.inside.shutdown.drained)
+      fail('told', `${index} is not asked to stop, though the drain time is over`);
+    if (told === 0 && call.asked.parent === undefined && isTooLong(run, call))
+      fail('told', `${index} is not told of its maxHold`);
     if (told > 0 && !mayLose(run) && !run.happened.has('shutdown'))
       fail('told', `${index} is told of a loss that was none`);
     for (const { grant } of lock!.holds) {
@@ -140,10 +144,13 @@ function mayFail(run: Run, { index, asked, startedAt, abort }: Call, error: stri
 }
 
 /** A lock is lost by a move, by the close, or after `maxHold`, which counts from when all keys of the call are held. */
-function mayLose({ happened, calls, code }: Run): boolean {
-  const isOver = ({ asked, enteredAt }: Call): boolean =>
-    code.clock.now >= enteredAt + (optionsOf(asked).maxHold ?? Infinity);
-  return happened.has('lose') || happened.has('close') || calls.some(isOver);
+function mayLose(run: Run): boolean {
+  const { happened, calls } = run;
+  return happened.has('lose') || happened.has('close') || calls.some((call) => isTooLong(run, call));
+}
+
+function isTooLong({ code }: Run, { asked, enteredAt }: Call): boolean {
+  return code.clock.now >= enteredAt + (optionsOf(asked).maxHold ?? Infinity);
 }
 
 const hasShared = ({ calls }: Run): boolean => calls.some((call) => shareOf(call));

@@ -110,6 +110,12 @@ const BREAKS: readonly Break[] = [
     invariant: 'told',
   },
   {
+    what: 'the end of the drain time leaves the sections alone',
+    mutation: change('waits/shutdown', 'this.grants.interrupt();', ''),
+    program: 'a',
+    invariant: 'told',
+  },
+  {
     what: 'a wait that has ended goes on listening to its caller',
     mutation: change('waits/wait', 'if (signal) unfollow(signal, this);', ''),
     program: 'a',

@@ -125,7 +125,9 @@ export class Run {
   async soonAfter(move: Move, turns: number): Promise<Move[]> {
     this.act(move);
     for (let turn = 0; turn < turns; turn++) await Promise.resolve();
-    return movesOf(this).map((then) => ({ ...move, turns, then }));
+    // Timers fire when all promises have settled.
+    const next = movesOf(this).filter(({ kind }) => kind !== 'pass');
+    return next.map((then) => ({ ...move, turns, then }));
   }
 
   /** A section must not fail of what is found. */
