@@ -1,4 +1,4 @@
-import { CheckedOptions, type AcquireOptions } from '../options/acquire-options.js';
+import { checkOptions, type AcquireOptions, type CheckedOptions } from '../options/acquire-options.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
@@ -219,7 +219,7 @@ export class FairLockService {
   private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
     let checked = this.checked.get(options);
     if (!checked) {
-      checked = new CheckedOptions(options, this.parts.defaults);
+      checked = checkOptions(options, this.parts.defaults);
       if (isConstant(options)) this.checked.set(options, checked);
     }
     return new AcquireCall(checked, waitTime);

@@ -8,7 +8,7 @@ import {
 import { duration, printable, quote, shown } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
-import { CheckedOptions, type EngineDefaults } from '../options/acquire-options.js';
+import { checkOptions, type CheckedOptions, type EngineDefaults } from '../options/acquire-options.js';
 import { requireKey } from '../options/lock-keys.js';
 import { requireOptions } from '../options/refusals.js';
 import type { LockStore } from '../port/lock-store.js';
@@ -207,7 +207,7 @@ export class Candidate implements Leadership, TimedTask {
 function checked(options: LeadOptions, signal: AbortSignal, defaults: EngineDefaults): CheckedOptions {
   requireOptions(options, ['label', 'group'], 'lead', ': a leader waits and holds for as long as it takes');
   const endless = { waitTime: Infinity, maxQueue: Infinity, maxHold: Infinity };
-  return new CheckedOptions({ ...options, ...endless, signal }, defaults, true);
+  return checkOptions({ ...options, ...endless, signal }, defaults, true);
 }
 
 /** Whether code threw because `signal` aborted: its reason, an error caused by it, or an `AbortError`. */

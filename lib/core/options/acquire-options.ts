@@ -127,64 +127,59 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
 const OTHER = 'other';
 
 /** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
-export class CheckedOptions {
-  readonly waitTime: number;
-  readonly leaseTime: number | undefined;
-  readonly holdAtLeast: number;
-  readonly maxQueue: number;
-  readonly maxHold: number;
-  readonly onLost: 'signal' | 'reject';
-  readonly reentrant: boolean;
-  readonly requestScope: boolean;
+export interface CheckedOptions
+  extends
+    Given<
+      'waitTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope' | 'label'
+    >,
+    Readonly<Pick<AcquireOptions, 'leaseTime' | 'signal' | 'onQueued'>> {
   /** How it shares the lock with others; undefined: it holds the lock alone. */
   readonly share: Share | undefined;
-  readonly label: string;
   /** The name under which metrics count the lock. */
   readonly lock: string;
-  readonly signal: AbortSignal | undefined;
-  /** Never throws. */
-  readonly onQueued: ((position: number) => void) | undefined;
+  /** The call is to wait and to hold for long: it is not warned of, nor counted as the oldest wait. */
+  readonly lasting: boolean;
+}
 
-  /**
-   * @param lasting the call is to wait and to hold for long: it is not warned of, nor counted as the oldest wait
-   * @throws LockConfigurationError for an option that cannot work
-   */
-  constructor(
-    options: AcquireOptions,
-    defaults: EngineDefaults,
-    readonly lasting = false,
-  ) {
-    requireOptions(options, CALL_OPTIONS, 'a lock');
-    const { leaseTime, label = '', group, signal, onQueued } = options;
-    const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
-    // Not by `??`: null would count as absent.
-    const {
-      waitTime = defaults.waitTime,
-      maxQueue = defaults.maxQueue,
-      maxHold = defaults.maxHold,
-    } = options;
-    const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
-    this.waitTime = whole('waitTime', waitTime);
-    this.leaseTime = leaseTime === undefined ? undefined : whole('leaseTime', leaseTime);
-    this.holdAtLeast = whole('holdAtLeast', holdAtLeast);
-    this.maxQueue = whole('maxQueue', maxQueue);
-    this.maxHold = whole('maxHold', maxHold);
-    if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
-    this.onLost = onLost;
-    if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
-    this.reentrant = reentrant;
-    if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
-    this.requestScope = requestScope;
-    this.share = shareOf(options);
-    if (typeof label !== 'string') refuse('label', 'a string', label);
-    this.label = printable(label);
-    if (group !== undefined && typeof group !== 'string') refuse('group', 'a string', group);
-    this.lock = group ?? OTHER;
-    if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
-    this.signal = signal;
-    if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
-    this.onQueued = onQueued && guarded(onQueued, defaults);
-  }
+type Given<Names extends keyof AcquireOptions> = {
+  readonly [Name in Names]: Exclude<AcquireOptions[Name], undefined>;
+};
+
+/** @throws LockConfigurationError for an option that cannot work */
+export function checkOptions(
+  options: AcquireOptions,
+  defaults: EngineDefaults,
+  lasting = false,
+): CheckedOptions {
+  requireOptions(options, CALL_OPTIONS, 'a lock');
+  const { leaseTime, label = '', group = OTHER, signal, onQueued } = options;
+  const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
+  // Not by `??`: null would count as absent.
+  const { waitTime = defaults.waitTime, maxQueue = defaults.maxQueue, maxHold = defaults.maxHold } = options;
+  const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
+  if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
+  if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
+  if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
+  if (typeof label !== 'string') refuse('label', 'a string', label);
+  if (typeof group !== 'string') refuse('group', 'a string', group);
+  if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
+  if (onQueued !== undefined && typeof onQueued !== 'function') refuse('onQueued', 'a function', onQueued);
+  return {
+    waitTime: whole('waitTime', waitTime),
+    leaseTime: leaseTime === undefined ? undefined : whole('leaseTime', leaseTime),
+    holdAtLeast: whole('holdAtLeast', holdAtLeast),
+    maxQueue: whole('maxQueue', maxQueue),
+    maxHold: whole('maxHold', maxHold),
+    onLost,
+    reentrant,
+    requestScope,
+    share: shareOf(options),
+    label: printable(label),
+    lock: group,
+    signal,
+    onQueued: onQueued && guarded(onQueued, defaults),
+    lasting,
+  };
 }
 
 /** @throws LockConfigurationError for a value outside the option's domain */
