@@ -7,7 +7,7 @@ import { refuseValue, requireOptions } from '../options/refusals.js';
 import { addFromStore, assemble, isLater, keysInStore } from './overview.js';
 import type { PeerReports, ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
-import { findCycles, seenTwice, type FoundCycle } from './wait-cycles.js';
+import { findCycles, seenTwice } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
 const QUERY_TIMEOUT = 500;
@@ -27,19 +27,17 @@ export class Observer {
   async query(query: LockQuery = {}): Promise<LockOverview> {
     const { request, timeout, orphans } = checked(query);
     let collected = await this.collect(request, timeout);
-    let cycles: FoundCycle[] = findCycles(collected.reports);
-    let confirmed: LockOverview['cycles'] = [];
-    if (cycles.length > 0) {
-      const earlier = cycles;
+    const found = findCycles(collected.reports);
+    let cycles: LockOverview['cycles'] = [];
+    if (found.length > 0) {
       collected = await this.collect(request, timeout);
-      cycles = findCycles(collected.reports);
-      confirmed = seenTwice(earlier, cycles);
+      cycles = seenTwice(found, findCycles(collected.reports));
     }
     const { key } = request;
     const kept = orphans ? await keysInStore(this.store, key) : { keys: [], problems: [] };
     const problems = [...collected.problems, ...kept.problems];
     const show = async (reports: readonly ProcessReport[]): Promise<LockOverview> => {
-      const overview = { ...assemble({ ...collected, reports, problems }), cycles: confirmed };
+      const overview = { ...assemble({ ...collected, reports, problems }), cycles };
       await addFromStore(this.store, overview, key, kept.keys);
       return overview;
     };

@@ -1,4 +1,4 @@
-import type { ClientIdentity, ProcessReport } from './lock-overview.js';
+import type { ClientIdentity, LockOverview, ProcessReport } from './lock-overview.js';
 
 /** What one client requests of the others. */
 export interface ReportRequest {
@@ -9,17 +9,10 @@ export interface ReportRequest {
 /** The reports that were received. */
 export interface PeerReports {
   readonly reports: readonly ProcessReport[];
-  /** Clients that listen, but did not answer in time. */
-  readonly silent: readonly SilentClient[];
+  /** Host and process of a client are known if it answered an earlier request. */
+  readonly silent: Readonly<LockOverview['silent']>;
   /** A sentence for each answer that could not be read. */
   readonly problems: readonly string[];
-}
-
-/** A client that did not answer. Host and process are known if it answered an earlier request. */
-export interface SilentClient {
-  readonly clientId: string;
-  readonly host?: string;
-  readonly pid?: number;
 }
 
 /** The other clients of the same locks, where a store can reach them. */

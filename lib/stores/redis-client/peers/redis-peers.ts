@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { ClientIdentity, ProcessReport } from '../../../core/port/lock-overview.js';
-import type { PeerReports, ReportRequest, Peers, SilentClient } from '../../../core/port/peers.js';
+import type { PeerReports, ReportRequest, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
 import type { LoopbackCheck } from './loopback-check.js';
@@ -124,7 +124,7 @@ export class RedisPeers implements Peers {
 
   private read(survey: Survey, found: readonly string[]): PeerReports {
     const reports: ProcessReport[] = [];
-    const silent: SilentClient[] = [];
+    const silent: PeerReports['silent'][number][] = [];
     const problems = [...found];
     for (const [client, parts] of survey.answers) {
       if (!parts) {
