@@ -3,9 +3,10 @@ import { Cron, CronExpression } from '@nestjs/schedule';
 import { FairLocked } from 'nestjs-fair-lock';
 import { Journal } from '../journal.js';
 import { StockService } from './stock.service.js';
+import { Supplier } from './supplier.js';
 
 /** How full the shelves are in the morning. */
-const LEVELS = { lamp: 10, chair: 4 };
+const LEVELS = { lamp: 10, chair: 4, table: 2 };
 /** Half the period of the job, ms. */
 const HALF_A_DAY = 12 * 3_600_000;
 
@@ -13,6 +14,7 @@ const HALF_A_DAY = 12 * 3_600_000;
 export class RestockJob {
   constructor(
     private readonly stock: StockService,
+    private readonly supplier: Supplier,
     private readonly journal: Journal,
   ) {}
 
@@ -25,6 +27,12 @@ export class RestockJob {
   @FairLocked('job:restock', { waitTime: 0, onTimeout: 'skip', holdAtLeast: HALF_A_DAY })
   async restock(): Promise<void> {
     this.journal.note('restocking', LEVELS);
-    for (const [productId, level] of Object.entries(LEVELS)) await this.stock.fillUp(productId, level);
+    const products = Object.entries(LEVELS);
+    await Promise.all(
+      products.map(async ([productId, level]) => {
+        await this.supplier.order(productId, level);
+        await this.stock.fillUp(productId, level);
+      }),
+    );
   }
 }

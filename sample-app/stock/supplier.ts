@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { FairLocked } from 'nestjs-fair-lock';
+import { Journal } from '../journal.js';
+import { Settings } from '../settings.js';
+
+@Injectable()
+export class Supplier {
+  constructor(
+    private readonly settings: Settings,
+    private readonly journal: Journal,
+  ) {}
+
+  /**
+   * The supplier is slow and answers two calls at a time, whichever instances they come from; further calls wait in line.
+   *
+   * Call it outside of the lock of a product, so that customers are served meanwhile.
+   */
+  @FairLocked('supplier', { permits: 2 })
+  async order(productId: string, quantity: number): Promise<void> {
+    await sleep(this.settings.packingTime); // a request to the supplier
+    this.journal.note('ordered', { productId, quantity });
+  }
+}
