@@ -1,8 +1,10 @@
 /**
- * A process that does as its arguments say, each a step: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside.
+ * A process that does as its arguments say, each a step: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside. `a=2/5`
+ * is for 2 of 5 permits, and `a=read` reads.
  * It says `ready` when every lock is held and every wait is in line.
  */
 import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
+import { type SharedKey } from '../../../lib/core/options/lock-keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { USUAL_TIMES } from '../../support/history/lab.js';
 
@@ -31,7 +33,7 @@ process.stdout.write('ready\n');
 function begin(step: string, ready: () => void): void {
   const waiting = { label: 'Peer.wait', onQueued: ready };
   if (step.startsWith('?')) {
-    void service.withLock(step.slice(1), hang, waiting);
+    void service.withLock([keyOf(step.slice(1))], hang, waiting);
     return;
   }
   const [held = '', wanted] = step.split('>');
@@ -40,5 +42,12 @@ function begin(step: string, ready: () => void): void {
     ready();
     await hang();
   };
-  void service.withLock(held, section, { label: 'Peer.hold' });
+  void service.withLock([keyOf(held)], section, { label: 'Peer.hold' });
+}
+
+function keyOf(text: string): string | SharedKey {
+  const [key = '', share] = text.split('=');
+  if (share === undefined) return key;
+  const [weight, permits] = share.split('/').map(Number);
+  return share === 'read' ? { key, mode: 'read' } : { key, permits, weight };
 }

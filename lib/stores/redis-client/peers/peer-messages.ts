@@ -1,6 +1,7 @@
 /** The two messages by which clients request each other's reports on their channels. A client that does not know them ignores them. */
 
 import type { HoldReport, ProcessReport, WaitReport } from '../../../core/port/lock-overview.js';
+import type { Share } from '../../../core/port/lock-store.js';
 import type { ReportRequest } from '../../../core/port/peers.js';
 
 /** How many holds and waits one message carries. */
@@ -100,7 +101,7 @@ function readPart(client: string, value: unknown): ProcessReport | undefined {
 
 function readHold(value: unknown): HoldReport | undefined {
   if (!isObject(value)) return undefined;
-  const { key, heldFor, token, state } = value;
+  const { key, heldFor, token, state, hold: number } = value;
   if (typeof key !== 'string' || time(heldFor) === undefined || time(token) === undefined) return undefined;
   const hold: HoldReport = {
     key,
@@ -109,13 +110,16 @@ function readHold(value: unknown): HoldReport | undefined {
     // A state that only a newer version knows counts as `held`.
     state: state === 'lost' || state === 'uncertain' ? state : 'held',
   };
+  const share = readShare(value['share']);
+  if (share) hold.share = share;
+  if (time(number) !== undefined) hold.hold = number as number;
   copyTexts(value, hold, 'label', 'traceId', 'spanId');
   return hold;
 }
 
 function readWait(value: unknown): WaitReport | undefined {
   if (!isObject(value)) return undefined;
-  const { key, waitingFor, ahead, inside } = value;
+  const { key, waitingFor, ahead, inside, insideShared } = value;
   if (typeof key !== 'string' || time(waitingFor) === undefined) return undefined;
   const keys: unknown[] = Array.isArray(inside) ? inside : [];
   const wait: WaitReport = {
@@ -124,8 +128,21 @@ function readWait(value: unknown): WaitReport | undefined {
     inside: keys.filter((each) => typeof each === 'string'),
   };
   if (time(ahead) !== undefined) wait.ahead = ahead as number;
+  const share = readShare(value['share']);
+  if (share) wait.share = share;
+  if (Array.isArray(insideShared))
+    wait.insideShared = insideShared.filter((each) => typeof each === 'number');
   copyTexts(value, wait, 'label', 'id', 'traceId');
   return wait;
+}
+
+/** A way to share that only a newer version knows counts as none. */
+function readShare(value: unknown): Share | undefined {
+  if (!isObject(value)) return undefined;
+  const { mode, permits, weight } = value;
+  if (mode === 'read') return { mode };
+  if (mode !== 'permits' || typeof permits !== 'number' || typeof weight !== 'number') return undefined;
+  return { mode, permits, weight };
 }
 
 /** Copies those fields of `names` that are strings in `from`. */

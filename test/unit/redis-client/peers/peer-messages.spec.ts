@@ -1,0 +1,47 @@
+import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import {
+  parseReport,
+  readReport,
+  reportMessages,
+} from '../../../../lib/stores/redis-client/peers/peer-messages.js';
+
+const PERMITS = { mode: 'permits', permits: 4, weight: 2 } as const;
+const REPORT: Required<ProcessReport> = {
+  clientId: 'c1',
+  host: 'web-1',
+  pid: 7,
+  version: '1',
+  eventLoopDelay: 1,
+  truncated: false,
+  holds: [
+    { key: 'plain', heldFor: 1, token: 5, state: 'uncertain', label: 'a', traceId: 'b', spanId: 'c' },
+    { key: 'supplier', heldFor: 2, token: 0, state: 'held', share: PERMITS, hold: 3 },
+  ],
+  waits: [
+    { key: 'page', waitingFor: 4, ahead: 1, id: 'd', inside: ['supplier'], insideShared: [3], label: 'e' },
+    { key: 'page', waitingFor: 3, inside: [], share: { mode: 'read' }, traceId: 'f' },
+  ],
+};
+
+const arrived = (messages: readonly string[]): ProcessReport | undefined =>
+  readReport(
+    'c1',
+    messages.map((message) => parseReport(message)?.json ?? ''),
+  );
+
+test('a report arrives as it was sent, shared holds and waits included', () => {
+  expect(arrived(reportMessages('n', REPORT))).toEqual(REPORT);
+});
+
+test('a hold that shares in a way which only a newer version knows is still reported', () => {
+  const [message = ''] = reportMessages('n', REPORT);
+  const newer = message.replace('"mode":"permits"', '"mode":"later"');
+  expect(newer).not.toBe(message);
+  expect(arrived([newer])?.holds[1]).toEqual({
+    key: 'supplier',
+    heldFor: 2,
+    token: 0,
+    state: 'held',
+    hold: 3,
+  });
+});
