@@ -120,6 +120,35 @@ test('does not show as free the time before it was opened', async () => {
   expect(hold).toBeGreaterThan(0);
 });
 
+test('shows a shared lock with each of its holders, how much is taken, and how each waits', async () => {
+  await openBoard();
+  const permits = (weight: number) => ({ mode: 'permits', permits: 5, weight }) as const;
+  const holderOf = (pid: number, weight: number) => ({
+    ...{ who: `web-1/${pid}/Supplier.order`, token: undefined, id: `c:${pid}` },
+    ...{ heldFor: 9_000, leaseLeft: 4_000, share: permits(weight) },
+  });
+  const holders = [holderOf(71, 3), holderOf(72, 1)];
+  board.locks.redisHas({
+    ...{ key: 'supplier', holder: holders[0], holders, used: 4, limit: 5, queueLength: 2 },
+    waiters: [
+      { who: 'web-2/73/Supplier.order', waitingFor: 800, live: true, share: permits(2) },
+      { who: 'web-2/74/Supplier.list', waitingFor: 700, live: true, share: { mode: 'read' } },
+    ],
+  });
+  await page.goto(`${board.url}/locks#/lock/supplier`);
+  await page.getByText('4 of 5 permits taken').waitFor();
+  const texts = (selector: string): Promise<string[]> => page.locator(selector).allInnerTexts();
+  expect(await texts('.card.shared li')).toEqual([
+    expect.stringMatching(/^web-1:71\s+Supplier\.order\s+3 of 5\s+9\.0 s$/),
+    expect.stringMatching(/^web-1:72\s+Supplier\.order\s+1 of 5\s+9\.0 s$/),
+  ]);
+  expect((await texts('.queue li')).slice(2)).toEqual([
+    expect.stringMatching(/^1\s+web-2:73\s+Supplier\.order\s+2 of 5\s+800 ms$/),
+    expect.stringMatching(/^2\s+web-2:74\s+Supplier\.list\s+reads\s+700 ms$/),
+  ]);
+  expect(await page.getByRole('button', { name: 'Force release …' }).count()).toBe(0);
+});
+
 test('shows waiters whose process gives no sign of life, and the holder that only Redis knows', async () => {
   await openBoard();
   const holder = { who: 'web-9/77/Job.run', token: 3, heldFor: 9_000, leaseLeft: 4_000 };
