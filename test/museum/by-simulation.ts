@@ -9,16 +9,19 @@ const MOST_SEEDS = 200;
 
 /** Plays seeds until one breaks an invariant, and that one again with the code as it is. */
 export async function noticedBySimulation(
-  { only, denied }: BySimulation,
+  { only, denied, plans }: BySimulation,
   mutated: Subject,
   original: Subject,
 ): Promise<Verdict> {
+  const flags = Object.keys(plans ?? {})
+    .map((name) => ` --${name}`)
+    .join('');
   for (let seed = FIRST; seed < FIRST + MOST_SEEDS; seed++) {
-    const drawn = drawPlan(seed, only ? { only } : {});
+    const drawn = drawPlan(seed, { ...plans, ...(only && { only }) });
     const plan = denied ? { ...drawn, denied } : drawn;
     const [violation] = (await mutated.play(plan)).violations;
     if (!violation) continue;
-    const where = `simulation, seed ${seed}${only ? ` --only ${only.join(',')}` : ''}${denied ? ` without ${denied.join()}` : ''}`;
+    const where = `simulation, seed ${seed}${flags}${only ? ` --only ${only.join(',') || 'none'}` : ''}${denied ? ` without ${denied.join()}` : ''}`;
     const [ownFault] = (await original.play(plan)).violations;
     if (ownFault) throw new Error(`${where} breaks ${ownFault.invariant} with the code as it is, too`);
     return { killed: true, where, how: `${violation.invariant}: ${violation.text}` };

@@ -1,4 +1,5 @@
 import type { FaultKind } from '../simulation/scenario/faults.js';
+import type { PlanLimits } from '../simulation/scenario/plan.js';
 
 /** A change of one source text. */
 export interface Mutation {
@@ -12,10 +13,12 @@ export interface Mutation {
 /** Some simulated seed breaks an invariant, and does not with the code as it is. */
 export interface BySimulation {
   readonly by: 'simulation';
-  /** Kinds of faults in which it shows; none: in all. */
+  /** Kinds of faults in which it shows; absent: in all. */
   readonly only?: readonly FaultKind[];
   /** Commands that the server does not permit. */
   readonly denied?: readonly string[];
+  /** Whether locks are shared, or kept, in all plans. */
+  readonly plans?: Pick<PlanLimits, 'shared' | 'kept'>;
 }
 
 /** An existing test fails, and does not with the code as it is. */

@@ -3,13 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { HISTORIC } from './historic.js';
 import { REPLICATION } from './replication.js';
 import { RULES } from './rules.js';
+import { SHARING } from './sharing.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
 
 /** The museum itself takes many minutes; this says at once when the code or a test has moved on. */
 describe('the exhibits of the museum', () => {
-  const exhibits = [...HISTORIC, ...RULES, ...REPLICATION].map((exhibit) => ({
+  const exhibits = [...HISTORIC, ...RULES, ...SHARING, ...REPLICATION].map((exhibit) => ({
     ...exhibit,
     title: `${exhibit.of}: ${exhibit.what}`,
   }));

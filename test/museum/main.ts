@@ -9,6 +9,7 @@ import { HISTORIC } from './historic.js';
 import { MutatedCopy } from './mutated-copy.js';
 import { REPLICATION } from './replication.js';
 import { RULES } from './rules.js';
+import { SHARING } from './sharing.js';
 import type { Verdict } from './verdict.js';
 
 const HELP = `npm run museum -- [options]
@@ -28,7 +29,7 @@ const { values } = parseArgs({
 
 if (values.help) console.log(HELP);
 else {
-  const chosen = [...HISTORIC, ...RULES, ...REPLICATION].filter(({ of, what }) =>
+  const chosen = [...HISTORIC, ...RULES, ...SHARING, ...REPLICATION].filter(({ of, what }) =>
     `${of} ${what}`.includes(values.only),
   );
   if (values.explore) {

@@ -272,6 +272,8 @@ export class Checker implements ClientListener {
     if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
     const data = this.data.look(lock.name);
     this.keptHolds.check(lock, script, args, data);
+    if (script === 'releaseShared' && Array.isArray(reply))
+      this.sharedGrants.checkOver(lock, args, data.after);
     if (this.plan.shared) this.sharedGrants.check(lock, data.before, data.after);
     else this.serverGrants.checkGrant(lock);
     this.serverGrants.checkRecords(lock);

@@ -4,7 +4,7 @@ import { LOSSES } from './breaks.js';
 import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
-import { type Holding, type LockData } from './lock-data.js';
+import { nameOfPlace, type Holding, type LockData } from './lock-data.js';
 import type { ServerData } from './server-data.js';
 
 /** A lock, or the weight of a hold, that the server keeps. */
@@ -111,8 +111,11 @@ export class KeptHolds {
   }
 }
 
-function isKeptOf({ kept, number, share, sequence }: Holding, held: Holding): boolean {
-  return kept && number === held.number && (share === undefined || sequence === held.sequence);
+function isKeptOf(holding: Holding, held: Holding): boolean {
+  const { kept, number, share } = holding;
+  return (
+    kept && number === held.number && (share === undefined || nameOfPlace(holding) === nameOfPlace(held))
+  );
 }
 
 /** Whether the script is the release that the client of this hold sends. */

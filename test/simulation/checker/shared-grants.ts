@@ -40,6 +40,13 @@ export class SharedGrants {
     if (live(after).length > 0) lock.lastUse = this.world.now;
   }
 
+  /** A request of which its client has said that it is over holds nothing any more. */
+  checkOver({ name }: LockState, [owner, sequences = '']: readonly string[], { holdings }: LockData): void {
+    const over = new Set(sequences.split(',').map((sequence) => `${owner}:${sequence}`));
+    if (holdings.some((holding) => !holding.kept && over.has(nameOfPlace(holding))))
+      this.findings.violate('weight', `${name} is held by ${sequences} of ${owner}, which are over`);
+  }
+
   /** The sum that the hash has is that of the records, each of which is taken out when it is over. */
   private checkWeights({ name }: LockState, { holdings, shared }: LockData): void {
     const shares = holdings.filter(({ share }) => share !== undefined);

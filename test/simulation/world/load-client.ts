@@ -36,6 +36,11 @@ export const SMALL_LIMITS: readonly Mutation[] = [
   { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local SWEEP = 1000', to: 'local SWEEP = 3' },
   { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local STALE = 16', to: 'local STALE = 1' },
   { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local MAX_RUN = 64', to: 'local MAX_RUN = 2' },
+  {
+    file: 'stores/redis/scripts/scripts.generated.ts',
+    from: 'local MOST_ADMITTED = 256',
+    to: 'local MOST_ADMITTED = 2',
+  },
 ];
 
 type Wrapped = (
