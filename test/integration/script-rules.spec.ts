@@ -481,6 +481,20 @@ describe('the scripts of the native protocol', () => {
       },
     );
 
+    test('so do shared holds that their client did not renew, in their order', async () => {
+      const short = { ...TIMES, lease: 1_000 };
+      const [holder, unaware, other] = [client(short), client(short), client(short)];
+      unaware.subscribed = ['before', 10_000];
+      const { sequence } = await holder.acquireShared('p2/2');
+      const [first, second] = [await unaware.acquireShared('p1/2'), await unaware.acquireShared('p1/2')];
+      await other.acquireShared('p2/2');
+      await holder.releaseShared([sequence]);
+      await pause(1_020);
+      expect((await other.heartbeat()).shares).toEqual([]);
+      const { shares } = await unaware.heartbeat();
+      expect(shares.map((share) => Number(share.split(':')[0]))).toEqual([first.sequence, second.sequence]);
+    });
+
     test.each([
       ['it has renewed the grant', 'before', true],
       ['the server is still the one that it listened to', 'now', false],

@@ -155,10 +155,9 @@ describe('a lock of several kinds', () => {
           const pick = <T>(list: readonly T[]): T | undefined => list[which % Math.max(1, list.length)];
           const waiting = pick(model.queue);
           const holding = pick(model.holders);
-          const ask = async (kind: string, tries: boolean): Promise<void> => {
-            const asked =
-              kind === '' ? await client.acquire({ tries }) : await client.acquireShared(kind, { tries });
-            const granted = model.ask({ client, sequence: asked.sequence, mark: kind }, tries);
+          const ask = async (kind: string, tries: boolean, by = client): Promise<void> => {
+            const asked = kind === '' ? await by.acquire({ tries }) : await by.acquireShared(kind, { tries });
+            const granted = model.ask({ client: by, sequence: asked.sequence, mark: kind }, tries);
             expect([asked.status, granted]).toEqual([
               granted ? 'GRANTED' : tries ? 'BUSY' : 'QUEUED',
               granted,
@@ -198,12 +197,13 @@ describe('a lock of several kinds', () => {
             const field = `held:${holding.client.id}`;
             const record = (await redis.hget(hash, field))!;
             await redis.hset(hash, { [field]: record.replace(/^end=\d+/, 'end=1'), 'first-end': '1' });
-            // A command of any client finds that out: one that only passes the lock on, or one that also asks for it.
-            if (which % 2) await client.leave(0);
+            // A command of another client finds that out: one that only passes the lock on, or one that also asks for it.
+            const finder = client === holding.client ? clients[(by + 1) % clients.length]! : client;
+            if (which % 2) await finder.leave(0);
             model.over(
               (one) => one.client === holding.client && one.mark !== '' && model.holders.includes(one),
             );
-            if (which % 2 === 0) await ask(mark || 'r', false);
+            if (which % 2 === 0) await ask(mark || 'r', false, finder);
           } else if (command === 'force' && holding && holding.mark !== '') {
             const name = `${holding.client.id}:${holding.sequence}`;
             const record = (await redis.hget(hash, `held:${holding.client.id}`))!;

@@ -614,6 +614,26 @@ end
 writeShares(client, ends, entries, about)
 return true
 end
+local function putSharesBack(lapsed)
+table.sort(lapsed, function(one, other)
+return one.number < other.number or one.number == other.number and one.order < other.order
+end)
+local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2] or math.max(lastTicket(), #lapsed) + 1
+local entries = {}
+for i, one in ipairs(lapsed) do
+entries[#entries + 1] = first - #lapsed + i - 1
+entries[#entries + 1] = one.member
+end
+enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
+for _, one in ipairs(lapsed) do
+redis.call('ZADD', clients, 'NX', now + WINDOW, one.name)
+end
+keepLine()
+end
+local function missedIt(name, text)
+local server = valueOf(text, 'server') or '-'
+return name == client or server ~= '-' and not isThisServer(server) or inGrace()
+end
 local function lapseShares()
 if used == 0 or firstEnd > now then
 return
@@ -630,10 +650,11 @@ texts[page[2][i]] = page[2][i + 1]
 end
 until cursor == '0'
 used, firstEnd, lastEnd = 0, nil, nil
+local lapsed = {}
 for _, field in ipairs(fields) do
 local name = string.sub(field, 6)
 local ends, entries, about = parseShares(texts[field])
-local left, lost, over = {}, false, false
+local left, lost, over, unaware = {}, false, false, {}
 for sequence, weight, most, number, own in string.gmatch(entries, ',(%d+):' .. ENTRY) do
 local moment = own == '' and ends or tonumber(string.match(own, '%d+'))
 if moment > now then
@@ -643,6 +664,11 @@ noteEnd(moment)
 else
 over = true
 lost = lost or string.sub(own, 1, 1) ~= 'k'
+if own == '' and ends <= math.floor(number / 1000) + math.min(WINDOW, LEASE) then
+local mark = most == '' and 'r' or 'p' .. weight .. '/' .. most
+unaware[#unaware + 1] =
+{ name = name, member = name .. ':' .. sequence .. ':' .. mark, number = tonumber(number), order = #unaware }
+end
 end
 end
 if over then
@@ -650,8 +676,14 @@ writeShares(name, ends, table.concat(left), about)
 end
 local text = lost and recordOf(name)
 if text then
+for _, one in ipairs(missedIt(name, text) and unaware or {}) do
+lapsed[#lapsed + 1] = one
+end
 change(name, text, 'generation', micros)
 end
+end
+if #lapsed > 0 then
+putSharesBack(lapsed)
 end
 end`;
 const kindsPart2 = `local MOST_ADMITTED = 256

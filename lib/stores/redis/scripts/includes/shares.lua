@@ -4,7 +4,7 @@
 -- which its heartbeats renew. An entry is `,sequence:weight:limit:number:end`, without a limit for a read. The number is the same for
 -- all that one script admits, and rises like a token. `end` is empty if the lease is renewed, or that of a fixed lease, or k<ms>: the request is over, and its weight is
 -- kept until then (`holdAtLeast`).
---- include: clients
+--- include: liveness
 local ENTRY = '(%d+):(%d*):(%d+):(k?%d*)'
 
 -- A record may be long: in these functions no pattern runs over all of it.
@@ -102,6 +102,31 @@ function renewShares(about)
   return true
 end
 
+-- Puts requests back before all that wait, since they were let in before those: their clients may not know of it, because the server was
+-- away.
+local function putSharesBack(lapsed)
+  table.sort(lapsed, function(one, other)
+    return one.number < other.number or one.number == other.number and one.order < other.order
+  end)
+  local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2] or math.max(lastTicket(), #lapsed) + 1
+  local entries = {}
+  for i, one in ipairs(lapsed) do
+    entries[#entries + 1] = first - #lapsed + i - 1
+    entries[#entries + 1] = one.member
+  end
+  enqueue(entries, lastTicket(), redis.call('ZCARD', queue))
+  for _, one in ipairs(lapsed) do
+    redis.call('ZADD', clients, 'NX', now + WINDOW, one.name)
+  end
+  keepLine()
+end
+
+-- Whether a client may not know what the server let it in for (see lapse).
+local function missedIt(name, text)
+  local server = valueOf(text, 'server') or '-'
+  return name == client or server ~= '-' and not isThisServer(server) or inGrace()
+end
+
 -- Ends the shared holds whose leases are over. Their client gets a new generation (M5), as after the end of any lease. The records are
 -- read only when `first-end` has come; a renewal leaves it as it is, so that is once in a lease at most while all are renewed.
 local function lapseShares()
@@ -121,10 +146,11 @@ local function lapseShares()
     end
   until cursor == '0'
   used, firstEnd, lastEnd = 0, nil, nil
+  local lapsed = {}
   for _, field in ipairs(fields) do
     local name = string.sub(field, 6)
     local ends, entries, about = parseShares(texts[field])
-    local left, lost, over = {}, false, false
+    local left, lost, over, unaware = {}, false, false, {}
     for sequence, weight, most, number, own in string.gmatch(entries, ',(%d+):' .. ENTRY) do
       local moment = own == '' and ends or tonumber(string.match(own, '%d+'))
       if moment > now then
@@ -134,6 +160,12 @@ local function lapseShares()
       else
         over = true
         lost = lost or string.sub(own, 1, 1) ~= 'k'
+        -- No heartbeat has renewed it since it was let in. The entry of a request with a fixed lease is not known any more.
+        if own == '' and ends <= math.floor(number / 1000) + math.min(WINDOW, LEASE) then
+          local mark = most == '' and 'r' or 'p' .. weight .. '/' .. most
+          unaware[#unaware + 1] =
+            { name = name, member = name .. ':' .. sequence .. ':' .. mark, number = tonumber(number), order = #unaware }
+        end
       end
     end
     if over then
@@ -141,7 +173,13 @@ local function lapseShares()
     end
     local text = lost and recordOf(name)
     if text then
+      for _, one in ipairs(missedIt(name, text) and unaware or {}) do
+        lapsed[#lapsed + 1] = one
+      end
       change(name, text, 'generation', micros)
     end
+  end
+  if #lapsed > 0 then
+    putSharesBack(lapsed)
   end
 end
