@@ -153,7 +153,10 @@ export class Excuses {
   mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
-    if (this.comeBackInTime()) return false;
+    // A shared hold with a fixed lease that was over when the server was back does not go back into line (docs/protocol.md).
+    const { share, leaseTime } = waiting.planned;
+    const hadFixed = share !== undefined && leaseTime !== undefined && waiting.passedAt !== undefined;
+    if (this.comeBackInTime()) return hadFixed;
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace; not for one that was marked alive
     // when the other was reachable already, and whose connection broke again.
