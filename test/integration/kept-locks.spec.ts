@@ -85,25 +85,25 @@ describe.each(STORES)(
 
 describe('on the store redis', () => {
   test('the head of the line learns when a kept permit is free again, and so does each that becomes the head', async () => {
-    const [one, other] = [STORES[0]![1](), STORES[0]![1]()];
-    await Promise.all([one.start(), other.start()]);
+    const [one, other, third] = [STORES[0]![1](), STORES[0]![1](), STORES[0]![1]()];
+    await Promise.all([one.start(), other.start(), third.start()]);
     const share = { mode: 'permits', permits: 2, weight: 1 } as const;
     const permit = { ...request(`${prefix}:permit`), share };
     const [first, second] = await Promise.all([ask(one, permit), ask(one, permit)]);
     const waiting: Promise<Grant>[] = [];
-    for (let i = 0; i < 2; i++) {
+    for (const store of [other, third]) {
       const queued = deferred();
-      waiting.push(ask(other, { ...permit, onQueued: () => queued.resolve() }));
+      waiting.push(ask(store, { ...permit, onQueued: () => queued.resolve() }));
       await queued.promise;
     }
-    const watch = new Stopwatch();
+    const [toFirst, toSecond] = [new Stopwatch(), new Stopwatch()];
     await first.release(KEEP);
     await second.release();
     await waiting[0];
-    expect(watch.stop()).toBeLessThan(KEEP);
+    expect(toFirst.stop()).toBeLessThan(KEEP);
     await waiting[1];
-    expect(watch.stop()).toBeLessThan(KEEP + PROMPT);
-    await Promise.all([one.close(), other.close()]);
+    expect(toSecond.stop()).toBeLessThan(KEEP + PROMPT);
+    await Promise.all([one.close(), other.close(), third.close()]);
   });
 
   test('a request whose lock may be kept shares its grant with no neighbour in line, and its name in line is that of its process', async () => {
