@@ -187,8 +187,9 @@ export function counted(book: Book, useless: boolean, time: number): void {
 }
 
 /** The server forgets, or ends early, what it has granted and kept so far. */
-export function loosen(book: Book): void {
-  book.loose = NOW.micros;
+export function loosen(book: Book, holds: readonly Hold[]): void {
+  // Tokens are ahead of a clock that was set back.
+  book.loose = Math.max(NOW.micros, book.highest, ...holds.map(({ token }) => token));
   book.kept = [];
 }
 

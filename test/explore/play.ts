@@ -258,11 +258,12 @@ export class Play {
 
   private lose(keys: readonly number[]): void {
     const { world, ids, book } = this;
+    const { holds } = world.held(ids[SERVER]!);
     for (const key of keys) {
       ids[SERVER] = world.changed(ids[SERVER]!, `without ${key}`, (text) => without(text, key));
     }
     if (keys.includes(0)) {
-      loosen(book);
+      loosen(book, holds);
       book.lost = true;
     }
     excuse(book, undefined, 'always');
@@ -272,9 +273,10 @@ export class Play {
     const { world, ids, book, scope } = this;
     const passed = { server: by, monotonic: 0, wall: 0 };
     if (by > 0) {
-      loosen(book);
+      const { holds } = world.held(ids[SERVER]!);
+      loosen(book, holds);
       // Who does not know of its grant yet may learn of it when it is over.
-      for (const { client, sequence } of world.held(ids[SERVER]!).holds) {
+      for (const { client, sequence } of holds) {
         const entry = book.requests[nameOf(client, sequence)];
         if (entry) entry.excused = 'always';
       }
