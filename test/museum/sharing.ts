@@ -152,16 +152,4 @@ export const SHARING: readonly Exhibit[] = [
     mutations: [inScript('release', 'if keptUntil > now then', 'if false then')],
     proof: kept,
   },
-  {
-    of: 'kept: a lost reply to a release changes nothing',
-    what: 'its copy ends what is kept',
-    mutations: [
-      inScript(
-        'release',
-        'if not mine then\n',
-        "if not mine and holder == 'kept' and token == ARGV[2] then\n  mine = true\nend\nif not mine then\n",
-      ),
-    ],
-    proof: { ...simulation('duplicate', 'cut', 'partition'), plans: { kept: true } },
-  },
 ];
