@@ -13,7 +13,7 @@ export default {
   lanes: {
     computes: [
       readmeTest({ workers: 2 }),
-      command('npm run explore -- --ci --minutes 1'),
+      command('npm run explore -- --ci --minutes 3'),
       command('node tools/check-package.mjs'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),
