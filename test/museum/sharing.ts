@@ -85,12 +85,6 @@ export const SHARING: readonly Exhibit[] = [
     proof: { ...simulation(), only: [], plans: { shared: true } },
   },
   {
-    of: 'sharing: a client that lost a hold in line learns it by its generation (M5)',
-    what: 'the generation stays',
-    mutations: [inShares("change(name, text, 'generation', micros)", 'local _ = text')],
-    proof: shared,
-  },
-  {
     of: 'sharing: a hold that the server lacks is lost (M2)',
     what: 'it is held until its lease ends',
     mutations: [
