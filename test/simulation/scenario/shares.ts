@@ -4,7 +4,7 @@ import { drawPermits, drawWeight } from './option-values.js';
 import type { Plan, PlannedRequest } from './plan.js';
 
 /** The stream of what is shared: by chance of its own, so that the other seeds mean the same as before there were any shares. */
-const SHARES = 8;
+const SHARES = 13;
 /** The share of seeds whose locks are shared, and of those in which the limits change. */
 const SHARED = 0.25;
 const CHANGING = 0.4;
