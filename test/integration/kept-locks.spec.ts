@@ -84,9 +84,17 @@ describe.each(STORES)(
 );
 
 describe('on the store redis', () => {
+  const started: LockStore[] = [];
+  const start = async (): Promise<LockStore> => {
+    const store = STORES[0]![1]();
+    started.push(store);
+    await store.start();
+    return store;
+  };
+  afterEach(() => Promise.all(started.splice(0).map((store) => store.close())));
+
   test('the head of the line learns when a kept permit is free again, and so does each that becomes the head', async () => {
-    const [one, other, third] = [STORES[0]![1](), STORES[0]![1](), STORES[0]![1]()];
-    await Promise.all([one.start(), other.start(), third.start()]);
+    const [one, other, third] = await Promise.all([start(), start(), start()]);
     const share = { mode: 'permits', permits: 2, weight: 1 } as const;
     const permit = { ...request(`${prefix}:permit`), share };
     const [first, second] = await Promise.all([ask(one, permit), ask(one, permit)]);
@@ -103,13 +111,10 @@ describe('on the store redis', () => {
     expect(toFirst.stop()).toBeLessThan(KEEP);
     await waiting[1];
     expect(toSecond.stop()).toBeLessThan(KEEP + PROMPT);
-    await Promise.all([one.close(), other.close(), third.close()]);
   });
 
   test('a request whose lock may be kept shares its grant with no neighbour in line, and its name in line is that of its process', async () => {
-    const [, make] = STORES[0]!;
-    const [one, other] = [make(), make()];
-    await Promise.all([one.start(), other.start()]);
+    const [one, other] = await Promise.all([start(), start()]);
     const redis = new Redis(redisUrl());
     const key = 'neighbours';
     const holder = await ask(one, { ...request(key) });
@@ -134,7 +139,6 @@ describe('on the store redis', () => {
     }
     expect(covered.map((requests) => requests?.includes(','))).toEqual([false, false, false]);
     redis.disconnect();
-    await Promise.all([one.close(), other.close()]);
   });
 });
 
