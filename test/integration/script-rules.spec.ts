@@ -481,6 +481,20 @@ describe('the scripts of the native protocol', () => {
       },
     );
 
+    test('a reply tells a client of each request that its command let in, not only of the one that it asks for', async () => {
+      const [holder, other, third] = [client(), client(), client()];
+      const { sequence } = await holder.acquireShared('p4/4');
+      await other.acquireShared('p2/2');
+      const waiting = await third.acquireShared('p1/4');
+      // The limit is 2 now, which leaves no room for the one that waits.
+      await holder.releaseShared([sequence]);
+      const asked = await third.acquireShared('p1/4');
+      expect(asked.shares.map((share) => Number(share.split(':')[0]))).toEqual([
+        waiting.sequence,
+        asked.sequence,
+      ]);
+    });
+
     test('so do shared holds that their client did not renew, in their order', async () => {
       const short = { ...TIMES, lease: 1_000 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];

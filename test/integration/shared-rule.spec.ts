@@ -75,6 +75,8 @@ function limitOf({ mark }: Request): number | undefined {
 
 const mark = fc.oneof(
   fc.constantFrom('', 'r', 'r'),
+  // A limit that moves between two values lets in who waited for it alone.
+  fc.constantFrom('p2/2', 'p1/4', 'p1/4'),
   fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4)).map(([weight, more]) => `p${weight}/${weight + more}`),
 );
 const step = fc.record({
@@ -156,8 +158,13 @@ describe('a lock of several kinds', () => {
           const waiting = pick(model.queue);
           const holding = pick(model.holders);
           const ask = async (kind: string, tries: boolean, by = client): Promise<void> => {
+            const waited = model.queue.filter((one) => one.client === by && one.mark !== '');
             const asked = kind === '' ? await by.acquire({ tries }) : await by.acquireShared(kind, { tries });
             const granted = model.ask({ client: by, sequence: asked.sequence, mark: kind }, tries);
+            // No message tells the caller which of its requests this let in.
+            const letIn = waited.filter((one) => model.holders.includes(one)).map(({ sequence }) => sequence);
+            const told = asked.shares.map((share) => Number(share.split(':')[0]));
+            expect(told).toEqual(expect.arrayContaining(letIn));
             expect([asked.status, granted]).toEqual([
               granted ? 'GRANTED' : tries ? 'BUSY' : 'QUEUED',
               granted,

@@ -568,8 +568,12 @@ firstEnd = math.min(firstEnd or moment, moment)
 lastEnd = math.max(lastEnd or moment, moment)
 end
 function listShares(one)
+if one and string.find(',' .. (listed or ''), ',' .. one .. ':', 1, true) then
+return true
+end
 local ends, entries = sharesOf(client)
-local list = {}
+local list = { one and listed }
+local before = #list
 if one then
 local from, to = findShare(entries, one)
 entries = from and string.sub(entries, from, to) or ''
@@ -579,10 +583,11 @@ if string.sub(own, 1, 1) ~= 'k' then
 list[#list + 1] = sequence .. ':' .. number .. (own == '' and '' or ':' .. int(own - now))
 end
 end
-if #list > 0 then
-listed, listedLeft = table.concat(list, ','), math.max(0, ends - now)
+if #list == before then
+return false
 end
-return #list > 0
+listed, listedLeft = table.concat(list, ','), math.max(0, ends - now)
+return true
 end
 function endShare(name, sequence, keep, number)
 local ends, entries, about = sharesOf(name)

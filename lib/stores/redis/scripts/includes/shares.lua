@@ -47,10 +47,14 @@ local function noteEnd(moment)
   lastEnd = math.max(lastEnd or moment, moment)
 end
 
--- Lists the shared holds of the caller in the reply: all of them, or one. Returns whether there is any.
+-- Lists the shared holds of the caller in the reply: all of them, or one beside those that this call let in. Returns whether there is any.
 function listShares(one)
+  if one and string.find(',' .. (listed or ''), ',' .. one .. ':', 1, true) then
+    return true
+  end
   local ends, entries = sharesOf(client)
-  local list = {}
+  local list = { one and listed }
+  local before = #list
   if one then
     local from, to = findShare(entries, one)
     entries = from and string.sub(entries, from, to) or ''
@@ -60,10 +64,11 @@ function listShares(one)
       list[#list + 1] = sequence .. ':' .. number .. (own == '' and '' or ':' .. int(own - now))
     end
   end
-  if #list > 0 then
-    listed, listedLeft = table.concat(list, ','), math.max(0, ends - now)
+  if #list == before then
+    return false
   end
-  return #list > 0
+  listed, listedLeft = table.concat(list, ','), math.max(0, ends - now)
+  return true
 end
 
 -- Ends the shared hold of a request, and gives its weight back, once. Returns whether it was one, and the number of the hold.
