@@ -68,8 +68,8 @@ export function describeKeeping(bench: Bench): void {
 
   test('a lock is kept for nobody longer than asked for, whatever is left of the lease', async () => {
     const key = bench.key();
-    const holder = await bench.hold(0, key, { alone: true, leaseTime: FOR_EVER });
     const sent = performance.now();
+    const holder = await bench.hold(0, key, { alone: true, leaseTime: FOR_EVER });
     const next = await bench.askInLine(1, key);
     await holder.release(KEEP);
     await servedInTime(next, sent);
