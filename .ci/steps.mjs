@@ -1,7 +1,6 @@
 /**
- * The steps of the gate, in three lanes for two cores: one keeps a core busy, and two mostly wait for servers and processes. To add a step,
- * add a line to the lane that it belongs to and that ends first. A suite gets its folder's configuration, not its npm script, which would
- * build again.
+ * The steps of the gate. To add one, add a line to the lane that it belongs to: `waits` if it mostly waits for servers and
+ * processes, `computes` if it keeps a core busy. A suite gets its folder's configuration, not its npm script, which would build again.
  */
 import { command, counted, readmeTest, suite } from '../tools/gate/steps.mjs';
 
@@ -18,18 +17,16 @@ export default {
       command('npx nest build sample-app && node tools/demo.mjs --json'),
       suite('recipes', config('recipes'), { workers: 2 }),
       suite('consumer --quick', config('consumer'), { ...QUICK, workers: 2 }),
+      suite('migration', config('migration')),
+      suite('upgrade', config('upgrade')),
+      suite('board', config('board')),
       suite('site', config('site')),
+      counted('node test/matrix/main.mjs --quick'),
     ],
     waits: [
       suite('faults', config('faults')),
       suite('interop', config('interop')),
-      counted('node test/matrix/main.mjs --quick'),
-      suite('board', config('board')),
-    ],
-    servers: [
       suite('topologies', [...config('topologies'), '--selectProjects', 'topologies']),
-      suite('migration', config('migration')),
-      suite('upgrade', config('upgrade')),
     ],
   },
 };
