@@ -370,6 +370,21 @@ describe('the scripts of the native protocol', () => {
       );
     });
 
+    test('and once more if the server is away again before another client has called (R7)', async () => {
+      const short = { ...TIMES, window: 1_000 };
+      const [holder, first, second] = [client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      await first.acquire();
+      await second.acquire();
+      await pause(1_100);
+      await second.heartbeat();
+      await pause(1_100);
+      await second.heartbeat();
+      await holder.release(grant.first, grant.sequence);
+      expect((await second.heartbeat()).batch).toBe('');
+      expect((await first.heartbeat()).batch).toBe('1');
+    });
+
     test('when none has called for two heartbeats, none is dropped, though only some are overdue (R7)', async () => {
       const short = { ...TIMES, window: 1_500 };
       const [holder, one, two] = [client(short), client(short), client(short)];
@@ -493,6 +508,19 @@ describe('the scripts of the native protocol', () => {
         waiting.sequence,
         asked.sequence,
       ]);
+    });
+
+    test('requests that are over lose their holds and their places in line by one command', async () => {
+      const [holder, other] = [client(), client()];
+      const held = await holder.acquireShared('p2/2');
+      const waiting = [await holder.acquireShared('p1/2'), await holder.acquireShared('p1/2')];
+      const next = await other.acquireShared('p2/2');
+      const over = [...waiting, held].map(({ sequence }) => sequence);
+      await holder.releaseShared(over, 'p1/2');
+      expect((await other.heartbeat()).shares.map((share) => Number(share.split(':')[0]))).toEqual([
+        next.sequence,
+      ]);
+      expect((await holder.heartbeat()).shares).toEqual([]);
     });
 
     test('so do shared holds that their client did not renew, in their order', async () => {

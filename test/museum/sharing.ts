@@ -49,10 +49,14 @@ export const SHARING: readonly Exhibit[] = [
   },
   {
     of: 'sharing: a request that is over is over everywhere',
-    what: 'one that gave up in the moment of its grant keeps its hold',
-    mutations: [
-      inScript('release-shared', "kinds and ARGV[2] or ''", "kinds and ARGV[3] == '' and ARGV[2] or ''"),
-    ],
+    what: 'only its place in line ends',
+    mutations: [inScript('release-shared', 'if kinds then', "if kinds and mark == '' then")],
+    proof: shared,
+  },
+  {
+    of: 'sharing: a request that is over is over everywhere',
+    what: 'only its hold ends',
+    mutations: [inScript('release-shared', 'if place then', 'if false then')],
     proof: shared,
   },
   {
@@ -100,7 +104,7 @@ export const SHARING: readonly Exhibit[] = [
     of: 'sharing: a hold that no call waits for is ended (R10)',
     what: 'it is kept',
     mutations: [
-      inStore('view/shared.ts', '    return;\n  }\n  endShares(view, [sequence]);', '    return;\n  }'),
+      inStore('view/shared.ts', 'endShares(view, [hold?.request ??', 'void (view && [hold?.request ??'),
     ],
     proof: { ...simulation('mute', 'partition', 'duplicate'), plans: { shared: true } },
   },

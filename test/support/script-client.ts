@@ -83,9 +83,10 @@ export class ScriptClient {
     return { ...(await this.send('acquireShared', [...values, ...this.listener])), sequence };
   }
 
-  /** @param mark of a request that may be in line */
+  /** @param mark of the requests; empty: not known */
   releaseShared(sequences: readonly number[], mark = '', keep = 0): Promise<Reply> {
-    return this.send('releaseShared', [sequences.join(','), mark, keep, 'idle']);
+    const requests = sequences.map((sequence) => `${sequence}:${mark}`);
+    return this.send('releaseShared', [requests.join(' '), keep, 'idle']);
   }
 
   /** Requests without a gap in their sequences, from `first` on. */

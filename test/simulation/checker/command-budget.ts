@@ -40,10 +40,10 @@ interface Unanswered {
   readonly connections: number;
 }
 
-type Purpose = 'ask' | 'beat' | 'release' | 'leave';
+type Purpose = 'ask' | 'beat' | 'release' | 'leave' | 'end';
 
-/** `releaseShared` ends holds, or takes a request out of the line if it names its mark (`leave`). */
-const PURPOSES: Readonly<Record<string, Purpose | 'end'>> = {
+/** `releaseShared` ends holds, or takes a request out of the line, or both. */
+const PURPOSES: Readonly<Record<string, Purpose>> = {
   acquireShared: 'ask',
   releaseShared: 'end',
   acquire: 'ask',
@@ -74,7 +74,7 @@ const most = (reasons: number): number => 2 * reasons + 10;
 export class CommandBudget {
   private readonly accounts = new Map<SimClient, Map<string, Account>>();
   private readonly holds = new Set<RequestRecord>();
-  private readonly purposes = new Map<string, Purpose | 'end' | undefined>();
+  private readonly purposes = new Map<string, Purpose | undefined>();
 
   constructor(
     private readonly world: World,
@@ -150,7 +150,7 @@ export class CommandBudget {
 
   /** A script is sent, with its keys and arguments. Returns what to call when it is answered. */
   sent(client: SimClient, [script = '', , lock = '', ...args]: readonly string[]): (() => void) | undefined {
-    const purpose = this.purposeOf(script, args[4]);
+    const purpose = this.purposeOf(script);
     if (!purpose) return undefined;
     const account = this.of(client, lock);
     const { now } = this.world;
@@ -171,7 +171,7 @@ export class CommandBudget {
       if (this.world.now > now + commandTimeout) return;
       open.count -= 1;
       account.answered[purpose] += 1;
-      const mostAnswered = most(this.mostAnswered(account, purpose, client));
+      const mostAnswered = most(this.mostAnswered(account, purpose, client, lock));
       if (account.answered[purpose] <= mostAnswered) return;
       this.violate(client, lock, `${account.answered[purpose]} commands to ${purpose}`, mostAnswered);
       account.answered[purpose] = -Infinity;
@@ -194,13 +194,14 @@ export class CommandBudget {
    * client, a look when its lease must have ended.
    * release: each grant once, and once more where it is told twice, by a reply and by a late message.
    * leave: each request once, once more after its last deadline, and after each command of it that took effect late.
+   * end: what a release and a leave may have together.
    */
-  private mostAnswered(account: Account, purpose: Purpose, client: SimClient): number {
+  private mostAnswered(account: Account, purpose: Purpose, client: SimClient, lock: string): number {
     const { requests, reentries, grants, otherGrants, messages, looks, connections, forced, answered } =
       account;
     switch (purpose) {
       case 'ask':
-        return requests + reentries;
+        return requests + reentries + this.sweeps(lock);
       case 'beat': {
         const { lease, window } = this.timesOf(client);
         const periods = this.usedUntilNow(account) / (Math.min(lease, window) / 3);
@@ -210,7 +211,20 @@ export class CommandBudget {
         return grants + messages;
       case 'leave':
         return 2 * requests + answered.ask + this.unanswered(account, 'ask');
+      case 'end':
+        return grants + messages + 2 * requests + answered.ask + this.unanswered(account, 'ask');
     }
+  }
+
+  /** A try asks again until a line of dead requests is swept; with small limits, one command sweeps a few of them only. */
+  private sweeps(lock: string): number {
+    if (!this.plan.smallLimits) return 0;
+    let places = 0;
+    for (const locks of this.accounts.values()) {
+      const { requests, reentries } = locks.get(lock) ?? { requests: 0, reentries: 0 };
+      places += requests + reentries;
+    }
+    return places;
   }
 
   /** Of what was not: in each round the pauses double, and after a round there is another pause. A new connection is tried at once. */
@@ -259,17 +273,13 @@ export class CommandBudget {
     return client.planned.times ?? this.plan;
   }
 
-  /**
-   * @param script its text or its digest
-   * @param mark of a request that leaves
-   */
-  private purposeOf(script: string, mark: string | undefined): Purpose | undefined {
+  /** @param script its text or its digest */
+  private purposeOf(script: string): Purpose | undefined {
     if (!this.purposes.has(script)) {
       const digest = script.length === 40 ? script : createHash('sha1').update(script).digest('hex');
       this.purposes.set(script, PURPOSES[this.scriptNames.get(digest) ?? '']);
     }
-    const purpose = this.purposes.get(script);
-    return purpose === 'end' ? (mark === '' ? 'release' : 'leave') : purpose;
+    return this.purposes.get(script);
   }
 
   private of(client: SimClient, lock: string): Account {
@@ -297,7 +307,7 @@ function newAccount(): Account {
     connections: 2,
     used: 0,
     usedSince: undefined,
-    answered: { ask: 0, beat: 0, release: 0, leave: 0 },
+    answered: { ask: 0, beat: 0, release: 0, leave: 0, end: 0 },
     unanswered: new Map(),
   };
 }

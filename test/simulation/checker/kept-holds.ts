@@ -4,7 +4,7 @@ import { LOSSES } from './breaks.js';
 import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import { nameOf, type LockState, type RequestRecord } from './history.js';
-import { nameOfPlace, type Holding, type LockData } from './lock-data.js';
+import { nameOfPlace, sequencesOf, type Holding, type LockData } from './lock-data.js';
 import type { ServerData } from './server-data.js';
 
 /** A lock, or the weight of a hold, that the server keeps. */
@@ -127,6 +127,6 @@ function endedBy(
   [caller = '', named = '']: readonly string[],
 ): boolean {
   if (!client.ids.has(caller)) return false;
-  if (held.share) return script === 'releaseShared' && named.split(',').includes(String(sequence));
+  if (held.share) return script === 'releaseShared' && sequencesOf(named).includes(String(sequence));
   return script === 'release' && before.holdings.some(({ number }) => String(number) === named);
 }

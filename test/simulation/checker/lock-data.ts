@@ -58,6 +58,11 @@ export function nameOfPlace({ owner, sequence }: Place): string {
   return `${owner}:${sequence}`;
 }
 
+/** The requests that `releaseShared` names. */
+export function sequencesOf(requests: string): string[] {
+  return requests.split(' ').map((request) => request.slice(0, request.indexOf(':')));
+}
+
 export function nameOfHolding(holding: Holding): string {
   return `${nameOfPlace(holding)}:${holding.number}`;
 }

@@ -7,7 +7,7 @@ import type { Excuses } from './excuses.js';
 import type { Findings } from './findings.js';
 import type { GrantOrder } from './grant-order.js';
 import { nameOf, type LockState } from './history.js';
-import { live, nameOfHolding, nameOfPlace, type Holding, type LockData } from './lock-data.js';
+import { live, nameOfHolding, nameOfPlace, sequencesOf, type Holding, type LockData } from './lock-data.js';
 import type { LockStates } from './lock-states.js';
 import { silenceLeft } from './present-grant.js';
 import type { ServerData } from './server-data.js';
@@ -41,10 +41,11 @@ export class SharedGrants {
   }
 
   /** A request of which its client has said that it is over holds nothing any more. */
-  checkOver({ name }: LockState, [owner, sequences = '']: readonly string[], { holdings }: LockData): void {
-    const over = new Set(sequences.split(',').map((sequence) => `${owner}:${sequence}`));
+  checkOver({ name }: LockState, [owner, requests = '']: readonly string[], { holdings }: LockData): void {
+    const sequences = sequencesOf(requests);
+    const over = new Set(sequences.map((sequence) => `${owner}:${sequence}`));
     if (holdings.some((holding) => !holding.kept && over.has(nameOfPlace(holding))))
-      this.findings.violate('weight', `${name} is held by ${sequences} of ${owner}, which are over`);
+      this.findings.violate('weight', `${name} is held by ${sequences.join()} of ${owner}, which are over`);
   }
 
   /** The sum that the hash has is that of the records, each of which is taken out when it is over. */

@@ -47,7 +47,8 @@ export interface Renewal extends Pick<RequestName, 'leaseTime'> {
 
 /** Shared requests that are over. */
 export interface FinishedShares {
-  readonly sequences: readonly number[];
+  /** Without `share` if this client does not know the request. */
+  readonly requests: readonly RequestName[];
   /** ms from the grant during which the weight is given to no request; absent: it is passed on at once. */
   readonly keep?: number | undefined;
 }

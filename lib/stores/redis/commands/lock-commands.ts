@@ -120,11 +120,8 @@ export class LockCommands extends ScriptCommands<RawReply> {
     const { window, commandTimeout: limit } = this.timing;
     const until = performance.now() + Math.max(window, 2 * limit);
     const { sequence, share } = request;
-    const listener = (): Values => this.listenerIf(markAlive);
-    const values = (): Values =>
-      share
-        ? [this.clientId, sequence, markOf(request), 0, ...listener()]
-        : [this.clientId, sequence, markOf(request), ...listener()];
+    const named = share ? [withMark(request), 0] : [sequence, markOf(request)];
+    const values = (): Values => [this.clientId, ...named, ...this.listenerIf(markAlive)];
     const script = share ? this.scripts.releaseShared : this.scripts.leave;
     return this.repeat(script, keys, values, until, readLeave, untilGivenBack);
   }
@@ -134,12 +131,11 @@ export class LockCommands extends ScriptCommands<RawReply> {
    *
    * @param markAlive as for `release`
    */
-  endShares(keys: LineKeys, { sequences, keep }: FinishedShares, markAlive: boolean): Promise<LeaveReply> {
+  endShares(keys: LineKeys, { requests, keep }: FinishedShares, markAlive: boolean): Promise<LeaveReply> {
     const until = performance.now() + this.timing.lease;
     const values = (): Values => [
       this.clientId,
-      sequences.join(','),
-      '',
+      requests.map(withMark).join(' '),
       keep ?? 0,
       ...this.listenerIf(markAlive),
     ];
@@ -246,4 +242,9 @@ function markOf({ leaseTime, alone, share }: RequestName): number | string {
   if (!share) return lease ?? (alone ? 'alone' : '');
   const kind = share.mode === 'read' ? 'r' : `p${share.weight}/${share.permits}`;
   return lease === undefined ? kind : `${kind},${lease}`;
+}
+
+/** A shared request as `releaseShared` reads it. */
+function withMark(request: RequestName): string {
+  return `${request.sequence}:${request.share ? markOf(request) : ''}`;
 }

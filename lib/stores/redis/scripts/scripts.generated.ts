@@ -160,6 +160,7 @@ local ORPHANS = 64
 local FIELDS = 9
 local FRESH = 0.9
 local GRACE = 250
+local callerDeadline
 local callerWasInTouch = false
 local function keepLine()
 local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
@@ -201,13 +202,11 @@ graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
 local newest, inTouch = 0, callerWasInTouch
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
-if latest[i] ~= client then
-local deadline = tonumber(latest[i + 1])
+local deadline = latest[i] == client and callerDeadline or tonumber(latest[i + 1])
 newest = math.max(newest, deadline)
 inTouch = inTouch or isInTouch(deadline, recordOf(latest[i]))
 end
-end
-if not inTouch and newest > graceUntil then
+if not inTouch and newest > 0 and newest >= graceUntil then
 graceUntil = now + WINDOW
 set('grace-until', graceUntil)
 keepHash(WINDOW + RETENTION)
@@ -235,6 +234,7 @@ end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
 callerWasInTouch = deadline and isInTouch(deadline, record)
+callerDeadline = deadline or 0
 if deadline and not callerWasInTouch then
 inGrace()
 end
@@ -1156,16 +1156,20 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
-export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
-local rank, before = ARGV[3] ~= '' and redis.call('ZRANK', queue, member), unserved()
+export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
 keepHash()
-if rank then
+for sequence, mark in string.gmatch(ARGV[2], '(%d+):(%S*)') do
+local member = memberOf(sequence, mark)
+local place = redis.call('ZRANK', queue, member)
+if place then
 redis.call('ZREM', queue, member)
+rank = rank or place
 end
-for sequence in string.gmatch(kinds and ARGV[2] or '', '%d+') do
-endShare(client, sequence, whole(ARGV[4]) or 0)
+if kinds then
+endShare(client, sequence, whole(ARGV[3]) or 0)
 end
-if ARGV[5] == 'waiting' then
+end
+if ARGV[4] == 'waiting' then
 markAlive()
 end
 settle()

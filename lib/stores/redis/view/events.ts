@@ -1,6 +1,6 @@
 import type { FairLockError } from '../../../core/errors/errors.js';
 import type { EffectOf, EventOf, ProtocolTypes } from '../../redis-client/view/protocol-types.js';
-import type { FinishedGrant, HeartbeatArgs } from '../commands/arguments.js';
+import type { FinishedGrant, HeartbeatArgs, RequestName } from '../commands/arguments.js';
 import type {
   AcquireReply,
   HeartbeatReply,
@@ -75,7 +75,7 @@ export type Command =
   /** Shared requests are over. */
   | {
       readonly kind: 'end shares';
-      readonly sequences: readonly number[];
+      readonly requests: readonly RequestName[];
       readonly keep: number | undefined;
       readonly markAlive: boolean;
       /** The one whose section waits for the acknowledgement. */

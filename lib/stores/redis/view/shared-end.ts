@@ -1,3 +1,4 @@
+import type { RequestName } from '../commands/arguments.js';
 import type { LockReply } from '../commands/reply.js';
 import type { Command } from './events.js';
 import type { SharedHold } from './model.js';
@@ -23,14 +24,15 @@ export function endSharedSection(view: LockView, name: string, kept: boolean, ke
   }
   view.shares.delete(sequence);
   view.lostShares.delete(sequence);
-  endShares(view, [sequence], { hold, keep: kept ? keep : undefined });
+  endShares(view, [hold.request], { hold, keep: kept ? keep : undefined });
   view.acknowledgeBy(view.now.monotonic + view.settings.timing.commandTimeout, name);
 }
 
 /** Gives all shared holds back, because the client closes. */
 export function giveSharesBack(view: LockView): void {
   for (const { name } of view.shares.values()) view.effects.push({ type: 'end lease', grant: name });
-  const all = [...view.shares.keys(), ...view.lostShares.keys()];
+  const lost = [...view.lostShares.values()].map(({ hold }) => hold);
+  const all = [...view.shares.values(), ...lost].map(({ request }) => request);
   view.shares.clear();
   view.lostShares.clear();
   endShares(view, all);
@@ -39,24 +41,24 @@ export function giveSharesBack(view: LockView): void {
 /** Tells Redis that these requests are over; they never wait again, so a late copy of the command ends nothing else. */
 export function endShares(
   view: LockView,
-  sequences: readonly number[],
+  requests: readonly RequestName[],
   section?: { readonly hold: SharedHold; readonly keep: number | undefined },
 ): void {
-  for (let start = 0; start < sequences.length; start += MOST_ENDED) {
-    const some = sequences.slice(start, start + MOST_ENDED);
-    for (const sequence of some) view.ending.add(sequence);
+  for (let start = 0; start < requests.length; start += MOST_ENDED) {
+    const some = requests.slice(start, start + MOST_ENDED);
+    for (const { sequence } of some) view.ending.add(sequence);
     const markAlive = view.waiting.size > 0 && mustMarkAlive(view);
-    view.send({ kind: 'end shares', sequences: some, keep: section?.keep, markAlive, hold: section?.hold });
+    view.send({ kind: 'end shares', requests: some, keep: section?.keep, markAlive, hold: section?.hold });
   }
 }
 
 /** The command was answered, or failed for good: then the holds end with their lease on the server. */
 export function sharesEnded(
   view: LockView,
-  { sequences, hold }: Extract<Command, { readonly kind: 'end shares' }>,
+  { requests, hold }: Extract<Command, { readonly kind: 'end shares' }>,
   reply?: LockReply,
 ): void {
-  for (const sequence of sequences) view.ending.delete(sequence);
+  for (const { sequence } of requests) view.ending.delete(sequence);
   if (!hold) return;
   view.acknowledged(hold.name);
   // A late copy of the command that asked for its place may let it in once more (R13).

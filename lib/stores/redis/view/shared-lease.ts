@@ -25,7 +25,7 @@ export function lookAtShares(view: LockView): void {
   for (const { hold } of over) lostShares.delete(hold.request.sequence);
   endShares(
     view,
-    over.map(({ hold }) => hold.request.sequence),
+    over.map(({ hold }) => hold.request),
   );
 }
 

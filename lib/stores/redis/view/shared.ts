@@ -31,7 +31,7 @@ function handBack(view: LockView, { sequence, number }: PresentShare): void {
   } else if (hold || view.lostShares.has(sequence) || view.ending.has(sequence)) {
     return;
   }
-  endShares(view, [sequence]);
+  endShares(view, [hold?.request ?? { sequence, leaseTime: undefined, alone: false }]);
 }
 
 function enter(view: LockView, request: PlaceRequest, share: PresentShare, shares: PresentShares): void {

@@ -42,6 +42,8 @@ local FRESH = 0.9
 -- How long a subscription that broke may take to come back before its client counts as dead, ms.
 local GRACE = 250
 
+-- The caller's deadline from before this call marked it alive; nil: the call has not done so.
+local callerDeadline
 local callerWasInTouch = false
 
 -- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
@@ -98,14 +100,12 @@ local function inGrace()
     local newest, inTouch = 0, callerWasInTouch
     local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
     for i = 1, #latest, 2 do
-      if latest[i] ~= client then
-        local deadline = tonumber(latest[i + 1])
-        newest = math.max(newest, deadline)
-        inTouch = inTouch or isInTouch(deadline, recordOf(latest[i]))
-      end
+      local deadline = latest[i] == client and callerDeadline or tonumber(latest[i + 1])
+      newest = math.max(newest, deadline)
+      inTouch = inTouch or isInTouch(deadline, recordOf(latest[i]))
     end
-    -- A deadline after the end of the last grace means that a client has called since that grace was given.
-    if not inTouch and newest > graceUntil then
+    -- Such a deadline means that a client has called since that grace was given, or gave it with its call: the server was away again.
+    if not inTouch and newest > 0 and newest >= graceUntil then
       graceUntil = now + WINDOW
       set('grace-until', graceUntil)
       keepHash(WINDOW + RETENTION)
@@ -138,6 +138,7 @@ end
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
   callerWasInTouch = deadline and isInTouch(deadline, record)
+  callerDeadline = deadline or 0
   if deadline and not callerWasInTouch then
     inGrace()
   end
