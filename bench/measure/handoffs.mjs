@@ -46,27 +46,6 @@ export function shares(byProcess, begin, ms) {
   };
 }
 
-/**
- * How many requests were served after one that had been made when theirs was in line already. Grants of one token were made together.
- *
- * @param {[asked: number, granted: number, released: number, queued: number, token: number][]} records
- */
-export function overtaken(records) {
-  const byToken = [...records].sort(([, , , , a], [, , , , b]) => a - b);
-  let lastAsked = -Infinity;
-  let count = 0;
-  for (let i = 0; i < byToken.length;) {
-    const token = byToken[i][4];
-    let asked = lastAsked;
-    for (; i < byToken.length && byToken[i][4] === token; i += 1) {
-      if (byToken[i][3] < lastAsked) count += 1;
-      asked = Math.max(asked, byToken[i][0]);
-    }
-    lastAsked = asked;
-  }
-  return count;
-}
-
 function merged(byProcess) {
   return byProcess
     .flatMap((holds, process) =>

@@ -1,4 +1,4 @@
-import { overtaken, shares } from '../measure/handoffs.mjs';
+import { shares } from '../measure/handoffs.mjs';
 import { interleaved, summary } from '../measure/rounds.mjs';
 
 const PROCESSES = 4;
@@ -18,13 +18,11 @@ export default {
   title: `${PERMITS} permits, ${PROCESSES} processes with ${ASKERS} askers each`,
   how:
     `For ${TIME / 1_000} s each asker loops: lock, hold ${HOLD} ms, unlock; so about 200 wait all the time. grants/s; spread = (most − least) / mean of ` +
-    'the grants of the processes; overtaken: grants before which a request was served that had been made after theirs was in line (by fencing tokens; the ' +
-    'others do not tell); waits.',
+    'the grants of the processes; waits.',
 
   columns: [
     ['perSecond', 'grants/s'],
     ['spread', 'spread'],
-    ['overtaken', 'overtaken'],
     ['waitP50Ms', 'wait p50, ms'],
     ['waitP999Ms', 'p99.9, ms'],
     ['serverUs', 'server, µs a grant'],
@@ -70,7 +68,6 @@ async function measure(lab, subject, round, ms) {
       waitP50Ms,
       waitP999Ms,
       serverUs: usec / all.flat().length,
-      ...(subject.role === 'ours' && { overtaken: overtaken(all.flat()) }),
     };
   } finally {
     await lab.end(...workers);

@@ -34,9 +34,7 @@ export async function openEngine(store, dist = DIST) {
   return {
     async lock(key, options) {
       const held = await engine.service.acquire(key, options);
-      const release = () => held.release();
-      release.token = held.token;
-      return release;
+      return () => held.release();
     },
     close: () => engine.close(),
   };

@@ -129,8 +129,7 @@ export class Workload {
   }
 
   /**
-   * `askers` loop on one key that `permits` may hold at a time: lock, hold for `hold` ms, unlock, for `ms`. Records as those of `loop`,
-   * with when the request was in line and the token, if the subject tells them.
+   * `askers` loop on one key that `permits` may hold at a time: lock, hold for `hold` ms, unlock, for `ms`. Records as those of `loop`.
    */
   async share({ key, permits, askers, hold, ms }) {
     const records = [];
@@ -138,13 +137,12 @@ export class Workload {
     const loop = async (client) => {
       while (stamp() < end) {
         const asked = stamp();
-        let queued = Infinity;
-        const release = await client.lock(key, { permits, onQueued: () => (queued = stamp()) });
+        const release = await client.lock(key, { permits });
         const granted = stamp();
         await sleep(hold);
         const released = stamp();
         await release();
-        records.push([asked, granted, released, queued, release.token]);
+        records.push([asked, granted, released]);
       }
     };
     await Promise.all(Array.from({ length: askers }, (_, asker) => loop(this.clientOf(asker))));
