@@ -76,3 +76,36 @@ describe('where a server lost its data and its clock is behind the last token', 
     await holder.release();
   });
 });
+
+describe('where a server lost its data and its clock is behind the number of a shared hold', () => {
+  let redis: Redis;
+  let prefix: string;
+  let clients: InProcessClients;
+
+  beforeEach(() => {
+    redis = new Redis(redisUrl());
+    prefix = uniquePrefix();
+    clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
+  });
+  afterEach(async () => {
+    await clients.close();
+    redis.disconnect();
+  });
+
+  test.each(['a reply', 'a message'])('a client that saw it in %s gets the lock alone', async (means) => {
+    const [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
+    const holder = await other.service.acquire('lock');
+    const queued = deferred<void>();
+    const options = { mode: 'read', onQueued: () => queued.resolve() } as const;
+    const waiting = means === 'a message' ? client.service.acquire('lock', options) : undefined;
+    if (waiting) await queued.promise;
+    else await holder.release();
+    await redis.hset(`${prefix}:{lock}`, 'last-token', String((Date.now() + AHEAD) * 1_000));
+    if (waiting) await holder.release();
+    const read = await (waiting ?? client.service.acquire('lock', options));
+    await redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
+    const grant = client.service.acquire('lock');
+    await read.release();
+    await (await within(grant, SOON, 'the lock alone')).release();
+  });
+});

@@ -523,6 +523,16 @@ describe('the scripts of the native protocol', () => {
       expect((await holder.heartbeat()).shares).toEqual([]);
     });
 
+    test('a hold that a late copy of a command begins ends with its request, though the weight of the one before is kept', async () => {
+      const one = client();
+      const { sequence } = await one.acquireShared('p1/2');
+      await one.releaseShared([sequence], 'p1/2', 10_000);
+      await one.acquireShared('p1/2', { sequence });
+      expect((await one.heartbeat()).shares).toHaveLength(1);
+      await one.releaseShared([sequence], 'p1/2', 10_000);
+      expect((await one.heartbeat()).shares).toEqual([]);
+    });
+
     test('so do shared holds that their client did not renew, in their order', async () => {
       const short = { ...TIMES, lease: 1_000 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];

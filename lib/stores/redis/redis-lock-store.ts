@@ -209,6 +209,7 @@ export class RedisLockStore implements LockStore {
     const age = clock.ageAtMost(message.stamp, since, this.options.lease);
     const left = message.left - age;
     if (message.kind === 'shared') {
+      this.commands.sawShares(message);
       const list = message.list.map((share) =>
         share.left === undefined ? share : { ...share, left: share.left - age },
       );

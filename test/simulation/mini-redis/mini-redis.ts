@@ -136,6 +136,11 @@ export class MiniRedis {
     for (const listeners of this.channels.values()) listeners.delete(listener);
   }
 
+  /** Whether a connection listens to a channel with this end of its name. */
+  hasListener(ending: string): boolean {
+    return [...this.channels].some(([channel, { size }]) => size > 0 && channel.endsWith(ending));
+  }
+
   flushScripts(): void {
     this.scripts.clear();
   }

@@ -146,9 +146,9 @@ export class SimClient {
     this.wasMute = mute;
   }
 
+  /** Also by a connection that is closed here, as long as the server does not know. */
   private get hasSubscription(): boolean {
-    const link = this.redis.get('subscriber')?.connection;
-    return link !== undefined && this.server.isSubscribed(link);
+    return [...this.ids].some((id) => this.server.redis.hasListener(`client:${id}`));
   }
 
   private isMute(): boolean {

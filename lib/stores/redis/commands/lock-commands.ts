@@ -9,6 +9,7 @@ import type { ScriptRunner } from '../../redis-client/commands/script.js';
 import type { Subscriber } from '../../redis-client/connection/subscriber.js';
 import type { Timing } from './timing.js';
 import type { AcquireArgs, FinishedGrant, FinishedShares, HeartbeatArgs, RequestName } from './arguments.js';
+import { markOf, withMark } from './marks.js';
 import { scriptsOfClient, type ClientScripts } from './client-scripts.js';
 import {
   readAcquire,
@@ -24,6 +25,7 @@ import {
   type JoinReply,
   type LeaveReply,
   type PresentGrant,
+  type PresentShares,
   type RawReply,
   type ReleaseReply,
 } from './reply.js';
@@ -197,9 +199,15 @@ export class LockCommands extends ScriptCommands<RawReply> {
     this.highestToken = Math.max(this.highestToken, first + batch.length - 1);
   }
 
+  /** Notes shared holds of this client, whose numbers rise like tokens. */
+  sawShares({ list }: Pick<PresentShares, 'list'>): void {
+    for (const { number } of list) this.highestToken = Math.max(this.highestToken, number);
+  }
+
   protected read(answer: unknown, { order, sentAt }: Sent): RawReply {
     const reply = readReply(answer, order, sentAt);
     if (reply.grant) this.saw(reply.grant);
+    if (reply.shares) this.sawShares(reply.shares);
     return reply;
   }
 
@@ -231,20 +239,4 @@ export class LockCommands extends ScriptCommands<RawReply> {
   private listenerIf(markAlive: boolean): Values {
     return markAlive ? ['waiting', ...this.listener()] : ['idle'];
   }
-}
-
-/**
- * What distinguishes a request in the queue: its fixed lease in ms; where the lease is renewed, empty, or 'alone' for a request that joins
- * no batch. For a shared request `r` or `p<weight>/<permits>`, and `,<ms>` if its lease is fixed.
- */
-function markOf({ leaseTime, alone, share }: RequestName): number | string {
-  const lease = leaseTime === undefined ? undefined : Math.round(leaseTime);
-  if (!share) return lease ?? (alone ? 'alone' : '');
-  const kind = share.mode === 'read' ? 'r' : `p${share.weight}/${share.permits}`;
-  return lease === undefined ? kind : `${kind},${lease}`;
-}
-
-/** A shared request as `releaseShared` reads it. */
-function withMark(request: RequestName): string {
-  return `${request.sequence}:${request.share ? markOf(request) : ''}`;
 }

@@ -554,10 +554,18 @@ else
 redis.call('HSET', hash, 'held:' .. name, 'end=' .. int(ends) .. ' requests=' .. entries .. ' label=' .. about)
 end
 end
-local function findShare(entries, sequence)
-local from = string.find(entries, ',' .. sequence .. ':', 1, true)
-if from then
-return string.find(entries, '^,%d+:' .. ENTRY, from)
+local function findShare(entries, sequence, number)
+local at = 1
+while true do
+local from = string.find(entries, ',' .. sequence .. ':', at, true)
+if not from then
+return nil
+end
+local _, to, weight, most, found, own = string.find(entries, '^,%d+:' .. ENTRY, from)
+if number == found or not number and string.sub(own, 1, 1) ~= 'k' then
+return from, to, weight, most, found, own
+end
+at = from + 1
 end
 end
 local function lastKept()
@@ -591,8 +599,8 @@ return true
 end
 function endShare(name, sequence, keep, number)
 local ends, entries, about = sharesOf(name)
-local from, to, weight, most, found, own = findShare(entries, sequence)
-if not from or number and number ~= found or not number and string.sub(own, 1, 1) == 'k' then
+local from, to, weight, most, found = findShare(entries, sequence, number)
+if not from then
 return false
 end
 local left = ''

@@ -29,10 +29,20 @@ local function writeShares(name, ends, entries, about)
   end
 end
 
-local function findShare(entries, sequence)
-  local from = string.find(entries, ',' .. sequence .. ':', 1, true)
-  if from then
-    return string.find(entries, '^,%d+:' .. ENTRY, from)
+-- Finds the hold of a request, or with `number` the one with that number, which may be over and keep its weight. A request may have one of
+-- each, because a late copy of its command let it in again.
+local function findShare(entries, sequence, number)
+  local at = 1
+  while true do
+    local from = string.find(entries, ',' .. sequence .. ':', at, true)
+    if not from then
+      return nil
+    end
+    local _, to, weight, most, found, own = string.find(entries, '^,%d+:' .. ENTRY, from)
+    if number == found or not number and string.sub(own, 1, 1) ~= 'k' then
+      return from, to, weight, most, found, own
+    end
+    at = from + 1
   end
 end
 
@@ -76,8 +86,8 @@ end
 -- else the request is over for its client, which leaves a weight that is kept as it is.
 function endShare(name, sequence, keep, number)
   local ends, entries, about = sharesOf(name)
-  local from, to, weight, most, found, own = findShare(entries, sequence)
-  if not from or number and number ~= found or not number and string.sub(own, 1, 1) == 'k' then
+  local from, to, weight, most, found = findShare(entries, sequence, number)
+  if not from then
     return false
   end
   local left = ''
