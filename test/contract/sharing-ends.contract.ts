@@ -116,10 +116,9 @@ export function describeSharingEnds(bench: Bench): void {
 
   test('a wait aborted in the very moment of the grant keeps no weight, and ends in one of the two', async () => {
     const outcomes = { granted: 0, aborted: 0 };
-    const rounds = 120;
     // How many turns of the event loop a grant takes, as the first round finds: the others abort before, at, and after that time.
     let span = Infinity;
-    for (let round = 0; round < rounds; round += 1) {
+    for (let round = 0; round < 120; round += 1) {
       const key = bench.key();
       const other = round % 2;
       const [holder, beside] = [

@@ -9,16 +9,28 @@ const AHEAD = 60_000;
 /** Within this (ms) a grant arrives on a busy machine; without the mend it would take until the clock is past the token. */
 const SOON = 5_000;
 
+let redis: Redis;
+let prefix: string;
+let clients: InProcessClients;
+
+const loseData = () => redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
+
+beforeEach(() => {
+  redis = new Redis(redisUrl());
+  prefix = uniquePrefix();
+  clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
+});
+afterEach(async () => {
+  await clients.close();
+  redis.disconnect();
+});
+
 describe('where a server lost its data and its clock is behind the last token', () => {
-  let redis: Redis;
-  let prefix: string;
-  let clients: InProcessClients;
   let other: InProcessClient;
   let client: InProcessClient;
   let first: FairLock;
   let second: Promise<FairLock>;
 
-  const loseData = () => redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
   const inLine = async (leaseTime?: number): Promise<{ readonly grant: Promise<FairLock> }> => {
     const queued = deferred<void>();
     const grant = client.service.acquire('lock', { leaseTime, onQueued: () => queued.resolve() });
@@ -28,9 +40,6 @@ describe('where a server lost its data and its clock is behind the last token', 
   };
 
   beforeEach(async () => {
-    redis = new Redis(redisUrl());
-    prefix = uniquePrefix();
-    clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
     [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
     // Two of one client wait, not to be granted together; the first gets a token of the clock that is ahead, by a message.
     const holder = await other.service.acquire('lock');
@@ -40,10 +49,6 @@ describe('where a server lost its data and its clock is behind the last token', 
     await holder.release();
     first = await grant;
     await loseData();
-  });
-  afterEach(async () => {
-    await clients.close();
-    redis.disconnect();
   });
 
   test('a client that saw that token only in a message gets a higher one', async () => {
@@ -78,20 +83,6 @@ describe('where a server lost its data and its clock is behind the last token', 
 });
 
 describe('where a server lost its data and its clock is behind the number of a shared hold', () => {
-  let redis: Redis;
-  let prefix: string;
-  let clients: InProcessClients;
-
-  beforeEach(() => {
-    redis = new Redis(redisUrl());
-    prefix = uniquePrefix();
-    clients = new InProcessClients(prefix, { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 });
-  });
-  afterEach(async () => {
-    await clients.close();
-    redis.disconnect();
-  });
-
   test.each(['a reply', 'a message'])('a client that saw it in %s gets the lock alone', async (means) => {
     const [other, client] = [await clients.start(redisUrl()), await clients.start(redisUrl())];
     const holder = await other.service.acquire('lock');
@@ -103,7 +94,7 @@ describe('where a server lost its data and its clock is behind the number of a s
     await redis.hset(`${prefix}:{lock}`, 'last-token', String((Date.now() + AHEAD) * 1_000));
     if (waiting) await holder.release();
     const read = await (waiting ?? client.service.acquire('lock', options));
-    await redis.del(`${prefix}:{lock}`, `${prefix}:{lock}:queue`, `${prefix}:{lock}:clients`);
+    await loseData();
     const grant = client.service.acquire('lock');
     await read.release();
     await (await within(grant, SOON, 'the lock alone')).release();

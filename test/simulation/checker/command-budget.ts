@@ -212,7 +212,10 @@ export class CommandBudget {
       case 'leave':
         return 2 * requests + answered.ask + this.unanswered(account, 'ask');
       case 'end':
-        return grants + messages + 2 * requests + answered.ask + this.unanswered(account, 'ask');
+        return (
+          this.mostAnswered(account, 'release', client, lock) +
+          this.mostAnswered(account, 'leave', client, lock)
+        );
     }
   }
 

@@ -161,7 +161,6 @@ local FIELDS = 9
 local FRESH = 0.9
 local GRACE = 250
 local callerDeadline
-local callerWasInTouch = false
 local function keepLine()
 local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
 local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
@@ -199,7 +198,7 @@ local graceUntil
 local function inGrace()
 if not graceUntil then
 graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
-local newest, inTouch = 0, callerWasInTouch
+local newest, inTouch = 0, callerDeadline and isInTouch(callerDeadline, record)
 local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
 for i = 1, #latest, 2 do
 local deadline = latest[i] == client and callerDeadline or tonumber(latest[i + 1])
@@ -233,9 +232,8 @@ end
 end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-callerWasInTouch = deadline and isInTouch(deadline, record)
 callerDeadline = deadline or 0
-if deadline and not callerWasInTouch then
+if deadline and not isInTouch(deadline, record) then
 inGrace()
 end
 local generation = valueOf(record, 'generation')

@@ -44,7 +44,6 @@ local GRACE = 250
 
 -- The caller's deadline from before this call marked it alive; nil: the call has not done so.
 local callerDeadline
-local callerWasInTouch = false
 
 -- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
 local function keepLine()
@@ -97,7 +96,7 @@ local graceUntil
 local function inGrace()
   if not graceUntil then
     graceUntil = whole(redis.call('HGET', hash, 'grace-until')) or 0
-    local newest, inTouch = 0, callerWasInTouch
+    local newest, inTouch = 0, callerDeadline and isInTouch(callerDeadline, record)
     local latest = redis.call('ZREVRANGE', clients, 0, 1, 'WITHSCORES')
     for i = 1, #latest, 2 do
       local deadline = latest[i] == client and callerDeadline or tonumber(latest[i + 1])
@@ -137,9 +136,8 @@ end
 -- Marks the caller alive (R5). `wholly`: sets a deadline of a whole window from now, even if the present one is fresh.
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
-  callerWasInTouch = deadline and isInTouch(deadline, record)
   callerDeadline = deadline or 0
-  if deadline and not callerWasInTouch then
+  if deadline and not isInTouch(deadline, record) then
     inGrace()
   end
   local generation = valueOf(record, 'generation')
