@@ -385,6 +385,19 @@ describe('the scripts of the native protocol', () => {
       expect((await first.heartbeat()).batch).toBe('1');
     });
 
+    test('also if a client that did not wait before is the first to call (R7)', async () => {
+      const short = { ...TIMES, window: 1_000 };
+      const [holder, one, two, newcomer] = [client(short), client(short), client(short), client(short)];
+      const grant = await holder.acquire();
+      await one.acquire();
+      await two.acquire();
+      await pause(1_100);
+      await newcomer.acquire();
+      await two.heartbeat();
+      await holder.release(grant.first, grant.sequence);
+      expect((await one.heartbeat()).batch).toBe('1');
+    });
+
     test('when none has called for two heartbeats, none is dropped, though only some are overdue (R7)', async () => {
       const short = { ...TIMES, window: 1_500 };
       const [holder, one, two] = [client(short), client(short), client(short)];
@@ -508,6 +521,18 @@ describe('the scripts of the native protocol', () => {
         waiting.sequence,
         asked.sequence,
       ]);
+    });
+
+    test('a shared request whose lock lost its hash and not its line keeps its place', async () => {
+      const [holder, next, other] = [client(), client(), client()];
+      await holder.acquire();
+      await next.acquire();
+      const place = await other.acquireShared('r');
+      await redis.del(holder.keys[0]);
+      const grant = await next.heartbeat();
+      await other.acquireShared('r', { sequence: place.sequence, ticket: Number(place.details[0]) });
+      await next.release(grant.first, 1);
+      expect((await other.heartbeat()).shares).toHaveLength(1);
     });
 
     test('requests that are over lose their holds and their places in line by one command', async () => {

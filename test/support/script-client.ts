@@ -75,11 +75,17 @@ export class ScriptClient {
   /** @param mark as the scripts write it: `r`, `p<weight>/<limit>`, and `,<ms>` after it for a fixed lease */
   async acquireShared(
     mark: string,
-    options: { sequence?: number; tries?: boolean; deadline?: number; maxQueue?: number } = {},
+    options: {
+      sequence?: number;
+      ticket?: number;
+      tries?: boolean;
+      deadline?: number;
+      maxQueue?: number;
+    } = {},
   ): Promise<Reply & { readonly sequence: number }> {
     const sequence = options.sequence ?? (this.sequence += 1);
-    const { deadline = NEVER, tries, maxQueue = -1 } = options;
-    const values = [deadline, sequence, 'by hand', 0, mark, maxQueue, 0, tries ? 'try' : 'wait'];
+    const { deadline = NEVER, ticket = 0, tries, maxQueue = -1 } = options;
+    const values = [deadline, sequence, 'by hand', 0, mark, maxQueue, ticket, tries ? 'try' : 'wait'];
     return { ...(await this.send('acquireShared', [...values, ...this.listener])), sequence };
   }
 

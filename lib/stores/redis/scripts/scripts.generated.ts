@@ -233,7 +233,7 @@ end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
 callerDeadline = deadline or 0
-if deadline and not isInTouch(deadline, record) then
+if not (deadline and isInTouch(deadline, record)) then
 inGrace()
 end
 local generation = valueOf(record, 'generation')
@@ -849,11 +849,13 @@ const placePart2 = `local member = memberOf(sequence, mark)
 local ticket = tonumber(redis.call('ZSCORE', queue, member) or nil)
 local function enter()
 markAlive()
-if ticket and not (ownTicket > 0 and ownTicket < ticket) then
+local known = ownTicket > 0 and ownTicket or LONGEST
+local isPlaced = ticket and ticket <= known
+if isPlaced and (not kinds or format == KINDS) then
 return false
 end
 local last = lastTicket()
-ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+ticket = isPlaced and ticket or known < LONGEST and known or math.max(last + 1, micros)
 enqueue({ ticket, member }, math.max(last, ticket), waiting)
 return true
 end

@@ -9,11 +9,14 @@ local function enter()
   markAlive()
   -- If the place was lost, a late copy of the first acquire may have queued the request with a later ticket. The ticket that
   -- the client knows counts.
-  if ticket and not (ownTicket > 0 and ownTicket < ticket) then
+  local known = ownTicket > 0 and ownTicket or LONGEST
+  local isPlaced = ticket and ticket <= known
+  -- If only the hash was lost, it must say again that requests of several kinds wait.
+  if isPlaced and (not kinds or format == KINDS) then
     return false
   end
   local last = lastTicket()
-  ticket = ownTicket > 0 and ownTicket or math.max(last + 1, micros)
+  ticket = isPlaced and ticket or known < LONGEST and known or math.max(last + 1, micros)
   enqueue({ ticket, member }, math.max(last, ticket), waiting)
   return true
 end
