@@ -18,7 +18,7 @@ const OUTAGES: ReadonlySet<FaultKind> = new Set(['crash', 'stall', 'script-flush
 /** The longest pause between two attempts to connect, with its jitter, ms. */
 const LONGEST_BACKOFF = 1_200;
 
-/** Longer than this (ms) no plan waits for a new primary to grant. */
+/** Longer than this (ms) no plan waits for a new primary to grant, or for replicas to confirm a grant. */
 const PATIENT = 1_000_000;
 
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
@@ -57,7 +57,8 @@ export class Excuses {
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
     this.isStrained =
       times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency) ||
-      this.protections.longestWait > PATIENT;
+      this.protections.longestWait > PATIENT ||
+      plan.clients.some(({ replicas }) => (replicas?.timeout ?? 0) > PATIENT);
   }
 
   /** Locks are shared: there is no one holder whose grant could be looked at. */
@@ -214,7 +215,18 @@ export class Excuses {
     // Where their windows differ, the server cannot tell that it was away from that all are overdue (R7).
     const areAlike = clients.every(({ times }) => times === undefined);
     const isBack = this.shortestWindow > LONGEST_BACKOFF + 100 + 10 * latency;
-    return isOutage && areAlike && denied.length === 0 && isBack;
+    return isOutage && areAlike && denied.length === 0 && isBack && this.longestOutage() < RETENTION;
+  }
+
+  /** The longest time without a pause in which all clients could call, ms: after RETENTION and a window, the keys of a line expire. */
+  private longestOutage(): number {
+    let [longest, from, to] = [0, -Infinity, -Infinity];
+    for (const { at, duration } of this.plan.faults.toSorted((one, other) => one.at - other.at)) {
+      if (at > to + LONGEST_BACKOFF) from = at;
+      to = Math.max(to, at + duration);
+      longest = Math.max(longest, to - from);
+    }
+    return longest;
   }
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */

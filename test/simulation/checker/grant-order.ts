@@ -49,6 +49,8 @@ export class GrantOrder {
       needed ||= record.ackedAt !== undefined && !gaveUp(record, this.world.now);
     for (const { lease } of lock.holds) needed &&= (lease?.remaining() ?? 0) <= 0;
     needed &&= lock.heldByDeadUntil <= this.world.now;
+    // A grant whose lease is over before its client learns of it is a turn in which nobody enters.
+    for (const record of lock.waiting) needed &&= !this.excuses.isTooShort(record);
     needed &&= this.mayGrant(lock);
     if (!needed) lock.neededSince = undefined;
     else lock.neededSince ??= this.world.now;
