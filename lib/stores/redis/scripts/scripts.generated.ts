@@ -427,7 +427,7 @@ local function mayPass(member, subscribed, suspectSince, markedAt)
 return subscribed and tonumber(redis.call('ZSCORE', queue, member)) < suspectSince
 and (subscribed < markedAt or now - subscribed >= GRACE)
 end
-local function offer(take)
+local function offer(take, isFull)
 if not mayGrant() then
 askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
 return
@@ -438,6 +438,10 @@ while looked <= SWEEP do
 local members = redis.call('ZRANGE', queue, rank, rank + step - 1)
 local taken, dead, isOver = {}, {}, false
 for _, member in ipairs(members) do
+if isFull and isFull() then
+isOver = true
+break
+end
 local name = nameOf(member)
 local one = judge(name)
 if one.verdict == DEAD then
@@ -755,6 +759,9 @@ end
 end
 gains, gainers = {}, {}
 end
+local function isFull()
+return used > 0 and sharing == 'permits' and limit ~= nil and used >= limit
+end
 local function offerKinds()
 local admitted = 0
 offer(function(member, name, rank, record)
@@ -773,7 +780,7 @@ end
 admit(name, sequence, kind, valueOf(record, 'where') or '')
 admitted = admitted + 1
 return true
-end)
+end, isFull)
 end
 function recordKinds()
 local isEmpty = redis.call('ZCARD', queue) == 0
@@ -812,7 +819,7 @@ lapseShares()
 if not held then
 format = KINDS
 plusQueue = '+kinds'
-if redis.call('ZCARD', queue) > 0 then
+if redis.call('ZCARD', queue) > 0 and not isFull() then
 offerKinds()
 recordGains(math.min(WINDOW, LEASE))
 end
@@ -863,7 +870,37 @@ local function queued()
 return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end`;
 
-export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, `local function joinLine()
+local most = string.match(ARGV[6], '^p%d+/(%d+)')
+if not most or ARGV[7] ~= '-1' or ARGV[8] ~= '0' or ARGV[9] ~= 'wait' or #ARGV[2] < 13 or stampMs > ARGV[2] then
+return nil
+end
+local format, state, mode, used, limit, firstEnd, lastEnd, lastToken, lastTicket, own, record =
+unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'last-token', 'last-ticket',
+'held:' .. client, 'client:' .. client))
+if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or limit ~= most or tonumber(used) < tonumber(limit)
+or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp or tonumber(ARGV[5]) > tonumber(lastToken)
+or #(lastTicket or '') ~= 16 or lastTicket >= stamp or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
+return nil
+end
+local generation, server, since = string.match(record or '', '^generation=(%d+) server=(%S+) subscribed=(%d+) suspect=0 ')
+local now, deadline = tonumber(stampMs), tonumber(redis.call('ZSCORE', clients, client) or nil)
+if not generation or not deadline or server ~= ARGV[10] or math.abs(now - ARGV[11] - since) > 125
+or deadline - now < 0.9 * WINDOW or deadline - now > WINDOW or WINDOW > RETENTION then
+return nil
+end
+local ahead = redis.call('ZCARD', queue)
+if ahead == 0 or redis.call('ZADD', queue, 'NX', stamp, client .. ':' .. ARGV[3] .. ':' .. ARGV[6]) == 0 then
+return nil
+end
+redis.call('HSET', hash, 'last-ticket', stamp)
+redis.call('PEXPIRE', hash, string.format('%.0f', lastEnd - now + WINDOW + RETENTION))
+return { 'QUEUED', tonumber(stamp), firstEnd - now, '', 0, 0, 0, tonumber(generation), tonumber(stamp), ahead }
+end
+local joined = joinLine()
+if joined then
+return joined
+end`, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local sequence, mark, maxQueue, ownTicket = ARGV[3], ARGV[6], tonumber(ARGV[7]), whole(ARGV[8])
@@ -1164,7 +1201,71 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
-export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
+export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, `local function passOn()
+local sequence, mark = string.match(ARGV[2], '^(%d+):(%S*)$')
+if STRICT or not sequence or ARGV[3] ~= '0' or ARGV[4] ~= 'idle' then
+return nil
+end
+local format, state, mode, used, limit, firstEnd, lastEnd, kept, lastToken, own, record =
+unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept', 'last-token',
+'held:' .. client, 'client:' .. client))
+if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or kept or not own or not limit
+or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp then
+return nil
+end
+local from = string.find(own, ',' .. sequence .. ':', 1, true)
+local weight, ownEnd, to = string.match(own, '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from)
+local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
+local name, next, ask, most = string.match(head or '', '^([^:]+):(%d+):p(%d+)/(%d+)$')
+if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or most ~= limit
+or used - weight <= 0 or used - weight + ask ~= tonumber(limit)
+or redis.call('ZSCORE', queue, client .. ':' .. sequence .. (mark == '' and '' or ':' .. mark)) then
+return nil
+end
+local theirs, gained = unpack(redis.call('HMGET', hash, 'client:' .. name, 'held:' .. name))
+local server, where = string.match(theirs or '', '^generation=%d+ server=(%S+) subscribed=%d+ suspect=0 .* where=(%S*)$')
+local deadline = server and server ~= '-' and redis.call('ZSCORE', clients, name)
+local channel = string.match(hash, '^[^{]*') .. 'client:' .. name
+if not deadline or #deadline ~= 13 or deadline < stampMs or (redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0) == 0 then
+return nil
+end
+local isLast = string.sub(own, from - 1, from - 1) == '=' and string.sub(own, to, to) == ' '
+own = not isLast and string.sub(own, 1, from - 1) .. string.sub(own, to)
+if name == client then
+gained = own
+end
+redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+local now = tonumber(stampMs)
+local ends, entries, about = now + FIRST_LEASE_TEXT, '', where
+if gained then
+local before, start = string.match(gained, '^end=(%d+) requests=()')
+local rest = string.find(gained, ' label=', 1, true)
+ends, entries, about = math.max(before, ends), string.sub(gained, start, rest - 1), string.sub(gained, rest + 7)
+about = about == '' and where or about
+end
+local first, last = math.min(firstEnd, ends), math.max(lastEnd, ends)
+redis.call('HSET', hash, 'used', limit, 'first-end', string.format('%.0f', first), 'last-end', string.format('%.0f', last),
+'since', stampMs, 'label', where, 'last-token', stamp,
+'held:' .. name, 'end=' .. string.format('%.0f', ends) .. ' requests=' .. entries
+.. ',' .. next .. ':' .. ask .. ':' .. most .. ':' .. stamp .. ': label=' .. about)
+redis.call('PEXPIRE', hash, string.format('%.0f', last - now + WINDOW + RETENTION))
+local generation = tonumber(string.match(record or '', '^generation=(%d+)')) or 0
+local gain, left = next .. ':' .. stamp, ends - now
+if name == client then
+return { 'LEFT', tonumber(stamp), first - now, gain, 0, left, 0, generation, where, 0, -1 }
+end
+if own then
+redis.call('HSET', hash, 'held:' .. client, own)
+else
+redis.call('HDEL', hash, 'held:' .. client)
+end
+redis.pcall('PUBLISH', channel, 'shared ' .. stamp .. ' ' .. left .. ' ' .. gain .. ' ' .. hash)
+return { 'LEFT', tonumber(stamp), first - now, '', 0, 0, 0, generation, where, 0, -1 }
+end
+local passed = passOn()
+if passed then
+return passed
+end`, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
 keepHash()
 for sequence, mark in string.gmatch(ARGV[2], '(%d+):(%S*)') do
 local member = memberOf(sequence, mark)

@@ -74,6 +74,11 @@ function recordGains(lease)
   gains, gainers = {}, {}
 end
 
+-- Whether no request can be admitted, whatever it asks for.
+local function isFull()
+  return used > 0 and sharing == 'permits' and limit ~= nil and used >= limit
+end
+
 -- Admits requests from the head of the line, in order, until one is not admitted: it blocks all behind it.
 local function offerKinds()
   local admitted = 0
@@ -94,7 +99,7 @@ local function offerKinds()
     admit(name, sequence, kind, valueOf(record, 'where') or '')
     admitted = admitted + 1
     return true
-  end)
+  end, isFull)
 end
 
 -- Writes which shared holds the lock has, and whether requests wait. A lock with neither goes back to the plain format.
@@ -139,7 +144,7 @@ function settleKinds()
   if not held then
     format = KINDS
     plusQueue = '+kinds'
-    if redis.call('ZCARD', queue) > 0 then
+    if redis.call('ZCARD', queue) > 0 and not isFull() then
       offerKinds()
       recordGains(math.min(WINDOW, LEASE))
     end

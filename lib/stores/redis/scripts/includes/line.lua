@@ -58,7 +58,8 @@ end
 -- Offers the lock to the requests in line, from the head on, in the order of their tickets: to those whose clients are live. Passes over
 -- suspects (R6) and drops the dead (R8). `take` gets the request, its client, its rank and the client's record. It returns true if it
 -- let the request in beside others, which is then taken out of the queue, and the next one has its turn; else this is the end.
-local function offer(take)
+-- `isFull`, if given, says that no request can get a turn, so that none needs to be judged.
+local function offer(take, isFull)
   if not mayGrant() then
     -- If the time is unknown, a client asks again once per window.
     askAgainAt = grantableAt < math.huge and grantableAt or now + WINDOW
@@ -70,6 +71,10 @@ local function offer(take)
     local members = redis.call('ZRANGE', queue, rank, rank + step - 1)
     local taken, dead, isOver = {}, {}, false
     for _, member in ipairs(members) do
+      if isFull and isFull() then
+        isOver = true
+        break
+      end
       local name = nameOf(member)
       local one = judge(name)
       if one.verdict == DEAD then
