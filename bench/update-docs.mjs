@@ -30,6 +30,13 @@ const COLUMNS = {
     ['serverUs100', 'server time, µs'],
     ['inversions100', 'out of turn'],
   ],
+  permits: [
+    ['perSecond', 'grants/s'],
+    ['spread', 'spread'],
+    ['waitP50Ms', 'wait p50, ms'],
+    ['waitP999Ms', 'p99.9, ms'],
+    ['serverUs', 'server time, µs'],
+  ],
   'dead-waiters': [
     ['servedMs1', '1 killed, ms'],
     ['servedMs100', '100, ms'],

@@ -260,6 +260,30 @@ export const TARGETS = [
     atMost: 1.5,
   },
   {
+    scenario: 'permits',
+    text: "10 permits: grants/s by those of redis-semaphore's Semaphore",
+    value: againstPeers('perSecond', Math.min, ['redis-semaphore']),
+    atLeast: 1,
+  },
+  {
+    scenario: 'permits',
+    text: 'spread of permits between the processes',
+    value: of('spread'),
+    atMost: 0.02,
+  },
+  {
+    scenario: 'shared-line',
+    text: 'server time by handoff, 1,000 permits held, by that of a plain lock',
+    value: of('byPlain'),
+    atMost: 2,
+  },
+  {
+    scenario: 'shared-line',
+    text: 'commands by heartbeat, 1,000 reads of one process',
+    value: of('readersPerHeartbeat'),
+    atMost: 1,
+  },
+  {
     scenario: 'idle',
     text: 'commands by lock and heartbeat, 1,000 waiters at one lock',
     value: of('oneLockPerLockAndHeartbeat'),

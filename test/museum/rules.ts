@@ -243,8 +243,8 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inInclude(
         'place',
-        'if ticket and not (ownTicket > 0 and ownTicket < ticket) then',
-        'if ticket and not (ownTicket == 0 or ownTicket < ticket) then',
+        'local isPlaced = ticket and ticket <= known',
+        'local isPlaced = ticket and ownTicket > 0 and ticket <= known',
       ),
     ],
     proof: test(RULES_SPEC, 'a repeated acquire in line keeps its ticket and its place'),
@@ -252,9 +252,7 @@ export const RULES: readonly Exhibit[] = [
   {
     of: 'R13 a told ticket counts',
     what: 'the younger ticket of a duplicate command is kept',
-    mutations: [
-      inInclude('place', 'if ticket and not (ownTicket > 0 and ownTicket < ticket) then', 'if ticket then'),
-    ],
+    mutations: [inInclude('place', 'local isPlaced = ticket and ticket <= known', 'local isPlaced = ticket')],
     proof: test(RULES_SPEC, 'a request whose lost place a duplicate command took anew comes back'),
   },
   {

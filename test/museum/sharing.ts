@@ -42,6 +42,18 @@ export const SHARING: readonly Exhibit[] = [
     proof: shared,
   },
   {
+    of: 'sharing: the short cuts end as the long way does',
+    what: 'a request that holds a permit joins the line when its command is repeated',
+    mutations: [inScript('acquire-shared', " or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true)", '')],
+    proof: test('integration/short-cuts-shared.spec.ts', 'end in the same keys, reply and messages'),
+  },
+  {
+    of: 'sharing: the short cuts end as the long way does',
+    what: 'a release passes permits to a client that is dead',
+    mutations: [inScript('release-shared', ' or deadline < stampMs or (redis.pcall(', ' or (redis.pcall(')],
+    proof: test('integration/short-cuts-shared.spec.ts', 'end in the same keys, reply and messages'),
+  },
+  {
     of: 'sharing: a release gives the whole weight back',
     what: 'one permit',
     mutations: [inShares('used = used - weight', 'used = used - 1')],

@@ -8,23 +8,20 @@
 --       [10] to [12] the caller's listener (includes/lock.lua)
 -- Returns reply(status, a, b, c), with the statuses of acquire except DONE; GRANTED: the reply lists the request
 -- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); OLDER, PROTOCOL or NEWER before any write.
---- include: lock
---- include: time
+--- include: full
 -- A short cut with the same result as the code below, for a lock whose permits are all taken and that requests wait for already: the
 -- request joins the line. The caller was marked alive just now, with the same listener.
 local function joinLine()
-  local most = string.match(ARGV[6], '^p%d+/(%d+)')
+  local most = tonumber(string.match(ARGV[6], '^p%d+/(%d+)'))
   if not most or ARGV[7] ~= '-1' or ARGV[8] ~= '0' or ARGV[9] ~= 'wait' or #ARGV[2] < 13 or stampMs > ARGV[2] then
     return nil
   end
-  local format, state, mode, used, limit, firstEnd, lastEnd, lastToken, lastTicket, own, record =
-    unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'last-token', 'last-ticket',
-      'held:' .. client, 'client:' .. client))
-  if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or limit ~= most or tonumber(used) < tonumber(limit)
-    or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp or tonumber(ARGV[5]) > tonumber(lastToken)
-    or #(lastTicket or '') ~= 16 or lastTicket >= stamp or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
+  local used, limit, firstEnd, lastEnd, own, record, lastToken = readFull()
+  if not used or limit ~= most or (tonumber(ARGV[5]) or lastToken + 1) > lastToken
+    or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
     return nil
   end
+  -- The limits are those of markAlive.
   local generation, server, since = string.match(record or '', '^generation=(%d+) server=(%S+) subscribed=(%d+) suspect=0 ')
   local now, deadline = tonumber(stampMs), tonumber(redis.call('ZSCORE', clients, client) or nil)
   if not generation or not deadline or server ~= ARGV[10] or math.abs(now - ARGV[11] - since) > 125
@@ -36,7 +33,7 @@ local function joinLine()
     return nil
   end
   redis.call('HSET', hash, 'last-ticket', stamp)
-  redis.call('PEXPIRE', hash, string.format('%.0f', lastEnd - now + WINDOW + RETENTION))
+  redis.call('PEXPIRE', hash, int(lastEnd - now + WINDOW + RETENTION))
   return { 'QUEUED', tonumber(stamp), firstEnd - now, '', 0, 0, 0, tonumber(generation), tonumber(stamp), ahead }
 end
 local joined = joinLine()

@@ -8,8 +8,7 @@
 --       [5] to [7], if [4] is 'waiting': the caller's listener (includes/lock.lua)
 -- Returns reply('LEFT', a, b, c, d) as leave, for the first request that was in line
 -- Errors PROTOCOL or NEWER before any write.
---- include: lock
---- include: time
+--- include: full
 -- A short cut with the same result as the code below, for a lock whose permits are all taken before and after: one request is over,
 -- and the head of the line, whose client is live and not suspect, gets its permits.
 local function passOn()
@@ -17,19 +16,13 @@ local function passOn()
   if STRICT or not sequence or ARGV[3] ~= '0' or ARGV[4] ~= 'idle' then
     return nil
   end
-  local format, state, mode, used, limit, firstEnd, lastEnd, kept, lastToken, own, record =
-    unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept', 'last-token',
-      'held:' .. client, 'client:' .. client))
-  if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or kept or not own or not limit
-    or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp then
-    return nil
-  end
-  local from = string.find(own, ',' .. sequence .. ':', 1, true)
-  local weight, ownEnd, to = string.match(own, '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from)
+  local used, limit, firstEnd, lastEnd, own, record = readFull()
+  local from = own and string.find(own, ',' .. sequence .. ':', 1, true)
+  local weight, ownEnd, to = string.match(own or '', '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from or 1)
   local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
   local name, next, ask, most = string.match(head or '', '^([^:]+):(%d+):p(%d+)/(%d+)$')
-  if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or most ~= limit
-    or used - weight <= 0 or used - weight + ask ~= tonumber(limit)
+  if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
+    or used - weight <= 0 or used - weight + ask ~= limit
     or redis.call('ZSCORE', queue, client .. ':' .. sequence .. (mark == '' and '' or ':' .. mark)) then
     return nil
   end
@@ -46,34 +39,33 @@ local function passOn()
   if name == client then
     gained = own
   end
-  -- The first write is one that is allowed when memory is full (R3).
-  redis.call('ZREMRANGEBYRANK', queue, '0', '0')
   local now = tonumber(stampMs)
   local ends, entries, about = now + FIRST_LEASE_TEXT, '', where
   if gained then
     local before, start = string.match(gained, '^end=(%d+) requests=()')
     local rest = string.find(gained, ' label=', 1, true)
-    ends, entries, about = math.max(before, ends), string.sub(gained, start, rest - 1), string.sub(gained, rest + 7)
+    ends, entries, about = math.max(tonumber(before), ends), string.sub(gained, start, rest - 1), string.sub(gained, rest + 7)
     about = about == '' and where or about
   end
-  local first, last = math.min(firstEnd, ends), math.max(lastEnd, ends)
-  redis.call('HSET', hash, 'used', limit, 'first-end', string.format('%.0f', first), 'last-end', string.format('%.0f', last),
-    'since', stampMs, 'label', where, 'last-token', stamp,
-    'held:' .. name, 'end=' .. string.format('%.0f', ends) .. ' requests=' .. entries
+  firstEnd, lastEnd = math.min(firstEnd, ends), math.max(lastEnd, ends)
+  -- The first write is one that is allowed when memory is full (R3).
+  redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+  redis.call('HSET', hash, 'used', int(limit), 'first-end', int(firstEnd), 'last-end', int(lastEnd), 'since', stampMs, 'label', where,
+    'last-token', stamp, 'held:' .. name, 'end=' .. int(ends) .. ' requests=' .. entries
       .. ',' .. next .. ':' .. ask .. ':' .. most .. ':' .. stamp .. ': label=' .. about)
-  redis.call('PEXPIRE', hash, string.format('%.0f', last - now + WINDOW + RETENTION))
+  redis.call('PEXPIRE', hash, int(lastEnd - now + WINDOW + RETENTION))
   local generation = tonumber(string.match(record or '', '^generation=(%d+)')) or 0
-  local gain, left = next .. ':' .. stamp, ends - now
+  local gain, left, wake = next .. ':' .. stamp, ends - now, firstEnd - now
   if name == client then
-    return { 'LEFT', tonumber(stamp), first - now, gain, 0, left, 0, generation, where, 0, -1 }
+    return { 'LEFT', tonumber(stamp), wake, gain, 0, left, 0, generation, where, 0, -1 }
   end
   if own then
     redis.call('HSET', hash, 'held:' .. client, own)
   else
     redis.call('HDEL', hash, 'held:' .. client)
   end
-  redis.pcall('PUBLISH', channel, 'shared ' .. stamp .. ' ' .. left .. ' ' .. gain .. ' ' .. hash)
-  return { 'LEFT', tonumber(stamp), first - now, '', 0, 0, 0, generation, where, 0, -1 }
+  redis.pcall('PUBLISH', channel, 'shared ' .. stamp .. ' ' .. int(left) .. ' ' .. gain .. ' ' .. hash)
+  return { 'LEFT', tonumber(stamp), wake, '', 0, 0, 0, generation, where, 0, -1 }
 end
 local passed = passOn()
 if passed then

@@ -6,6 +6,22 @@ local FORMAT, KINDS = '1', '2'`;
 const timePart2 = `local time = redis.call('TIME')
 local stamp = time[1] .. (#time[2] == 6 and time[2] or string.sub('00000' .. time[2], -6))
 local stampMs = string.sub(stamp, 1, 13)`;
+const numbersPart1 = `local function int(number)
+return string.format('%.0f', number)
+end`;
+const fullPart4 = `local function readFull()
+local format, state, mode, used, limit, firstEnd, lastEnd, kept, lastToken, lastTicket, own, record =
+unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept', 'last-token',
+'last-ticket', 'held:' .. client, 'client:' .. client))
+if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or kept or #(firstEnd or '') ~= 13 or firstEnd <= stampMs
+or #(lastToken or '') ~= 16 or lastToken >= stamp or #(lastTicket or '') ~= 16 or lastTicket >= stamp then
+return nil
+end
+used, limit, firstEnd, lastEnd = tonumber(used or nil), tonumber(limit or nil), tonumber(firstEnd), tonumber(lastEnd or nil)
+if used and limit and lastEnd and used >= limit then
+return used, limit, firstEnd, lastEnd, own, record, tonumber(lastToken)
+end
+end`;
 const grantPart2 = `local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local LONGEST = 2 ^ 53 - 1
@@ -82,11 +98,8 @@ end
 local function holds(sequence)
 return held and holder == client and leaseEnd > now and contains(requests, sequence)
 end`;
-const changesPart2 = `local PREFIX = string.match(hash, '^[^{]*')
+const changesPart3 = `local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
-local function int(number)
-return string.format('%.0f', number)
-end
 local function set(...)
 return redis.call('HSET', hash, 'format', format or FORMAT, ...)
 end
@@ -870,17 +883,14 @@ local function queued()
 return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end`;
 
-export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, `local function joinLine()
-local most = string.match(ARGV[6], '^p%d+/(%d+)')
+export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, numbersPart1, fullPart4, `local function joinLine()
+local most = tonumber(string.match(ARGV[6], '^p%d+/(%d+)'))
 if not most or ARGV[7] ~= '-1' or ARGV[8] ~= '0' or ARGV[9] ~= 'wait' or #ARGV[2] < 13 or stampMs > ARGV[2] then
 return nil
 end
-local format, state, mode, used, limit, firstEnd, lastEnd, lastToken, lastTicket, own, record =
-unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'last-token', 'last-ticket',
-'held:' .. client, 'client:' .. client))
-if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or limit ~= most or tonumber(used) < tonumber(limit)
-or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp or tonumber(ARGV[5]) > tonumber(lastToken)
-or #(lastTicket or '') ~= 16 or lastTicket >= stamp or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
+local used, limit, firstEnd, lastEnd, own, record, lastToken = readFull()
+if not used or limit ~= most or (tonumber(ARGV[5]) or lastToken + 1) > lastToken
+or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
 return nil
 end
 local generation, server, since = string.match(record or '', '^generation=(%d+) server=(%S+) subscribed=(%d+) suspect=0 ')
@@ -894,13 +904,13 @@ if ahead == 0 or redis.call('ZADD', queue, 'NX', stamp, client .. ':' .. ARGV[3]
 return nil
 end
 redis.call('HSET', hash, 'last-ticket', stamp)
-redis.call('PEXPIRE', hash, string.format('%.0f', lastEnd - now + WINDOW + RETENTION))
+redis.call('PEXPIRE', hash, int(lastEnd - now + WINDOW + RETENTION))
 return { 'QUEUED', tonumber(stamp), firstEnd - now, '', 0, 0, 0, tonumber(generation), tonumber(stamp), ahead }
 end
 local joined = joinLine()
 if joined then
 return joined
-end`, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+end`, grantPart2, changesPart3, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local sequence, mark, maxQueue, ownTicket = ARGV[3], ARGV[6], tonumber(ARGV[7]), whole(ARGV[8])
@@ -984,7 +994,7 @@ redis.call('HSET', hash, 'state', 'held', 'holder', client, 'token', stamp, 'las
 'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text, unpack(state and {} or { 'format', FORMAT }))
 redis.call('PEXPIRE', hash, life)
 return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence
-end`, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+end`, grantPart2, numbersPart1, changesPart3, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 if holds(sequence) then
@@ -1044,7 +1054,7 @@ end
 end
 return queued()`] as const;
 
-export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local status = 'FREE'
+export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
@@ -1070,7 +1080,7 @@ end
 settle()
 return reply(status)`] as const;
 
-export const heartbeat = ['heartbeat', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const heartbeat = ['heartbeat', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
@@ -1107,7 +1117,7 @@ outbox[#outbox + 1] = { CHANNEL .. client, ARGV[10] }
 end
 return reply(status, listeners(client) or -1)`] as const;
 
-export const inspect = ['inspect', 3, lockPart1, timePart2, grantPart2, changesPart2, `local waiters, known = {}, {}
+export const inspect = ['inspect', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, `local waiters, known = {}, {}
 local function show(member, ticket, deadline)
 local name = string.match(member, '^[^:]+') or ''
 known[name] = known[name]
@@ -1151,7 +1161,7 @@ cursor = page[1] ~= '0' and page[1]
 end
 return reply('SHOWN', '', '', 0, 0, 0, 0, length, waiters, #shares > 1 and shares or nil)`] as const;
 
-export const join = ['join', 3, lockPart1, timePart2, grantPart2, changesPart2, `if now > tonumber(ARGV[2]) then
+export const join = ['join', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, `if now > tonumber(ARGV[2]) then
 return reply('EXPIRED')
 end
 local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
@@ -1179,7 +1189,7 @@ settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`] as const;
 
-export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
+export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
@@ -1201,24 +1211,18 @@ end
 redis.call('PEXPIRE', marker, markerLife(tonumber(redis.call('HGET', marker, 'lease'))))
 return { may and 'GRANTS' or 'WAITS', now, may and 0 or grantableAt - now }`] as const;
 
-export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, `local function passOn()
+export const releaseShared = ['releaseShared', 3, lockPart1, timePart2, numbersPart1, fullPart4, `local function passOn()
 local sequence, mark = string.match(ARGV[2], '^(%d+):(%S*)$')
 if STRICT or not sequence or ARGV[3] ~= '0' or ARGV[4] ~= 'idle' then
 return nil
 end
-local format, state, mode, used, limit, firstEnd, lastEnd, kept, lastToken, own, record =
-unpack(redis.call('HMGET', hash, 'format', 'state', 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept', 'last-token',
-'held:' .. client, 'client:' .. client))
-if format ~= KINDS or state ~= 'shared+kinds' or mode ~= 'permits' or kept or not own or not limit
-or #firstEnd ~= 13 or firstEnd <= stampMs or #lastToken ~= 16 or lastToken >= stamp then
-return nil
-end
-local from = string.find(own, ',' .. sequence .. ':', 1, true)
-local weight, ownEnd, to = string.match(own, '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from)
+local used, limit, firstEnd, lastEnd, own, record = readFull()
+local from = own and string.find(own, ',' .. sequence .. ':', 1, true)
+local weight, ownEnd, to = string.match(own or '', '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from or 1)
 local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
 local name, next, ask, most = string.match(head or '', '^([^:]+):(%d+):p(%d+)/(%d+)$')
-if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or most ~= limit
-or used - weight <= 0 or used - weight + ask ~= tonumber(limit)
+if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
+or used - weight <= 0 or used - weight + ask ~= limit
 or redis.call('ZSCORE', queue, client .. ':' .. sequence .. (mark == '' and '' or ':' .. mark)) then
 return nil
 end
@@ -1234,38 +1238,37 @@ own = not isLast and string.sub(own, 1, from - 1) .. string.sub(own, to)
 if name == client then
 gained = own
 end
-redis.call('ZREMRANGEBYRANK', queue, '0', '0')
 local now = tonumber(stampMs)
 local ends, entries, about = now + FIRST_LEASE_TEXT, '', where
 if gained then
 local before, start = string.match(gained, '^end=(%d+) requests=()')
 local rest = string.find(gained, ' label=', 1, true)
-ends, entries, about = math.max(before, ends), string.sub(gained, start, rest - 1), string.sub(gained, rest + 7)
+ends, entries, about = math.max(tonumber(before), ends), string.sub(gained, start, rest - 1), string.sub(gained, rest + 7)
 about = about == '' and where or about
 end
-local first, last = math.min(firstEnd, ends), math.max(lastEnd, ends)
-redis.call('HSET', hash, 'used', limit, 'first-end', string.format('%.0f', first), 'last-end', string.format('%.0f', last),
-'since', stampMs, 'label', where, 'last-token', stamp,
-'held:' .. name, 'end=' .. string.format('%.0f', ends) .. ' requests=' .. entries
+firstEnd, lastEnd = math.min(firstEnd, ends), math.max(lastEnd, ends)
+redis.call('ZREMRANGEBYRANK', queue, '0', '0')
+redis.call('HSET', hash, 'used', int(limit), 'first-end', int(firstEnd), 'last-end', int(lastEnd), 'since', stampMs, 'label', where,
+'last-token', stamp, 'held:' .. name, 'end=' .. int(ends) .. ' requests=' .. entries
 .. ',' .. next .. ':' .. ask .. ':' .. most .. ':' .. stamp .. ': label=' .. about)
-redis.call('PEXPIRE', hash, string.format('%.0f', last - now + WINDOW + RETENTION))
+redis.call('PEXPIRE', hash, int(lastEnd - now + WINDOW + RETENTION))
 local generation = tonumber(string.match(record or '', '^generation=(%d+)')) or 0
-local gain, left = next .. ':' .. stamp, ends - now
+local gain, left, wake = next .. ':' .. stamp, ends - now, firstEnd - now
 if name == client then
-return { 'LEFT', tonumber(stamp), first - now, gain, 0, left, 0, generation, where, 0, -1 }
+return { 'LEFT', tonumber(stamp), wake, gain, 0, left, 0, generation, where, 0, -1 }
 end
 if own then
 redis.call('HSET', hash, 'held:' .. client, own)
 else
 redis.call('HDEL', hash, 'held:' .. client)
 end
-redis.pcall('PUBLISH', channel, 'shared ' .. stamp .. ' ' .. left .. ' ' .. gain .. ' ' .. hash)
-return { 'LEFT', tonumber(stamp), first - now, '', 0, 0, 0, generation, where, 0, -1 }
+redis.pcall('PUBLISH', channel, 'shared ' .. stamp .. ' ' .. int(left) .. ' ' .. gain .. ' ' .. hash)
+return { 'LEFT', tonumber(stamp), wake, '', 0, 0, 0, generation, where, 0, -1 }
 end
 local passed = passOn()
 if passed then
 return passed
-end`, grantPart2, changesPart2, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
+end`, grantPart2, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
 keepHash()
 for sequence, mark in string.gmatch(ARGV[2], '(%d+):(%S*)') do
 local member = memberOf(sequence, mark)
@@ -1320,7 +1323,7 @@ redis.pcall('PUBLISH', channel, 'granted ' .. stamp .. ' ' .. FIRST_LEASE_TEXT .
 return 'RELEASED ' .. stamp .. ' ' .. FIRST_LEASE_TEXT
 end
 end
-end`, grantPart2, changesPart2, `if not mine then
+end`, grantPart2, numbersPart1, changesPart3, `if not mine then
 return reply(releasedRequest == me and 'RELEASED' or 'LOST')
 end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `ended = { 'released-request', me }
 keepHash()

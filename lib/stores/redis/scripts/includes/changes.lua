@@ -1,13 +1,9 @@
 -- Functions that change the present grant, and the reply of every script.
 --- include: grant
+--- include: numbers
 -- The key prefix, with which the names of channels and of the marker of strict mode begin. A prefix contains no braces.
 local PREFIX = string.match(hash, '^[^{]*')
 local CHANNEL, marker = PREFIX .. 'client:', PREFIX .. 'primary'
-
--- Lua's own conversion would write a time in µs as 1.7952544115099e+15.
-local function int(number)
-  return string.format('%.0f', number)
-end
 
 -- Writes fields of the hash, always together with the version of the format.
 local function set(...)
