@@ -32,7 +32,7 @@ const step = fc.record({
   mark,
   command: fc.constantFrom(
     ...['acquire', 'acquire', 'acquire', 'acquire', 'acquire', 'acquire', 'release', 'release'],
-    ...['keep', 'alone', 'heartbeat', 'evict'],
+    ...['keep', 'alone', 'heartbeat', 'evict', 'silent'],
   ),
 });
 /** More permits are asked for than there are. */
@@ -46,7 +46,7 @@ const last = fc.record({
   command: fc.constantFrom('acquire' as const, 'release' as const),
   /** A request that holds the lock, if there is one, and not one that waits. */
   isHeld: usually,
-  isNew: usually,
+  sequence: fc.constantFrom(99, 99, 99, 1, 2),
   clock: fc.constantFrom(0, 0, 0, 0, 0, 1_500, 40_000, -10 * HOUR),
   ahead: fc.constantFrom(0, 0, 0, 0, 2 * HOUR),
   isLate: fc.constantFrom(...Array<boolean>(7).fill(false), true),
@@ -98,6 +98,8 @@ describe('the short cuts of permits', () => {
       if (command === 'alone') await one.acquire();
       if (command === 'heartbeat') await one.heartbeat('shared');
       if (command === 'evict') await redis.del(one.keys[by]!);
+      // It has not called for so long.
+      if (command === 'silent') await redis.zadd(one.keys[2], 'XX', Date.now() - 1, one.id);
       const held = await heldBy(one);
       const keep = command === 'keep' ? 60_000 : 0;
       if ((command === 'release' || keep > 0) && held.length > 0)
@@ -145,14 +147,13 @@ describe('the short cuts of permits', () => {
             const clock = Date.now() + command.clock;
             const deadline = command.isLate ? clock - 1 : clock + 1_000;
             const seen = command.ahead === 0 ? 0 : (clock + command.ahead) * 1_000;
-            const sequence = command.isNew ? 99 : 2;
             const asked = command.knowsMark ? command.mark : '';
             const aboutListener = [...caller.subscribed, `test/${caller.id}`];
             const args =
               command.command === 'acquire'
                 ? [
                     deadline,
-                    sequence,
+                    command.sequence,
                     'by hand',
                     seen,
                     command.mark,
