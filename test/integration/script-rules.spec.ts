@@ -558,6 +558,23 @@ describe('the scripts of the native protocol', () => {
       expect((await one.heartbeat()).shares).toEqual([]);
     });
 
+    test('so does a shared hold whose client renewed only others, before', async () => {
+      const short = { ...TIMES, window: 1_000, lease: 2_000 };
+      const [holder, unaware, other] = [client(short), client(short), client(short)];
+      unaware.subscribed = ['before', 10_000];
+      const { sequence } = await holder.acquireShared('p2/3');
+      await unaware.acquireShared('p1/3');
+      const missed = await unaware.acquireShared('p1/3');
+      await pause(10);
+      await unaware.heartbeat('shared');
+      await other.acquireShared('p3/3');
+      await holder.releaseShared([sequence]);
+      await pause(2_020);
+      expect((await other.heartbeat()).shares).toEqual([]);
+      const { shares } = await unaware.heartbeat();
+      expect(shares.map((share) => Number(share.split(':')[0]))).toEqual([missed.sequence]);
+    });
+
     test('so do shared holds that their client did not renew, in their order', async () => {
       const short = { ...TIMES, lease: 1_000 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];

@@ -21,6 +21,9 @@ const LONGEST_BACKOFF = 1_200;
 /** Longer than this (ms) no plan waits for a new primary to grant, or for replicas to confirm a grant. */
 const PATIENT = 1_000_000;
 
+/** So many leases of a dead waiter, one after the other, are too many to play. */
+const MANY_LEASES = 100_000;
+
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
 export class Excuses {
   /** When the server did not keep its side. */
@@ -51,14 +54,16 @@ export class Excuses {
     this.shortestWindow = Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
-    const fixed = plan.flows.flatMap(({ requests }) => requests.map(({ leaseTime = 0 }) => leaseTime));
+    const fixed = plan.flows.flatMap(({ requests }) => requests.flatMap(({ leaseTime }) => leaseTime ?? []));
     const kept = plan.flows.flatMap(({ requests }) => requests.map(({ holdAtLeast = 0 }) => holdAtLeast));
     this.longestKept = Math.max(0, ...kept);
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
     this.isStrained =
       times.some(({ commandTimeout }) => commandTimeout < 50 + 5 * plan.latency) ||
       this.protections.longestWait > PATIENT ||
-      plan.clients.some(({ replicas }) => (replicas?.timeout ?? 0) > PATIENT);
+      plan.clients.some(({ replicas }) => (replicas?.timeout ?? 0) > PATIENT) ||
+      // Until its window is over, a dead waiter may be given one fixed lease after the other.
+      (plan.faults.length > 0 && this.longestWindow / Math.min(...fixed) > MANY_LEASES);
   }
 
   /** Locks are shared: there is no one holder whose grant could be looked at. */

@@ -692,7 +692,8 @@ noteEnd(moment)
 else
 over = true
 lost = lost or string.sub(own, 1, 1) ~= 'k'
-if own == '' and ends <= math.floor(number / 1000) + math.min(WINDOW, LEASE) then
+local began = math.floor(number / 1000)
+if own == '' and (ends < began + LEASE or ends <= began + math.min(WINDOW, LEASE)) then
 local mark = most == '' and 'r' or 'p' .. weight .. '/' .. most
 unaware[#unaware + 1] =
 { name = name, member = name .. ':' .. sequence .. ':' .. mark, number = tonumber(number), order = #unaware }

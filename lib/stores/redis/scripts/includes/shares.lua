@@ -175,8 +175,10 @@ local function lapseShares()
       else
         over = true
         lost = lost or string.sub(own, 1, 1) ~= 'k'
-        -- No heartbeat has renewed it since it was let in. The entry of a request with a fixed lease is not known any more.
-        if own == '' and ends <= math.floor(number / 1000) + math.min(WINDOW, LEASE) then
+        -- No heartbeat has renewed it since it was let in: that would have made `end` a whole lease later. One before may have, for other
+        -- holds of its client. The entry of a request with a fixed lease is not known any more.
+        local began = math.floor(number / 1000)
+        if own == '' and (ends < began + LEASE or ends <= began + math.min(WINDOW, LEASE)) then
           local mark = most == '' and 'r' or 'p' .. weight .. '/' .. most
           unaware[#unaware + 1] =
             { name = name, member = name .. ':' .. sequence .. ':' .. mark, number = tonumber(number), order = #unaware }
