@@ -137,8 +137,13 @@ export class Excuses {
   }
 
   /** Its fixed lease may be over before its client can learn of the grant, also in good weather. */
-  isTooShort({ planned }: RequestRecord): boolean {
-    return (planned.leaseTime ?? Infinity) < this.longestSettling();
+  isTooShort({ planned, client }: RequestRecord): boolean {
+    return (planned.leaseTime ?? Infinity) < Math.max(this.longestSettling(), this.longestConfirming(client));
+  }
+
+  /** A fixed lease that is not longer may be used up by replicas that acknowledge the grant slowly, but for its margin, ms. */
+  private longestConfirming({ options }: SimClient): number {
+    return options.replicas ? this.protections.confirmation + LONGEST_SHORT_MARGIN : 0;
   }
 
   /** Its fixed lease may be over three times in a row before its client learns of the grant; it is then refused. */
@@ -150,9 +155,8 @@ export class Excuses {
     // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease; and that WAIT begins
     // when the one before has ended.
     const unconfirmed = this.protections.mayStayUnconfirmed(client) ? 2 * this.commandTimeout : 0;
-    // Slow replicas use up what the margin leaves.
-    const confirmed = client.options.replicas ? this.protections.confirmation + LONGEST_SHORT_MARGIN : 0;
-    return (planned.leaseTime ?? Infinity) <= Math.max(longest, unconfirmed, confirmed, ...SHORT_LEASES);
+    const lease = planned.leaseTime ?? Infinity;
+    return lease <= Math.max(longest, unconfirmed, this.longestConfirming(client), ...SHORT_LEASES);
   }
 
   /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */
