@@ -575,6 +575,19 @@ describe('the scripts of the native protocol', () => {
       expect(shares.map((share) => Number(share.split(':')[0]))).toEqual([missed.sequence]);
     });
 
+    test('so does a shared hold if the set of clients has expired and a newcomer calls first', async () => {
+      const short = { ...TIMES, lease: 1_000 };
+      const [holder, unaware, other] = [client(short), client(short), client(short)];
+      unaware.subscribed = ['before', 10_000];
+      const { sequence } = await holder.acquireShared('p2/2');
+      await unaware.acquireShared('p1/2');
+      await holder.releaseShared([sequence]);
+      await redis.del(holder.keys[2]);
+      await pause(1_020);
+      await other.heartbeat();
+      expect((await other.acquire({ tries: true })).status).toBe('BUSY');
+    });
+
     test('so do shared holds that their client did not renew, in their order', async () => {
       const short = { ...TIMES, lease: 1_000 };
       const [holder, unaware, other] = [client(short), client(short), client(short)];

@@ -126,7 +126,8 @@ local function sweep()
     local found = redis.call('HSCAN', hash, from, 'MATCH', 'client:*', 'COUNT', ORPHANS)[2]
     for i = 1, #found, 2 do
       local name = string.sub(found[i], 8)
-      if not (held and name == holder) and name ~= client and not redis.call('ZSCORE', clients, name) then
+      local isHolder = held and name == holder or kinds and redis.call('HGET', hash, 'held:' .. name)
+      if not isHolder and name ~= client and not redis.call('ZSCORE', clients, name) then
         redis.call('HDEL', hash, found[i])
       end
     end
