@@ -31,8 +31,8 @@ export interface RedisServer {
   restart(): Promise<void>;
   /** Kills it and removes its folder. A parent that dies without this takes server and folder with it. */
   stop(): Promise<void>;
-  /** What redis-cli prints for these arguments. */
-  cli(...args: string[]): Promise<string>;
+  /** Sends one command, and resolves with its answer. */
+  command(name: string, ...args: string[]): Promise<unknown>;
 }
 
 /** The first that is there of: REDIS_URL, a container, redis-server, redis-server after installing it. */

@@ -1,12 +1,12 @@
 /** A private redis-server: on loopback, on a free port, in a folder of its own, gone when its user is gone. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
 import { redisServerBinary } from './redis-binary.mjs';
 
 const HOST = '127.0.0.1';
@@ -15,7 +15,7 @@ const START_TIMEOUT = 20_000; // a cold start on a busy two-core machine takes w
 const READY = /ready to accept connections|Sentinel (new )?ID is/i;
 const LOG = 'redis.log';
 
-const CLI_TIMEOUT = 10_000;
+const COMMAND_TIMEOUT = 10_000;
 
 /** Another process may take a port between our finding it free and the server binding it. */
 const PORT_ATTEMPTS = 3;
@@ -83,12 +83,16 @@ class RedisServer {
     this.#reaper.stdin.end();
   }
 
-  async cli(...args) {
-    const program = join(dirname(this.binary), basename(this.binary).replace('server', 'cli'));
-    const { stdout } = await promisify(execFile)(program, ['-h', HOST, '-p', String(this.port), ...args], {
-      timeout: CLI_TIMEOUT,
-    });
-    return stdout.trimEnd();
+  /** Sends one command. */
+  async command(name, ...args) {
+    const options = { lazyConnect: true, retryStrategy: () => null, commandTimeout: COMMAND_TIMEOUT };
+    const redis = new Redis(this.port, HOST, options);
+    try {
+      await redis.connect();
+      return await redis.call(name, ...args);
+    } finally {
+      redis.disconnect();
+    }
   }
 
   #running() {

@@ -16,11 +16,11 @@ export class RedisCluster {
     const [first] = servers;
     for (const [i, server] of servers.entries()) {
       const [from, to] = [i, i + 1].map((part) => Math.floor((SLOTS * part) / NODES));
-      await server.cli('cluster', 'addslotsrange', `${from}`, `${(to ?? SLOTS) - 1}`);
-      await server.cli('cluster', 'meet', '127.0.0.1', `${first?.port}`);
+      await server.command('cluster', 'addslotsrange', `${from}`, `${(to ?? SLOTS) - 1}`);
+      await server.command('cluster', 'meet', '127.0.0.1', `${first?.port}`);
     }
     const isWhole = async (server: RedisServer): Promise<boolean> => {
-      const info = await server.cli('cluster', 'info');
+      const info = String(await server.command('cluster', 'info'));
       return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
     };
     await eventually(

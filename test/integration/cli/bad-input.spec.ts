@@ -63,7 +63,7 @@ test.each(['ls', 'graph', 'doctor'])(
 test('a password that Redis refuses is not printed', async () => {
   const server = await startRedisServer();
   try {
-    await server.cli('config', 'set', 'requirepass', 'another');
+    await server.command('config', 'set', 'requirepass', 'another');
     const { status, out, err } = await runCli(server.url.replace('://', `://:${PASSWORD}@`), 'ls');
     expect(status).toBe(4);
     expect(err).toMatch(/credentials|WRONGPASS|NOAUTH/);
@@ -76,7 +76,7 @@ test('a password that Redis refuses is not printed', async () => {
 test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the status 4', async (command) => {
   const server = await startRedisServer();
   try {
-    await server.cli('acl', 'setuser', 'few', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-zadd', '-pubsub');
+    await server.command('acl', 'setuser', 'few', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-zadd', '-pubsub');
     const { status, out, err } = await runCli(server.url.replace('://', `://few:${PASSWORD}@`), command);
     expect({ status, out }).toEqual({ status: 4, out: '' });
     expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks rights that the lock needs: .*\+zadd/m);
@@ -91,7 +91,7 @@ test('doctor checks the rest where the user may not look for locks of dead proce
   const server = await startRedisServer();
   try {
     const { user } = documentedAcl();
-    await server.cli('acl', ...user);
+    await server.command('acl', ...user);
     const { status, out, err } = await runCli(server.url.replace('://', '://lock:secret@'), 'doctor');
     expect({ status, err }).toEqual({ status: 1, err: '' });
     expect(out).toMatch(
