@@ -261,7 +261,7 @@ export const TARGETS = [
   },
   {
     scenario: 'permits',
-    text: "10 permits: grants/s by those of redis-semaphore's Semaphore",
+    text: "10 permits: grants/s by the Semaphore of redis-semaphore",
     value: againstPeers('perSecond', Math.min, ['redis-semaphore']),
     atLeast: 1,
   },
@@ -273,7 +273,7 @@ export const TARGETS = [
   },
   {
     scenario: 'shared-line',
-    text: 'server time by handoff, 1,000 permits held, by that of a plain lock',
+    text: 'server time by handoff, 1,000 permits held, by a plain handoff',
     value: of('byPlain'),
     atMost: 2,
   },
