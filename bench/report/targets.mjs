@@ -261,7 +261,7 @@ export const TARGETS = [
   },
   {
     scenario: 'permits',
-    text: "10 permits: grants/s by the Semaphore of redis-semaphore",
+    text: '10 permits: grants/s by the Semaphore of redis-semaphore',
     value: againstPeers('perSecond', Math.min, ['redis-semaphore']),
     atLeast: 1,
   },
