@@ -76,7 +76,18 @@ test('a password that Redis refuses is not printed', async () => {
 test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the status 4', async (command) => {
   const server = await startRedisServer();
   try {
-    await server.command('acl', 'setuser', 'few', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-zadd', '-pubsub');
+    await server.command(
+      'acl',
+      'setuser',
+      'few',
+      'on',
+      `>${PASSWORD}`,
+      '~*',
+      '&*',
+      '+@all',
+      '-zadd',
+      '-pubsub',
+    );
     const { status, out, err } = await runCli(server.url.replace('://', `://few:${PASSWORD}@`), command);
     expect({ status, out }).toEqual({ status: 4, out: '' });
     expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks rights that the lock needs: .*\+zadd/m);
