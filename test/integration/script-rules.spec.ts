@@ -385,19 +385,6 @@ describe('the scripts of the native protocol', () => {
       expect((await first.heartbeat()).batch).toBe('1');
     });
 
-    test('also if a client that did not wait before is the first to call (R7)', async () => {
-      const short = { ...TIMES, window: 1_000 };
-      const [holder, one, two, newcomer] = [client(short), client(short), client(short), client(short)];
-      const grant = await holder.acquire();
-      await one.acquire();
-      await two.acquire();
-      await pause(1_100);
-      await newcomer.acquire();
-      await two.heartbeat();
-      await holder.release(grant.first, grant.sequence);
-      expect((await one.heartbeat()).batch).toBe('1');
-    });
-
     test('when none has called for two heartbeats, none is dropped, though only some are overdue (R7)', async () => {
       const short = { ...TIMES, window: 1_500 };
       const [holder, one, two] = [client(short), client(short), client(short)];

@@ -138,7 +138,7 @@ end
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
   callerDeadline = deadline or 0
-  if not (deadline and isInTouch(deadline, record)) then
+  if deadline and not isInTouch(deadline, record) then
     inGrace()
   end
   local generation = valueOf(record, 'generation')
