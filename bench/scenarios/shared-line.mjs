@@ -15,8 +15,8 @@ export default {
   name: 'shared-line',
   title: `A line behind ${HELD} holders`,
   how:
-    `${HELD} permits, all held by ${CLIENTS} clients until the end but one, and a line of ${LINE} requests of these clients behind it; then that one is released, and each ` +
-    'request that is granted releases at once. By handoff: server time (INFO commandstats), beside that of a plain lock with the same line, in the same rounds. ' +
+    `${CLIENTS} clients hold ${HELD} permits, and ${LINE} of their requests wait. One permit is released, and passes through the line: each request that is ` +
+    'granted releases at once. The other permits stay held. By handoff: server time (INFO commandstats), beside a plain lock with the same line, in the same rounds. ' +
     `Readers: commands by heartbeat of one client that holds ${HELD} reads of a key.`,
 
   columns: [

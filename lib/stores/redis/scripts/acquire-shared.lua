@@ -9,6 +9,7 @@
 -- Returns reply(status, a, b, c), with the statuses of acquire except DONE; GRANTED: the reply lists the request
 -- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); OLDER, PROTOCOL or NEWER before any write.
 --- include: full
+--- include: fresh
 -- A short cut with the same result as the code below, for a lock whose permits are all taken and that requests wait for already: the
 -- request joins the line. The caller was marked alive just now, with the same listener.
 local function joinLine()
@@ -21,11 +22,9 @@ local function joinLine()
     or string.find(own or '', ',' .. ARGV[3] .. ':', 1, true) then
     return nil
   end
-  -- The limits are those of markAlive.
   local generation, server, since = string.match(record or '', '^generation=(%d+) server=(%S+) subscribed=(%d+) suspect=0 ')
   local now, deadline = tonumber(stampMs), tonumber(redis.call('ZSCORE', clients, client) or nil)
-  if not generation or not deadline or server ~= ARGV[10] or math.abs(now - ARGV[11] - since) > 125
-    or deadline - now < 0.9 * WINDOW or deadline - now > WINDOW or WINDOW > RETENTION then
+  if not generation or not deadline or server ~= ARGV[10] or not isSameTime(now - ARGV[11], since) or not isFresh(deadline - now) then
     return nil
   end
   local ahead = redis.call('ZCARD', queue)

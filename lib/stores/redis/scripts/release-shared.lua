@@ -18,10 +18,13 @@ local function passOn()
   end
   local used, limit, firstEnd, lastEnd, own, record = readFull()
   local from = own and string.find(own, ',' .. sequence .. ':', 1, true)
-  local weight, ownEnd, to = string.match(own or '', '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from or 1)
+  if not from then
+    return nil
+  end
+  local weight, ownEnd, to = string.match(own, '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from)
   local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
   local name, next, ask, most = string.match(head or '', '^([^:]+):(%d+):p(%d+)/(%d+)$')
-  if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
+  if string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
     or used - weight <= 0 or used - weight + ask ~= limit
     or redis.call('ZSCORE', queue, client .. ':' .. sequence .. (mark == '' and '' or ':' .. mark)) then
     return nil

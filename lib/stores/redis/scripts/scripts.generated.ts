@@ -22,6 +22,14 @@ if used and limit and lastEnd and used >= limit then
 return used, limit, firstEnd, lastEnd, own, record, tonumber(lastToken)
 end
 end`;
+const freshPart1 = `local FRESH = 0.9
+local GRACE = 250
+local function isFresh(left)
+return left >= FRESH * WINDOW and left <= WINDOW and WINDOW <= RETENTION
+end
+local function isSameTime(one, other)
+return math.abs(one - other) <= GRACE / 2
+end`;
 const grantPart2 = `local micros = tonumber(stamp)
 local now = math.floor(micros / 1000)
 local LONGEST = 2 ^ 53 - 1
@@ -150,7 +158,7 @@ own, left = listed, listedLeft
 end
 return { status, micros, wake, own, first, left, askAgainAt and 1 or 0, generation, ... }
 end`;
-const clientsPart2 = `redis.call('ZCARD', clients)
+const clientsPart3 = `redis.call('ZCARD', clients)
 local function recordOf(name)
 if name == client and record ~= nil then
 return record
@@ -171,8 +179,6 @@ end
 local STALE = 16
 local ORPHANS = 64
 local FIELDS = 9
-local FRESH = 0.9
-local GRACE = 250
 local callerDeadline
 local function keepLine()
 local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
@@ -259,14 +265,14 @@ end
 local server, subscribedFor, where = unpack(ARGV, #ARGV - 2)
 local subscribed = now - tonumber(subscribedFor)
 local same = known and valueOf(record, 'server') == server and valueOf(record, 'suspect') == '0'
-and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
+and isSameTime(subscribed, tonumber(valueOf(record, 'subscribed')) or 0)
 if not same then
 writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
 .. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. KINDS .. ' where=' .. where)
 keepHash(WINDOW + RETENTION)
 end
 local left = known and deadline - now or 0
-if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
+if wholly or not isFresh(left) then
 redis.call('ZADD', clients, now + WINDOW, client)
 keepLine()
 end
@@ -885,7 +891,7 @@ local function queued()
 return reply('QUEUED', ticket, (redis.call('ZRANK', queue, member) or 0) + unserved())
 end`;
 
-export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, numbersPart1, fullPart4, `local function joinLine()
+export const acquireShared = ['acquireShared', 3, lockPart1, timePart2, numbersPart1, fullPart4, freshPart1, `local function joinLine()
 local most = tonumber(string.match(ARGV[6], '^p%d+/(%d+)'))
 if not most or ARGV[7] ~= '-1' or ARGV[8] ~= '0' or ARGV[9] ~= 'wait' or #ARGV[2] < 13 or stampMs > ARGV[2] then
 return nil
@@ -897,8 +903,7 @@ return nil
 end
 local generation, server, since = string.match(record or '', '^generation=(%d+) server=(%S+) subscribed=(%d+) suspect=0 ')
 local now, deadline = tonumber(stampMs), tonumber(redis.call('ZSCORE', clients, client) or nil)
-if not generation or not deadline or server ~= ARGV[10] or math.abs(now - ARGV[11] - since) > 125
-or deadline - now < 0.9 * WINDOW or deadline - now > WINDOW or WINDOW > RETENTION then
+if not generation or not deadline or server ~= ARGV[10] or not isSameTime(now - ARGV[11], since) or not isFresh(deadline - now) then
 return nil
 end
 local ahead = redis.call('ZCARD', queue)
@@ -929,7 +934,7 @@ if older then
 return redis.error_reply('OLDER ' .. KINDS)
 end
 kinds = true
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, blockerPart1, `local kind = kindOf(mark)
+end`, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, blockerPart1, `local kind = kindOf(mark)
 if not (kind and maxQueue and ownTicket and whole(ARGV[5])) then
 return protocolError('arguments of the command')
 end
@@ -1025,7 +1030,7 @@ return take()
 end
 if mode == 'try' and not free and not kinds then
 return reply('BUSY', label, now - since, keptFor())
-end`, clientsPart2, placePart2, `free = free or kinds
+end`, freshPart1, clientsPart3, placePart2, `free = free or kinds
 if not free and maxQueue < 0 then
 enter()
 return queued()
@@ -1056,7 +1061,7 @@ end
 end
 return queued()`] as const;
 
-export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local status = 'FREE'
+export const forceRelease = ['forceRelease', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, freshPart1, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local status = 'FREE'
 if not readable then
 status = 'FORCED'
 keepHash()
@@ -1088,7 +1093,7 @@ end
 local lease = ARGV[4] == '' and LEASE or whole(ARGV[4])
 if not lease then
 return protocolError('arguments of the command')
-end`, clientsPart2, primaryPart1, `keepHash(WINDOW + RETENTION)
+end`, freshPart1, clientsPart3, primaryPart1, `keepHash(WINDOW + RETENTION)
 local shares = kinds and redis.call('HGET', hash, 'held:' .. client) or ''
 local function isMissing(sequence, mark)
 return sequence ~= '' and not redis.call('ZSCORE', queue, memberOf(sequence, mark)) and not holds(sequence)
@@ -1169,7 +1174,7 @@ end
 local sequence, count, seen = whole(ARGV[3]), whole(ARGV[4]), whole(ARGV[5])
 if not (sequence and count and seen) then
 return protocolError('arguments of the command')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local waiting = redis.call('ZCARD', queue)
+end`, freshPart1, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local waiting = redis.call('ZCARD', queue)
 local before = waiting + unserved()
 local free = not held or leaseEnd <= now
 if kinds or free and waiting > 0 then
@@ -1191,7 +1196,7 @@ settle()
 end
 return reply(added == count and 'QUEUED' or 'KNOWN', ticket, before)`] as const;
 
-export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
+export const leave = ['leave', 3, lockPart1, timePart2, grantPart2, numbersPart1, changesPart3, freshPart1, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local member = memberOf(ARGV[2], ARGV[3])
 local rank, before = redis.call('ZRANK', queue, member), unserved()
 redis.call('ZREM', queue, member)
 if ARGV[4] == 'waiting' then
@@ -1220,10 +1225,13 @@ return nil
 end
 local used, limit, firstEnd, lastEnd, own, record = readFull()
 local from = own and string.find(own, ',' .. sequence .. ':', 1, true)
-local weight, ownEnd, to = string.match(own or '', '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from or 1)
+if not from then
+return nil
+end
+local weight, ownEnd, to = string.match(own, '^,%d+:(%d+):%d*:%d+:(k?%d*)()', from)
 local head, behind = unpack(redis.call('ZRANGE', queue, '0', '1'))
 local name, next, ask, most = string.match(head or '', '^([^:]+):(%d+):p(%d+)/(%d+)$')
-if not from or string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
+if string.sub(ownEnd, 1, 1) == 'k' or not behind or not name or tonumber(most) ~= limit
 or used - weight <= 0 or used - weight + ask ~= limit
 or redis.call('ZSCORE', queue, client .. ':' .. sequence .. (mark == '' and '' or ':' .. mark)) then
 return nil
@@ -1270,7 +1278,7 @@ end
 local passed = passOn()
 if passed then
 return passed
-end`, grantPart2, changesPart3, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
+end`, grantPart2, changesPart3, freshPart1, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `local rank, before = nil, unserved()
 keepHash()
 for sequence, mark in string.gmatch(ARGV[2], '(%d+):(%S*)') do
 local member = memberOf(sequence, mark)
@@ -1327,7 +1335,7 @@ end
 end
 end`, grantPart2, numbersPart1, changesPart3, `if not mine then
 return reply(releasedRequest == me and 'RELEASED' or 'LOST')
-end`, clientsPart2, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `ended = { 'released-request', me }
+end`, freshPart1, clientsPart3, livenessPart2, primaryPart1, linePart3, sharesPart2, kindsPart2, linePart5, `ended = { 'released-request', me }
 keepHash()
 if back ~= '' then
 requeue(back)

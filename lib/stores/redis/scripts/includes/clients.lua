@@ -1,5 +1,6 @@
 -- The waiting clients: the record of each, and how a script marks its caller alive (R5, R7).
 --- include: changes
+--- include: fresh
 
 -- If the key has a value of another type, this fails before any write.
 redis.call('ZCARD', clients)
@@ -37,10 +38,6 @@ local STALE = 16
 local ORPHANS = 64
 -- The hash has at least this many fields that are not records: those that every grant writes.
 local FIELDS = 9
--- A deadline with more than this share of the window left is not set again, unless the window is longer than RETENTION.
-local FRESH = 0.9
--- How long a subscription that broke may take to come back before its client counts as dead, ms.
-local GRACE = 250
 
 -- The caller's deadline from before this call marked it alive; nil: the call has not done so.
 local callerDeadline
@@ -150,14 +147,14 @@ local function markAlive(wholly)
   local server, subscribedFor, where = unpack(ARGV, #ARGV - 2)
   local subscribed = now - tonumber(subscribedFor)
   local same = known and valueOf(record, 'server') == server and valueOf(record, 'suspect') == '0'
-    and math.abs(subscribed - (tonumber(valueOf(record, 'subscribed')) or 0)) <= GRACE / 2
+    and isSameTime(subscribed, tonumber(valueOf(record, 'subscribed')) or 0)
   if not same then
     writeRecord(client, 'generation=' .. generation .. ' server=' .. server .. ' subscribed=' .. int(subscribed)
       .. ' suspect=0 window=' .. int(WINDOW) .. ' reads=' .. KINDS .. ' where=' .. where)
     keepHash(WINDOW + RETENTION)
   end
   local left = known and deadline - now or 0
-  if wholly or left < FRESH * WINDOW or left > WINDOW or WINDOW > RETENTION then
+  if wholly or not isFresh(left) then
     redis.call('ZADD', clients, now + WINDOW, client)
     keepLine()
   end
