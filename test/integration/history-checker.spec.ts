@@ -105,6 +105,21 @@ describe('the history checker accepts', () => {
     expect(history.check().excused).toBe(excused);
   });
 
+  test('that one is passed over after an outage of a window in which a newcomer asked, but after no shorter one', () => {
+    const history = (away: number) =>
+      script()
+        .inLine(0, 1, 'a')
+        .sent(0, 'z')
+        .section(0.1, 9, 'z', 1)
+        .fault(4, 4 + away, 'serverAway')
+        .inLine(away, away + 5, 'b')
+        .section(away + 10, away + 11, 'b', 2)
+        .section(away + 22, away + 23, 'a', 3);
+    const silent = LIMITS.window - LIMITS.renewal;
+    expect(broken(history(silent + 1))).not.toContain(3);
+    expect(broken(history(silent - 1))).toContain(3);
+  });
+
   test('that a waiter is passed over whose process got no turn for as long as makes it silent, but for no less', () => {
     const history = (ms: number) =>
       script()
@@ -118,6 +133,22 @@ describe('the history checker accepts', () => {
     const silent = LIMITS.window - LIMITS.renewal;
     expect(broken(history(silent + 1))).not.toContain(3);
     expect(broken(history(silent - 1))).toContain(3);
+  });
+
+  test('that it is passed over after a stall that makes it silent together with one of the machine', () => {
+    const silent = LIMITS.window - LIMITS.renewal;
+    const history = (own: number) =>
+      script()
+        .inLine(0, 1, 'a')
+        .inLine(2, 3, 'b')
+        .sent(0, 'z')
+        .section(0.1, 9, 'z', 1)
+        .worker(5 + silent / 2, 'canary', 'stall', { ms: silent / 2 })
+        .worker(5 + silent / 4 + own, 'w-a', 'stall', { ms: own })
+        .section(10, 11, 'b', 2)
+        .section(2_010, 2_020, 'a', 3);
+    expect(broken(history((3 * silent) / 4 + 1))).not.toContain(3);
+    expect(broken(history((3 * silent) / 4 - 1))).toContain(3);
   });
 
   test('that it is passed over after stalls that together make it silent, but only where they come within its window', () => {

@@ -84,7 +84,10 @@ export class Checker implements ClientListener {
   sent(client: SimClient, lock: string, planned: PlannedRequest): RequestRecord {
     const record = { id: ++this.requests, client, lock, planned, sentAt: this.world.now };
     this.findings.tally.requests += 1;
-    this.locks.get(lock).waiting.add(record);
+    const state = this.locks.get(lock);
+    const waits = [...state.waiting].some((other) => other.client === client && other.ackedAt !== undefined);
+    if (!waits) state.newcomerAt = this.world.now;
+    state.waiting.add(record);
     this.commands.requested(record);
     this.world.trace(() => `${nameOf(record)} asks for ${lock} ${JSON.stringify(planned)}`);
     return record;

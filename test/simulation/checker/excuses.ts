@@ -160,13 +160,13 @@ export class Excuses {
   }
 
   /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */
-  mayBePassedOver(waiting: RequestRecord, served: RequestRecord, now: number): boolean {
+  mayBePassedOver(waiting: RequestRecord, served: RequestRecord, newcomerAt: number, now: number): boolean {
     const passedAt = served.passedAt ?? now;
     const recovery = this.heartbeat + this.recovery();
     // A shared hold with a fixed lease that was over when the server was back does not go back into line (docs/protocol.md).
     const { share, leaseTime } = waiting.planned;
     const hadFixed = share !== undefined && leaseTime !== undefined && waiting.passedAt !== undefined;
-    if (this.comeBackInTime()) return hadFixed;
+    if (this.comeBackInTime()) return hadFixed || this.newcomerWasFirst(newcomerAt, passedAt);
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace; not for one that was marked alive
     // when the other was reachable already, and whose connection broke again.
@@ -227,15 +227,29 @@ export class Excuses {
     return isOutage && areAlike && denied.length === 0 && isBack && this.longestOutage() < RETENTION;
   }
 
+  /** After an outage of a window, a client that did not wait before was the first to call: R7 gives no grace (docs/protocol.md). */
+  private newcomerWasFirst(newcomerAt: number, passedAt: number): boolean {
+    return this.outages().some(({ from, to }) => {
+      const mayBeOverdue = to - from + LONGEST_BACKOFF + this.heartbeat >= this.shortestWindow;
+      const isFelt = passedAt <= to + LONGEST_BACKOFF + this.heartbeat + this.recovery();
+      return mayBeOverdue && from <= newcomerAt + this.commandTimeout && from <= passedAt && isFelt;
+    });
+  }
+
   /** The longest time without a pause in which all clients could call, ms: after RETENTION and a window, the keys of a line expire. */
   private longestOutage(): number {
-    let [longest, from, to] = [0, -Infinity, -Infinity];
+    return Math.max(0, ...this.outages().map(({ from, to }) => to - from));
+  }
+
+  /** The times in which the server was away, with no pause between them in which all clients could call. */
+  private outages(): readonly { from: number; to: number }[] {
+    const outages: { from: number; to: number }[] = [];
     for (const { at, duration } of this.plan.faults.toSorted((one, other) => one.at - other.at)) {
-      if (at > to + LONGEST_BACKOFF) from = at;
-      to = Math.max(to, at + duration);
-      longest = Math.max(longest, to - from);
+      const last = outages.at(-1);
+      if (last && at <= last.to + LONGEST_BACKOFF) last.to = Math.max(last.to, at + duration);
+      else outages.push({ from: at, to: at + duration });
     }
-    return longest;
+    return outages;
   }
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */

@@ -35,7 +35,8 @@ export class GrantOrder {
       if (other === record || hasIt(other)) continue;
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
       if (this.excuses.isTooShort(other)) continue;
-      if (this.excuses.mayBePassedOver(other, record, now)) this.findings.tally.excusedInversions += 1;
+      if (this.excuses.mayBePassedOver(other, record, lock.newcomerAt, now))
+        this.findings.tally.excusedInversions += 1;
       else
         this.findings.violate('order', `${nameOf(record)} was granted ${lock.name} before ${nameOf(other)}`);
     }

@@ -122,6 +122,8 @@ export interface LockState {
   heldByDeadUntil: number;
   /** The last time at which a living process held it or waited for it, or the server honoured a grant of anyone. */
   lastUse: number;
+  /** When a client that had no request in line last asked for it. */
+  newcomerAt: number;
   /** The clients of which the server kept a record after the last script. */
   recorded: readonly string[];
   /** When the server last carried out a script of a client for this lock: a copy may come long after its client has ended. */

@@ -20,6 +20,7 @@ export class LockStates {
         neededBy: undefined,
         heldByDeadUntil: 0,
         lastUse: 0,
+        newcomerAt: -Infinity,
         recorded: [],
         commandedAt: new Map(),
       };

@@ -26,6 +26,8 @@ export interface Gap {
   readonly to: number;
   /** Those that any worker may have felt meanwhile. */
   readonly faults: readonly Fault[];
+  /** No request of this history had the lock before. */
+  readonly first: boolean;
   /** For so long, ms, a process that has a part in it was given no core meanwhile. */
   readonly stalled: number;
 }

@@ -1,3 +1,4 @@
+import { NS_PER_MS, type Fault } from './events.js';
 import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
@@ -5,8 +6,8 @@ import { SLACK, type CheckLimits } from './check-limits.js';
 
 /**
  * Invariant 3: if A's place in line was acknowledged before B asked, A is granted first, unless it gave up before.
- * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached, unless the server
- * was away for all and came back with its data.
+ * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached. That the server
+ * was away for all, and came back with its data, is an excuse only if a newcomer may have called first (docs/protocol.md, known limits).
  */
 export function inversions(
   lives: Iterable<Life>,
@@ -22,7 +23,7 @@ export function inversions(
       // When the lock went to the later one it had asked, and the one granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
       const felt = faults.felt(key, from, late.grantedAt, limits.window + SLACK, early.worker);
-      if (felt.some(({ kind }) => kind !== 'serverAway')) {
+      if (felt.some((fault) => fault.kind !== 'serverAway' || newcomerWasFirst(fault, ofKey, late, limits))) {
         excused += 1;
         continue;
       }
@@ -34,6 +35,18 @@ export function inversions(
     }
   }
   return { violations, excused };
+}
+
+/** An outage in which waiters may have been silent for a window, and one that did not wait before asked before they were served. */
+function newcomerWasFirst(outage: Fault, ofKey: readonly Life[], late: Life, limits: CheckLimits): boolean {
+  const { at, until } = outage;
+  if ((until - at) / NS_PER_MS + limits.renewal < limits.window) return false;
+  const waited = new Set(
+    ofKey.filter((life) => life.inLineAt <= at && life.waitsUntil > at).map(({ worker }) => worker),
+  );
+  return ofKey.some(
+    ({ sent, worker, inLineAt }) => inLineAt > at && sent.at <= late.grantedAt && !waited.has(worker),
+  );
 }
 
 /** By the sections' own log. */

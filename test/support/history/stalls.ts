@@ -45,23 +45,34 @@ export function stalledFor(
 }
 
 /**
- * The times in which a process may have been silent for a whole `window`, since the machine let it stand still for so much of it, at
- * once or in parts, that its next heartbeat, due after `renewal`, came too late; ms. To the others it is then as unreachable as a
- * process that a test stopped.
+ * The times in which a process may have been silent for a whole `window`, since the machine let it, or those that have a part in all,
+ * stand still for so much of it, at once or in parts, that its next heartbeat, due after `renewal`, came too late; ms. To the others it
+ * is then as unreachable as a process that a test stopped.
  */
 export function standstills(stalls: readonly Stall[], window: number, renewal: number): Fault[] {
-  return stalls.flatMap(({ worker, from }, i) => {
-    const windowEnds = from + window * NS_PER_MS;
-    let left = (window - renewal) * NS_PER_MS;
-    for (const stall of stalls.slice(i)) {
-      if (stall.from > windowEnds) break;
-      if (stall.worker !== worker) continue;
-      left -= Math.min(stall.to, windowEnds) - stall.from;
-      if (left > 0) continue;
-      return [{ type: 'fault', kind: 'stopped', worker, victim: worker, at: from, until: stall.to }];
-    }
-    return [];
+  const workers = new Set(stalls.map(({ worker }) => worker));
+  return [...workers].flatMap((worker) => {
+    const felt = stalls.filter((stall) => [worker, CANARY, TEST].includes(stall.worker));
+    return felt.flatMap(({ from }, i) => {
+      const until = silentBy(felt.slice(i), from + window * NS_PER_MS, (window - renewal) * NS_PER_MS);
+      return until === undefined
+        ? []
+        : [{ type: 'fault' as const, kind: 'stopped' as const, worker, victim: worker, at: from, until }];
+    });
   });
+}
+
+/** The end of the stall with which those before `end` add up to `most` nanoseconds. */
+function silentBy(stalls: readonly Stall[], end: number, most: number): number | undefined {
+  let [sum, counted] = [0, -Infinity];
+  for (const stall of stalls) {
+    if (stall.from > end) return undefined;
+    const to = Math.min(stall.to, end);
+    sum += Math.max(0, to - Math.max(stall.from, counted));
+    counted = Math.max(counted, to);
+    if (sum >= most) return stall.to;
+  }
+  return undefined;
 }
 
 function without(stalls: Stall[], stop: Fault): Stall[] {

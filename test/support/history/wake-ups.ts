@@ -41,7 +41,14 @@ export function lostWakeUps(
         shown ||= allTheTime;
         const waited = (to - from) / NS_PER_MS;
         if (waited > worst) worst = waited;
-        const gap = { key, from, to, faults: faults.felt(key, from, to, limits.window), stalled: 0 };
+        const gap = {
+          key,
+          from,
+          to,
+          faults: faults.felt(key, from, to, limits.window),
+          first: !before,
+          stalled: 0,
+        };
         if (waited <= limits.wakeUp(gap)) continue; // as nearly always: no excuse is needed
         const handers = processesOf(before, next, ...waiting.map(({ life }) => life));
         const bound = limits.wakeUp({ ...gap, stalled: stalledFor(stalls, from, to, handers) });
