@@ -217,7 +217,7 @@ export const RULES: readonly Exhibit[] = [
     ],
     proof: test(
       'unit/redis/view/grant.spec.ts',
-      'after $what the section has the margin to stop before the next member asks',
+      'the section has the margin to stop before the next member asks',
     ),
   },
   {
