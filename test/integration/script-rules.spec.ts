@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { ScriptClient } from '../support/script-client.js';
+import { ScriptClient, type Times } from '../support/script-client.js';
 import { eventually, pause, playedWithin, SOON } from '../support/waiting.js';
 
 const TIMES = { window: 2_000, lease: 3_000, grace: 250 };
@@ -9,7 +9,7 @@ describe('the scripts of the native protocol', () => {
   let redis: Redis;
   let subscriber: Redis;
   let prefix: string;
-  const client = (times = TIMES): ScriptClient => new ScriptClient(redis, prefix, times);
+  const client = (times: Times = TIMES): ScriptClient => new ScriptClient(redis, prefix, times);
 
   beforeAll(() => {
     redis = new Redis(redisUrl());
@@ -520,6 +520,20 @@ describe('the scripts of the native protocol', () => {
       await other.acquireShared('r', { sequence: place.sequence, ticket: Number(place.details[0]) });
       await next.release(grant.first, 1);
       expect((await other.heartbeat()).shares).toHaveLength(1);
+    });
+
+    test('so does one whose lock lost its hash while a strict server still waits', async () => {
+      const one = client({ ...TIMES, maxLease: 400 });
+      const place = await one.acquireShared('r');
+      expect(place.status).toBe('QUEUED');
+      await redis.del(one.keys[0]);
+      await one.heartbeat();
+      await one.acquireShared('r', { sequence: place.sequence, ticket: Number(place.details[0]) });
+      await eventually(
+        async () => (await one.heartbeat()).shares.length === 1,
+        SOON,
+        'the grant at the end of the wait',
+      );
     });
 
     test('requests that are over lose their holds and their places in line by one command', async () => {

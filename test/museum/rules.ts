@@ -584,4 +584,13 @@ export const RULES: readonly Exhibit[] = [
       'keeps no record of a client that waited for it and ended long ago when another comes',
     ),
   },
+  {
+    of: 'a free lock keeps the records of those that wait until their next heartbeat',
+    what: 'it keeps its hash for a minute',
+    mutations: [inLine('    keepFree(lineLife())', '    keepFree(RETENTION)')],
+    proof: test(
+      'integration/key-lifetimes.spec.ts',
+      'no command of any client shortens what a lease, a token or a place needs',
+    ),
+  },
 ];

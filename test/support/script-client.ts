@@ -13,6 +13,8 @@ export interface Times {
   readonly window: number;
   readonly lease: number;
   readonly grace: number;
+  /** Of a strict client. */
+  readonly maxLease?: number;
 }
 
 export interface Reply {
@@ -158,8 +160,8 @@ export class ScriptClient {
   }
 
   private async send(name: keyof ClientScripts, values: (string | number)[]): Promise<Reply> {
-    const { window, lease } = this.times;
-    const { lua } = scriptsOfClient(timing(lease, window, COMMAND_TIMEOUT), undefined)[name];
+    const { window, lease, maxLease } = this.times;
+    const { lua } = scriptsOfClient(timing(lease, window, COMMAND_TIMEOUT), maxLease)[name];
     const reply = await this.redis.eval(lua, 3, ...this.keys, this.id, ...values);
     const { serverTime, grant, shares, ...rest } = readReply(reply, 0, { monotonic: 0, wall: 0 });
     const list = shares?.list.map(({ sequence, number }) => `${sequence}:${number}`) ?? [];

@@ -95,7 +95,7 @@ end
 --- include: blocker
 if free then
   -- The lock can be passed to a waiting request, so the first write must be one that is allowed when memory is full (R3).
-  keepHash()
+  keepHash(lineLife())
 end
 if mode == 'try' then
   settle()

@@ -180,9 +180,12 @@ local STALE = 16
 local ORPHANS = 64
 local FIELDS = 9
 local callerDeadline
-local function keepLine()
+local function lineLife()
 local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
-local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+local function keepLine()
+local ttl = lineLife()
 redis.call('PEXPIRE', queue, ttl)
 redis.call('PEXPIRE', clients, ttl)
 end
@@ -822,8 +825,8 @@ if isEmpty then
 kinds, format, limit, kept = false, FORMAT, nil, nil
 redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept')
 end
-keepHash(isEmpty and REST or RETENTION)
-if state then
+keepHash(isEmpty and REST or lineLife())
+if state or not isEmpty then
 state = 'free'
 set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
 end
@@ -865,8 +868,8 @@ end
 if not held and redis.call('ZCARD', queue) == 0 then
 plusQueue = ''
 keepFree(REST)
-elseif not held and state == 'held' then
-keepFree(RETENTION)
+elseif not held then
+keepFree(lineLife())
 end
 end`;
 const blockerPart1 = `local function whoHolds()
@@ -1035,7 +1038,7 @@ if not free and maxQueue < 0 then
 enter()
 return queued()
 end`, livenessPart2, linePart3, sharesPart2, kindsPart2, linePart5, blockerPart1, `if free then
-keepHash()
+keepHash(lineLife())
 end
 if mode == 'try' then
 settle()

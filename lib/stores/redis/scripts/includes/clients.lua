@@ -42,10 +42,14 @@ local FIELDS = 9
 -- The caller's deadline from before this call marked it alive; nil: the call has not done so.
 local callerDeadline
 
--- The keys of the line outlive the latest deadline of any client, whatever the caller's own window is.
-local function keepLine()
+-- What is kept of the line outlives the latest deadline of any client by this, whatever the caller's own window is (ms).
+local function lineLife()
   local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
-  local ttl = math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+  return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION
+end
+
+local function keepLine()
+  local ttl = lineLife()
   redis.call('PEXPIRE', queue, ttl)
   redis.call('PEXPIRE', clients, ttl)
 end

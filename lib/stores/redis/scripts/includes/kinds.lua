@@ -122,8 +122,9 @@ function recordKinds()
     kinds, format, limit, kept = false, FORMAT, nil, nil
     redis.call('HDEL', hash, 'mode', 'used', 'limit', 'first-end', 'last-end', 'kept')
   end
-  keepHash(isEmpty and REST or RETENTION)
-  if state then
+  keepHash(isEmpty and REST or lineLife())
+  -- If the hash was lost, it must say again that requests of several kinds wait.
+  if state or not isEmpty then
     state = 'free'
     set('state', 'free' .. plusQueue, 'last-token', int(lastToken), unpack(ended))
   end

@@ -215,7 +215,8 @@ local function settle()
   if not held and redis.call('ZCARD', queue) == 0 then
     plusQueue = ''
     keepFree(REST)
-  elseif not held and state == 'held' then
-    keepFree(RETENTION)
+  elseif not held then
+    -- Nobody may be granted it yet. Until the next heartbeats the hash has the records of those that wait.
+    keepFree(lineLife())
   end
 end
