@@ -11,7 +11,7 @@ interface Section {
   readonly keys: readonly string[];
   /** `run`: it acquires, and runs its body by `lock.run`. `again`: it takes no lock, but enters that of a section around it once more, by `lock.run`. */
   readonly ask: 'withLock' | 'acquire' | 'run' | 'again';
-  readonly options: Pick<AcquireOptions, 'waitTime' | 'reentrant'>;
+  readonly options: Pick<AcquireOptions, 'waitTime' | 'reentrant' | 'mode' | 'permits' | 'weight'>;
   /** Which of the sections around it an `again` enters. */
   readonly entered: number;
   /** Turns of the event loop before and after its children are begun. */
@@ -105,7 +105,10 @@ class Run {
       const mayFail =
         error === ownError ||
         (code === 'WAIT_TIMEOUT' && waitTime !== undefined) ||
-        (code === 'DEADLOCK' && (reentrant === false || waitTime === Infinity));
+        (code === 'DEADLOCK' &&
+          (reentrant === false ||
+            waitTime === Infinity ||
+            ancestors.some((outer) => isMisfit(outer.node, node))));
       if (!mayFail) throw error;
     };
     const ended = this.run(node, id, ancestors).catch(expected);
@@ -159,11 +162,12 @@ class Run {
     for (const key of keys) {
       const inside = this.active.get(key) ?? [];
       for (const other of inside) {
-        if (alone || !section.ancestors.includes(other)) {
+        if (alone || !(section.ancestors.includes(other) || mayBeBeside(section, other, inside))) {
           this.overlaps.push(`${section.id} entered ${key} beside ${other.id}`);
         }
       }
       this.active.set(key, [...inside, section]);
+      if (outgrown([...inside, section])) this.overlaps.push(`${section.id} entered ${key}, which was full`);
     }
   }
 
@@ -172,6 +176,48 @@ class Run {
       this.active.set(key, this.active.get(key)?.filter((other) => other !== section) ?? []);
     }
   }
+}
+
+/** How many permits the locks have that are shared so. */
+const PERMITS = 2;
+const SHARES: readonly Section['options'][] = [
+  {},
+  { mode: 'read' },
+  { permits: PERMITS },
+  { permits: PERMITS, weight: PERMITS },
+];
+
+const weightOf = ({ options: { permits, weight } }: Section): number => (permits ? (weight ?? 1) : 0);
+
+/** Inside `outer`, a request like `inner` is refused: nobody else could let it in. */
+function isMisfit(outer: Section, inner: Section): boolean {
+  if (!inner.keys.some((key) => outer.keys.includes(key))) return false;
+  if (outer.options.mode === 'read') return inner.options.mode !== 'read';
+  return weightOf(outer) > 0 && (weightOf(inner) === 0 || weightOf(inner) > weightOf(outer));
+}
+
+/** The innermost of the sections around it that are inside. */
+const around = (section: Begun, inside: readonly Begun[]): Begun | undefined =>
+  section.ancestors.findLast((outer) => inside.includes(outer));
+
+/** Neither began the other. Permits inside a section that is alone come one after the other. */
+function mayBeBeside(one: Begun, other: Begun, inside: readonly Begun[]): boolean {
+  if (one.node.options.mode === 'read' && other.node.options.mode === 'read') return true;
+  const outer = around(one, inside);
+  const isAlone = outer !== undefined && outer === around(other, inside) && weightOf(outer.node) === 0;
+  return weightOf(one.node) > 0 && weightOf(other.node) > 0 && !isAlone;
+}
+
+/** There are more permits inside than the lock has, or than the section has that they are nested in. */
+function outgrown(inside: readonly Begun[]): boolean {
+  const weights = new Map<Begun | undefined, number>();
+  for (const section of inside) {
+    const outer = around(section, inside);
+    weights.set(outer, (weights.get(outer) ?? 0) + weightOf(section.node));
+  }
+  return [...weights].some(
+    ([outer, weight]) => weight > (outer && weightOf(outer.node) > 0 ? weightOf(outer.node) : PERMITS),
+  );
 }
 
 const ownError = new Error('thrown by a section');
@@ -225,6 +271,19 @@ describe('any tree of nested, parallel, forgotten and detached sections', () => 
         check(roots, keys),
       ),
       { numRuns: 200 },
+    );
+  });
+
+  it('of readers, writers and permits lets in together only those that may be', async () => {
+    const keys = ['a', 'b'];
+    const times = anyOf({ waitTime: [0, 1, 5, 20] });
+    const options = fc
+      .tuple(times, fc.constantFrom(...SHARES))
+      .map(([time, share]) => ({ ...time, ...share }));
+    const roots = fc.array(section(keys, options), { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(roots, (sections) => check(sections, keys)),
+      { numRuns: 300 },
     );
   });
 
