@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
 import { timing } from '../../lib/stores/redis/commands/timing.js';
-import { EqualPaths, replaced } from '../support/equal-paths.js';
+import { EqualPaths, Messages, replaced } from '../support/equal-paths.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
 
@@ -66,17 +66,18 @@ const last = fc.record({
 
 describe('the short cuts of permits', () => {
   let redis: Redis;
-  let listener: Redis;
+  let messages: Messages;
   let runId: string;
 
   beforeAll(async () => {
     redis = new Redis(redisUrl());
-    listener = new Redis(redisUrl());
+    messages = new Messages([uniquePrefix(), uniquePrefix()]);
+    await messages.begin();
     runId = /run_id:(\w+)/.exec(await redis.info('server'))![1]!;
   });
   afterAll(() => {
     redis.disconnect();
-    listener.disconnect();
+    messages.close();
   });
 
   /** The requests that a client holds the lock with, in the order of the record. */
@@ -84,9 +85,6 @@ describe('the short cuts of permits', () => {
     const record = (await redis.hget(keys[0], `held:${id}`)) ?? '';
     return [...record.matchAll(/,(\d+):/g)].map(([, sequence]) => Number(sequence));
   }
-
-  /** All that was published until now has arrived, since the server answers a connection in order. */
-  const published = (): Promise<unknown> => listener.subscribe('marker');
 
   /** Brings a lock into some state by real commands. */
   async function play(
@@ -111,12 +109,7 @@ describe('the short cuts of permits', () => {
   test(
     'end in the same keys, reply and messages as the long way',
     async () => {
-      const messages: string[] = [];
-      listener.on('pmessage', (_pattern, channel: string, text: string) =>
-        messages.push(`${channel} ${text}`),
-      );
-      const prefixes = [uniquePrefix(), uniquePrefix()] as const;
-      await listener.psubscribe(`${prefixes[0]}*`, `${prefixes[1]}*`);
+      const { prefixes } = messages;
       const taken = { acquire: 0, release: 0 };
       await fc.assert(
         fc.asyncProperty(
@@ -131,14 +124,11 @@ describe('the short cuts of permits', () => {
               ...copied.keys,
               copied.keys[0].replace(prefixes[1], prefixes[0]) + TAKEN,
             );
-            const channels = clients.flatMap((client, i) => {
-              if (command.subscribed) client.subscribed = [runId, 10_000];
-              return command.listening[i] ? prefixes.map((prefix) => `${prefix}:client:${client.id}`) : [];
-            });
-            if (channels.length > 0) await listener.subscribe(...channels);
+            if (command.subscribed) for (const client of clients) client.subscribed = [runId, 10_000];
+            const heard = clients.filter((_, i) => command.listening[i]).map(({ id }) => id);
+            await messages.listenTo(heard);
             await play(clients, [...(isCrowded ? CROWD : []), ...steps]);
-            await published();
-            messages.length = 0;
+            await messages.take();
 
             const holders = await Promise.all(clients.map(heldBy));
             let caller = clients[command.by]!;
@@ -171,13 +161,9 @@ describe('the short cuts of permits', () => {
               ...args,
             ]);
             taken[command.command] += Number(await redis.getdel(caller.keys[0] + TAKEN));
-            await published();
-            const sent = (prefix: string): string[] =>
-              messages
-                .filter((message) => message.startsWith(prefix))
-                .map((message) => message.replaceAll(prefix, ''));
-            expect(sent(prefixes[0])).toEqual(sent(prefixes[1]));
-            if (channels.length > 0) await listener.unsubscribe(...channels);
+            const [published, byLongWay] = await messages.take();
+            expect(published).toEqual(byLongWay);
+            await messages.leave(heard);
           },
         ),
         { numRuns: RUNS, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
 import { timing } from '../../lib/stores/redis/commands/timing.js';
-import { EqualPaths, replaced } from '../support/equal-paths.js';
+import { EqualPaths, Messages, replaced } from '../support/equal-paths.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { ScriptClient } from '../support/script-client.js';
 
@@ -56,21 +56,19 @@ const last = fc.record({
 
 describe('the short cuts of acquire and release', () => {
   let redis: Redis;
-  let listener: Redis;
+  let messages: Messages;
   let runId: string;
 
   beforeAll(async () => {
     redis = new Redis(redisUrl());
-    listener = new Redis(redisUrl());
+    messages = new Messages([uniquePrefix(), uniquePrefix()]);
+    await messages.begin();
     runId = /run_id:(\w+)/.exec(await redis.info('server'))![1]!;
   });
   afterAll(() => {
     redis.disconnect();
-    listener.disconnect();
+    messages.close();
   });
-
-  /** All that was published until now has arrived, since the server answers a connection in order. */
-  const published = (): Promise<unknown> => listener.subscribe('marker');
 
   /** Brings a lock into some state by real commands. */
   async function play(clients: readonly ScriptClient[], steps: readonly { by: number; command: string }[]) {
@@ -96,23 +94,16 @@ describe('the short cuts of acquire and release', () => {
       let taken = 0;
       let releases = 0;
       let handoffs = 0;
-      const messages: string[] = [];
-      listener.on('pmessage', (_pattern, channel: string, text: string) =>
-        messages.push(`${channel} ${text}`),
-      );
-      const prefixes = [uniquePrefix(), uniquePrefix()] as const;
-      await listener.psubscribe(`${prefixes[0]}*`, `${prefixes[1]}*`);
+      const { prefixes } = messages;
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 5 }), last, async (steps, command) => {
           const clients = Array.from({ length: 3 }, () => new ScriptClient(redis, prefixes[0], TIMES));
           let caller = clients[command.by]!;
           const copied = new ScriptClient(redis, prefixes[1], TIMES);
           await redis.del(...caller.keys, ...copied.keys);
-          const channels = clients.flatMap((client, i) => {
-            if (command.subscribed) client.subscribed = [runId, 10_000];
-            return command.listening[i] ? prefixes.map((prefix) => `${prefix}:client:${client.id}`) : [];
-          });
-          if (channels.length > 0) await listener.subscribe(...channels);
+          if (command.subscribed) for (const client of clients) client.subscribed = [runId, 10_000];
+          const heard = clients.filter((_, i) => command.listening[i]).map(({ id }) => id);
+          await messages.listenTo(heard);
           await play(clients, steps);
           const holder = await redis.hget(caller.keys[0], 'holder');
           if (command.command === 'release' && command.byHolder)
@@ -120,8 +111,7 @@ describe('the short cuts of acquire and release', () => {
           const isDenied = async ([hash, queue]: readonly string[]): Promise<boolean> =>
             /^(held|free)$/.test((await redis.hget(hash!, 'state')) ?? '') && (await redis.zcard(queue!)) > 0;
           expect(await isDenied(caller.keys)).toBe(false);
-          await published();
-          messages.length = 0;
+          await messages.take();
 
           const clock = Date.now() + command.clock;
           const token = (await redis.hget(caller.keys[0], 'token')) ?? '1';
@@ -150,13 +140,9 @@ describe('the short cuts of acquire and release', () => {
           if (reply === 'RELEASED') releases += 1;
           if (/^RELEASED \d+ \d+$/.test(String(reply))) handoffs += 1;
           expect(await isDenied(caller.keys)).toBe(false);
-          await published();
-          const sent = (prefix: string): string[] =>
-            messages
-              .filter((message) => message.startsWith(prefix))
-              .map((message) => message.replaceAll(prefix, ''));
-          expect(sent(prefixes[0])).toEqual(sent(prefixes[1]));
-          if (channels.length > 0) await listener.unsubscribe(...channels);
+          const [published, byLongWay] = await messages.take();
+          expect(published).toEqual(byLongWay);
+          await messages.leave(heard);
         }),
         { numRuns: RUNS, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },
       );

@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { readReply } from '../../lib/stores/redis/commands/reply.js';
+import { redisUrl } from './redis.js';
 
 /** What may pass between two scripts, ms. */
 const SLACK = 2_000;
@@ -73,5 +74,51 @@ export class EqualPaths {
     ]);
     const lifetimes = await Promise.all(keys.map((key) => this.redis.pttl(key)));
     return { values, lifetimes };
+  }
+}
+
+/** The messages that scripts publish under two prefixes: that of a lock, and that of its copy. */
+export class Messages {
+  private readonly listener = new Redis(redisUrl());
+  private received: string[] = [];
+
+  constructor(readonly prefixes: readonly [string, string]) {}
+
+  async begin(): Promise<void> {
+    this.listener.on('pmessage', (_pattern, channel: string, text: string) =>
+      this.received.push(`${channel} ${text}`),
+    );
+    await this.listener.psubscribe(...this.prefixes.map((prefix) => `${prefix}*`));
+  }
+
+  /** Gives the channels of these clients a listener, which scripts count. */
+  async listenTo(clients: readonly string[]): Promise<void> {
+    if (clients.length > 0) await this.listener.subscribe(...this.channelsOf(clients));
+  }
+
+  async leave(clients: readonly string[]): Promise<void> {
+    if (clients.length > 0) await this.listener.unsubscribe(...this.channelsOf(clients));
+  }
+
+  /** All that was published since this was called last: of the lock, and of its copy. */
+  async take(): Promise<readonly [string[], string[]]> {
+    // Then it has arrived, since the server answers a connection in order.
+    await this.listener.subscribe('marker');
+    const received = this.received;
+    this.received = [];
+    const [own, copied] = this.prefixes.map((prefix) =>
+      received
+        .filter((message) => message.startsWith(prefix))
+        .map((message) => message.replaceAll(prefix, '')),
+    );
+    return [own!, copied!];
+  }
+
+  close(): void {
+    this.listener.disconnect();
+  }
+
+  private channelsOf(clients: readonly string[]): string[] {
+    return clients.flatMap((client) => this.prefixes.map((prefix) => `${prefix}:client:${client}`));
   }
 }

@@ -11,10 +11,13 @@ export class Stopwatch {
   private idle = 0;
   private readonly watch = new StallWatch((ms) => (this.idle += ms));
 
-  /** Milliseconds since it was made, without the stalls; the watch stands from now on. */
+  private stoppedAt: number | undefined;
+
+  /** Milliseconds from its creation to the first call of this, without the stalls. */
   stop(): number {
     this.watch.stop();
-    return performance.now() - this.start - this.idle;
+    this.stoppedAt ??= performance.now();
+    return this.stoppedAt - this.start - this.idle;
   }
 
   /** Milliseconds in which this process was given no core. */
