@@ -21,6 +21,14 @@ const SCOPES: readonly Scope[] = [
   { ...CANCELLED, faults: 1 },
   { ...CANCELLED, clients: 3, faults: 1, cancels: 0, only: ['crash', 'suspend', 'freeze'] },
   { ...CANCELLED, requests: 2, faults: 1, cancels: 0 },
+  { ...CANCELLED, kinds: ['1/2', '2/2'] },
+  { ...CANCELLED, kinds: ['plain', 'read'] },
+  { ...CANCELLED, kinds: ['plain', 'plain+keep'] },
+  { ...CANCELLED, clients: 3, kinds: ['1/2', '2/2'] },
+  { ...CANCELLED, clients: 3, kinds: ['plain', 'read'] },
+  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['1/2', '2/2'] },
+  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['plain', 'read'] },
+  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['plain', '1/2+keep'] },
 ];
 
 /** What the exploration holds of the library; of the other parts it knows nothing. */
@@ -57,12 +65,13 @@ export function noticedByExploration(lib: string, original: string): Verdict {
   return { killed: false, where: `exploration, ${SCOPES.length} scopes`, how: '' };
 }
 
-function optionsOf({ clients, requests, faults, cancels, fixedLease, swift, only }: Scope): string {
+function optionsOf({ clients, requests, faults, cancels, fixedLease, swift, only, kinds }: Scope): string {
   const options = [
     `--scope ${clients}x${requests} --faults ${faults} --cancels ${cancels}`,
     fixedLease === undefined ? '' : ` --lease ${fixedLease}`,
     swift ? '' : ' --free',
     only ? ` --only ${only.join(',')}` : '',
+    kinds.join() === 'plain' ? '' : ` --kinds ${kinds.join(',')}`,
   ];
   return options.join('');
 }
