@@ -77,7 +77,7 @@ export class EqualPaths {
   }
 }
 
-/** The messages that scripts publish under two prefixes: that of a lock, and that of its copy. */
+/** The messages that scripts publish under two prefixes, one for a lock and one for its copy. */
 export class Messages {
   private readonly listener = new Redis(redisUrl());
   private received: string[] = [];
