@@ -42,7 +42,7 @@ local FIELDS = 9
 -- The caller's deadline from before this call marked it alive; nil: the call has not done so.
 local callerDeadline
 
--- What is kept of the line outlives the latest deadline of any client by this, whatever the caller's own window is (ms).
+-- How long Redis keeps the data of the line (ms): until after the latest deadline of any client, even if the caller's window is shorter.
 local function lineLife()
   local latest = tonumber(redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')[2]) or now
   return math.max(WINDOW, math.min(latest - now, LONGEST)) + RETENTION

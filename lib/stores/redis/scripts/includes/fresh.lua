@@ -1,4 +1,4 @@
--- What a script need not write again when its caller shows that it is alive.
+-- Decides whether a script has to mark its caller alive again, or can leave the record and the deadline as they are.
 
 -- A deadline with more than this share of the window left is not set again, unless the window is longer than RETENTION.
 local FRESH = 0.9

@@ -216,7 +216,7 @@ local function settle()
     plusQueue = ''
     keepFree(REST)
   elseif not held then
-    -- Nobody may be granted it yet. Until the next heartbeats the hash has the records of those that wait.
+    -- No request can be granted the lock yet. The hash keeps the records of the waiting clients until their next heartbeats.
     keepFree(lineLife())
   end
 end
