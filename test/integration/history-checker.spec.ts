@@ -6,6 +6,13 @@ import { LEASE, script, LIMITS, broken, type Script } from '../support/history/s
 import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import { SLACK } from '../support/history/check-limits.js';
 
+/** Whoever gets no core for so long, ms, may have been silent for a window. */
+const SILENT = LIMITS.window - LIMITS.renewal;
+
+/** `a` and then `b` are in line behind `z`. */
+const behindAHolder = (): Script =>
+  script().inLine(0, 1, 'a').inLine(2, 3, 'b').sent(0, 'z').section(0.1, 9, 'z', 1);
+
 describe('the history checker accepts', () => {
   test('requests that are served one after the other', () => {
     const history = script().sent(0, 'a').section(1, 5, 'a', 1).inLine(1, 2, 'b').section(6, 9, 'b', 2);
@@ -77,11 +84,7 @@ describe('the history checker accepts', () => {
   });
 
   test('that a stopped waiter is passed over, and counts it as excused', () => {
-    const history = script()
-      .inLine(0, 1, 'a')
-      .inLine(2, 3, 'b')
-      .sent(0, 'z')
-      .section(0.1, 9, 'z', 1)
+    const history = behindAHolder()
       .fault(4, 20, 'stopped', { victim: 'w-a' })
       .section(10, 11, 'b', 2)
       .section(22, 23, 'a', 3);
@@ -93,11 +96,7 @@ describe('the history checker accepts', () => {
     ['where places may be lost with the server, and counts it as excused', 'serverDown', 1],
     ['but not where the server comes back with all that it knew', 'serverAway', 0],
   ] as const)('that one is passed over %s', (_, kind, excused) => {
-    const history = script()
-      .inLine(0, 1, 'a')
-      .inLine(2, 3, 'b')
-      .sent(0, 'z')
-      .section(0.1, 9, 'z', 1)
+    const history = behindAHolder()
       .fault(4, 2_500, kind)
       .section(2_510, 2_511, 'b', 2)
       .section(2_522, 2_523, 'a', 3);
@@ -115,52 +114,35 @@ describe('the history checker accepts', () => {
         .inLine(away, away + 5, 'b')
         .section(away + 10, away + 11, 'b', 2)
         .section(away + 22, away + 23, 'a', 3);
-    const silent = LIMITS.window - LIMITS.renewal;
-    expect(broken(history(silent + 1))).not.toContain(3);
-    expect(broken(history(silent - 1))).toContain(3);
+    expect(broken(history(SILENT + 1))).not.toContain(3);
+    expect(broken(history(SILENT - 1))).toContain(3);
   });
 
   test('that a waiter is passed over whose process got no turn for as long as makes it silent, but for no less', () => {
     const history = (ms: number) =>
-      script()
-        .inLine(0, 1, 'a')
-        .inLine(2, 3, 'b')
-        .sent(0, 'z')
-        .section(0.1, 9, 'z', 1)
+      behindAHolder()
         .worker(5 + ms, 'w-a', 'stall', { ms })
         .section(10, 11, 'b', 2)
         .section(2_010, 2_020, 'a', 3);
-    const silent = LIMITS.window - LIMITS.renewal;
-    expect(broken(history(silent + 1))).not.toContain(3);
-    expect(broken(history(silent - 1))).toContain(3);
+    expect(broken(history(SILENT + 1))).not.toContain(3);
+    expect(broken(history(SILENT - 1))).toContain(3);
   });
 
   test('that it is passed over after a stall that makes it silent together with one of the machine', () => {
-    const silent = LIMITS.window - LIMITS.renewal;
     const history = (own: number) =>
-      script()
-        .inLine(0, 1, 'a')
-        .inLine(2, 3, 'b')
-        .sent(0, 'z')
-        .section(0.1, 9, 'z', 1)
-        .worker(5 + silent / 2, 'canary', 'stall', { ms: silent / 2 })
-        .worker(5 + silent / 4 + own, 'w-a', 'stall', { ms: own })
+      behindAHolder()
+        .worker(5 + SILENT / 2, 'canary', 'stall', { ms: SILENT / 2 })
+        .worker(5 + SILENT / 4 + own, 'w-a', 'stall', { ms: own })
         .section(10, 11, 'b', 2)
         .section(2_010, 2_020, 'a', 3);
-    expect(broken(history((3 * silent) / 4 + 1))).not.toContain(3);
-    expect(broken(history((3 * silent) / 4 - 1))).toContain(3);
+    expect(broken(history((3 * SILENT) / 4 + 1))).not.toContain(3);
+    expect(broken(history((3 * SILENT) / 4 - 1))).toContain(3);
   });
 
   test('that it is passed over after stalls that together make it silent, but only where they come within its window', () => {
-    const quarter = (LIMITS.window - LIMITS.renewal) / 4 + 1;
+    const quarter = SILENT / 4 + 1;
     const history = (pause: number) => {
-      const stalls = script()
-        .inLine(0, 1, 'a')
-        .inLine(2, 3, 'b')
-        .sent(0, 'z')
-        .section(0.1, 9, 'z', 1)
-        .section(2_010, 2_020, 'b', 2)
-        .section(2_030, 2_040, 'a', 3);
+      const stalls = behindAHolder().section(2_010, 2_020, 'b', 2).section(2_030, 2_040, 'a', 3);
       for (let i = 1; i <= 4; i += 1) {
         stalls.worker(i * quarter + (i - 1) * pause, 'w-a', 'stall', { ms: quarter });
       }

@@ -62,9 +62,8 @@ describe('how long the scripts of the native protocol keep keys', () => {
       redis.pttl(clients),
     ]);
     const waiting = await redis.zrange(queue, '0', '-1');
-    const deadlines = await Promise.all(
-      waiting.map(async (member) => Number(await redis.zscore(clients, member.split(':')[0]!))),
-    );
+    const ids = waiting.map((member) => member.split(':')[0]!);
+    const deadlines = await Promise.all(ids.map(async (id) => Number(await redis.zscore(clients, id))));
     const now = Date.now();
     const found: string[] = [];
     const check = (what: string, left: number, needed: number): void => {
@@ -74,8 +73,8 @@ describe('how long the scripts of the native protocol keep keys', () => {
     if (grant && grant.last / 1_000 > now) check('the last token', hashLeft, grant.last / 1_000 - now);
     // At the end of a lease all that wait are heard; else they call by their heartbeats, and need their records until then.
     const isFree = grant !== undefined && grant.leaseEnd <= now;
-    const waiters = waiting.map((member) => heartbeats.get(member.split(':')[0]!) ?? 0);
-    if (isFree && waiting.length > 0) check('the records of those that wait', hashLeft, Math.max(...waiters));
+    const longest = Math.max(0, ...ids.map((id) => heartbeats.get(id) ?? 0));
+    if (isFree && longest > 0) check('the records of those that wait', hashLeft, longest);
     const latest = Math.max(0, ...deadlines) - now;
     if (latest > 0) {
       // A client with a shorter window sends several heartbeats before that.

@@ -9,9 +9,8 @@ import { eventually, SOON } from './waiting.js';
 export class Stopwatch {
   private readonly start = performance.now();
   private idle = 0;
-  private readonly watch = new StallWatch((ms) => (this.idle += ms));
-
   private stoppedAt: number | undefined;
+  private readonly watch = new StallWatch((ms) => (this.idle += ms));
 
   /** Milliseconds from its creation to the first call of this, without the stalls. */
   stop(): number {

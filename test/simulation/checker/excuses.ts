@@ -38,6 +38,8 @@ export class Excuses {
   private readonly shortestWindow: number;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
+  /** Of a plan in which only the server fails. */
+  private readonly outages: readonly Outage[];
   /** The longest time for which the server may honour a grant without hearing from its client. */
   readonly longestLease: number;
   /** The longest time for which the server may keep what nobody holds (`holdAtLeast`). */
@@ -54,6 +56,7 @@ export class Excuses {
     this.shortestWindow = Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
+    this.outages = outagesOf(plan);
     const fixed = plan.flows.flatMap(({ requests }) => requests.flatMap(({ leaseTime }) => leaseTime ?? []));
     const kept = plan.flows.flatMap(({ requests }) => requests.map(({ holdAtLeast = 0 }) => holdAtLeast));
     this.longestKept = Math.max(0, ...kept);
@@ -229,7 +232,7 @@ export class Excuses {
 
   /** After an outage of a window, a client that did not wait before was the first to call: R7 gives no grace (docs/protocol.md). */
   private newcomerWasFirst(newcomerAt: number, passedAt: number): boolean {
-    return this.outages().some(({ from, to }) => {
+    return this.outages.some(({ from, to }) => {
       const mayBeOverdue = to - from + LONGEST_BACKOFF + this.heartbeat >= this.shortestWindow;
       const isFelt = passedAt <= to + LONGEST_BACKOFF + this.heartbeat + this.recovery();
       return mayBeOverdue && from <= newcomerAt + this.commandTimeout && from <= passedAt && isFelt;
@@ -238,18 +241,7 @@ export class Excuses {
 
   /** The longest time without a pause in which all clients could call, ms: after RETENTION and a window, the keys of a line expire. */
   private longestOutage(): number {
-    return Math.max(0, ...this.outages().map(({ from, to }) => to - from));
-  }
-
-  /** The times in which the server was away, with no pause between them in which all clients could call. */
-  private outages(): readonly { from: number; to: number }[] {
-    const outages: { from: number; to: number }[] = [];
-    for (const { at, duration } of this.plan.faults.toSorted((one, other) => one.at - other.at)) {
-      const last = outages.at(-1);
-      if (last && at <= last.to + LONGEST_BACKOFF) last.to = Math.max(last.to, at + duration);
-      else outages.push({ from: at, to: at + duration });
-    }
-    return outages;
+    return Math.max(0, ...this.outages.map(({ from, to }) => to - from));
   }
 
   /** A liveness deadline is one window ahead, of the longest of all clients; more only after the clock was set back. */
@@ -320,4 +312,20 @@ export class Excuses {
       this.breaks.steppedBack
     );
   }
+}
+
+/** When the server was away, with no pause in which all clients could call, ms. */
+interface Outage {
+  readonly from: number;
+  to: number;
+}
+
+function outagesOf({ faults }: Plan): Outage[] {
+  const outages: Outage[] = [];
+  for (const { at, duration } of faults.toSorted((one, other) => one.at - other.at)) {
+    const last = outages.at(-1);
+    if (last && at <= last.to + LONGEST_BACKOFF) last.to = Math.max(last.to, at + duration);
+    else outages.push({ from: at, to: at + duration });
+  }
+  return outages;
 }

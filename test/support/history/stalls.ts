@@ -50,29 +50,21 @@ export function stalledFor(
  * is then as unreachable as a process that a test stopped.
  */
 export function standstills(stalls: readonly Stall[], window: number, renewal: number): Fault[] {
+  const silent = window - renewal;
   const workers = new Set(stalls.map(({ worker }) => worker));
   return [...workers].flatMap((worker) => {
     const felt = stalls.filter((stall) => [worker, CANARY, TEST].includes(stall.worker));
-    return felt.flatMap(({ from }, i) => {
-      const until = silentBy(felt.slice(i), from + window * NS_PER_MS, (window - renewal) * NS_PER_MS);
-      return until === undefined
-        ? []
-        : [{ type: 'fault' as const, kind: 'stopped' as const, worker, victim: worker, at: from, until }];
+    return felt.flatMap(({ from }, i): Fault[] => {
+      const [following, windowEnds] = [felt.slice(i), from + window * NS_PER_MS];
+      if (stalledFor(following, from, windowEnds) < silent) return [];
+      const last = following.find(
+        ({ to }) => stalledFor(following, from, Math.min(to, windowEnds)) >= silent,
+      );
+      return last
+        ? [{ type: 'fault', kind: 'stopped', worker, victim: worker, at: from, until: last.to }]
+        : [];
     });
   });
-}
-
-/** The end of the stall with which those before `end` add up to `most` nanoseconds. */
-function silentBy(stalls: readonly Stall[], end: number, most: number): number | undefined {
-  let [sum, counted] = [0, -Infinity];
-  for (const stall of stalls) {
-    if (stall.from > end) return undefined;
-    const to = Math.min(stall.to, end);
-    sum += Math.max(0, to - Math.max(stall.from, counted));
-    counted = Math.max(counted, to);
-    if (sum >= most) return stall.to;
-  }
-  return undefined;
 }
 
 function without(stalls: Stall[], stop: Fault): Stall[] {
