@@ -1,7 +1,11 @@
+import { hash } from './texts.js';
+
 /** A value as it stands in the text of a graph: `[n]` refers to node n, and a text begins with `s`. */
 type Written = number | boolean | null | string | readonly [node: number];
 type Node = readonly [shape: number, ...values: Written[]];
 
+/** So few that no number of a shape is taken for a time. */
+const SHAPES = 1_000_000;
 const WORDS: Readonly<Record<string, unknown>> = { i: Infinity, j: -Infinity, u: undefined };
 
 /**
@@ -9,7 +13,7 @@ const WORDS: Readonly<Record<string, unknown>> = { i: Infinity, j: -Infinity, u:
  * may refer to each other in circles. Equal graphs have equal texts.
  */
 export class GraphCodec {
-  private readonly shapes: { readonly prototype: object | null; readonly keys: readonly string[] }[] = [];
+  private readonly shapes = new Map<number, { prototype: object | null; keys: readonly string[] }>();
   private readonly shapeIds = new Map<object | null, Map<string, number>>();
 
   /** @param constants objects that no state changes: a text refers to them by their position */
@@ -51,7 +55,7 @@ export class GraphCodec {
       if (shape === -1) return [];
       if (shape === -2) return new Map();
       if (shape === -3) return new Set();
-      return Object.create(this.shapes[shape]!.prototype) as object;
+      return Object.create(this.shapes.get(shape)!.prototype) as object;
     });
     const value = (one: Written | undefined): unknown => {
       if (Array.isArray(one)) return objects[one[0] as number];
@@ -69,7 +73,7 @@ export class GraphCodec {
       } else if (object instanceof Set) {
         for (let i = 1; i < node.length; i++) object.add(value(node[i]));
       } else {
-        const { keys } = this.shapes[node[0]]!;
+        const { keys } = this.shapes.get(node[0])!;
         for (let i = 0; i < keys.length; i++)
           (object as Record<string, unknown>)[keys[i]!] = value(node[i + 1]);
       }
@@ -90,7 +94,13 @@ export class GraphCodec {
     if (!ids) this.shapeIds.set(prototype, (ids = new Map<string, number>()));
     const name = keys.join();
     let id = ids.get(name);
-    if (id === undefined) ids.set(name, (id = this.shapes.push({ prototype, keys }) - 1));
+    if (id === undefined) {
+      // By their names, since each search meets shapes in another order, and the texts shall be equal.
+      id = (hash(`${prototype?.constructor.name} ${name}`) >>> 0) % SHAPES;
+      if (this.shapes.has(id)) throw new Error(`two shapes have the same number: ${name}`);
+      this.shapes.set(id, { prototype, keys });
+      ids.set(name, id);
+    }
     return id;
   }
 }

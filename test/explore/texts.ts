@@ -30,7 +30,7 @@ export class Texts {
   }
 }
 
-function hash(text: string): number {
+export function hash(text: string): number {
   let result = 0;
   for (let i = 0; i < text.length; i++) result = (Math.imul(result, 31) + text.charCodeAt(i)) | 0;
   return result;

@@ -3,7 +3,7 @@ import type { PresentGrant } from '../commands/reply.js';
 import { marginOf, remaining } from './lease.js';
 import type { Holder, PlaceRequest, Batch } from './model.js';
 import { missedGrant, mustMarkAlive, requestAgain, served } from './requests.js';
-import type { LockView } from './lock-view.js';
+import type { LockView, LostBatch } from './lock-view.js';
 
 /**
  * A section that lasts longer than this (ms) after a handoff renews its first lease and reports its holder to Redis. Shorter
@@ -192,16 +192,21 @@ function stopWithinMargin(view: LockView, batch: Batch): void {
 function setLost(view: LockView, batch: Batch, stopBy: number): void {
   view.batch = undefined;
   view.finished = Math.max(view.finished, batch.first);
-  view.lostButRunning = { batch, stopBy };
+  const serverUntil = batch.since.monotonic + batch.left + batch.margin;
+  view.lostButRunning = { batch, stopBy, serverUntil };
+}
+
+/** A reply tells that Redis has renewed a grant that is lost here, so the section that still runs has to release it when it ends. */
+export function keptByServer(lost: LostBatch, { since, left }: PresentGrant): void {
+  lost.serverUntil = Math.max(lost.serverUntil, since.monotonic + left);
 }
 
 /**
  * Until when a lost grant is kept for its section (monotonic ms). If other requests of the batch wait, they ask anew when the section should
  * have stopped; if none does, it ends with its lease on the server.
  */
-export function lostUntil({ batch, stopBy }: NonNullable<LockView['lostButRunning']>): number {
-  if (unserved(batch).length > 0) return stopBy;
-  return Math.max(stopBy, batch.since.monotonic + batch.left + batch.margin);
+export function lostUntil({ batch, stopBy, serverUntil }: LostBatch): number {
+  return unserved(batch).length > 0 ? stopBy : Math.max(stopBy, serverUntil);
 }
 
 /**

@@ -14,6 +14,15 @@ export interface ViewSettings {
 export const WAKE_SPREAD = 5;
 export const WAKE_PLACES = 20;
 
+/** Times are monotonic ms. */
+export interface LostBatch {
+  readonly batch: Batch;
+  /** No other section begins here before that time. */
+  readonly stopBy: number;
+  /** Until when Redis keeps the grant, as far as is known, if it is not released. */
+  serverUntil: number;
+}
+
 /** One lock as this client sees it. Only the functions beside this file change it. */
 export class LockView extends CommonView<NativeTypes> {
   // ---- the requests (requests.ts)
@@ -29,8 +38,8 @@ export class LockView extends CommonView<NativeTypes> {
   confirming: Batch | undefined;
   /** A grant that came too late to be entered; the reply to a heartbeat that names it decides (M1). */
   late: PresentGrant | undefined;
-  /** A lost grant whose section still runs; `stopBy`: no other section begins here before that time (monotonic ms). */
-  lostButRunning: { readonly batch: Batch; readonly stopBy: number } | undefined;
+  /** A lost grant whose section still runs. */
+  lostButRunning: LostBatch | undefined;
   /** Grants up to this first token are over for this client (M8). */
   finished = 0;
   /** How many releases are not yet acknowledged, and the last command before the last of them. */

@@ -1,6 +1,6 @@
 import type { Blocker } from '../../redis-client/view/protocol-types.js';
 import type { AcquireReply, JoinReply, LeaveReply, LockReply, PresentGrant } from '../commands/reply.js';
-import { finish, handOn, lose, newBatch, release, renewalOf, unserved } from './grant.js';
+import { finish, handOn, keptByServer, lose, newBatch, release, renewalOf, unserved } from './grant.js';
 import { cameLate, remaining } from './lease.js';
 import type { PlaceRequest, Batch } from './model.js';
 import {
@@ -114,8 +114,9 @@ export function blockerOf({ blocker, ahead }: LeaveReply): Blocker {
 function applyGrant(view: LockView, grant: PresentGrant, order: number): void {
   if (grant.first > view.finished) return present(view, grant);
   // The reply is from before the release, or the release is still under way: there is nothing to do.
-  const old = view.releasing > 0 || order <= view.releasedAfter;
-  if (old || grant.first === view.lostButRunning?.batch.first) return;
+  if (view.releasing > 0 || order <= view.releasedAfter) return;
+  const { lostButRunning } = view;
+  if (grant.first === lostButRunning?.batch.first) return keptByServer(lostButRunning, grant);
   // The grant is over for this client, so it is released again (M8); requests in it that still wait ask anew after that.
   release(view, { first: grant.first, head: 0, unserved: [], leaseTime: grant.left });
   for (const sequence of grant.batch) requestAgain(view, view.waiting.get(sequence));

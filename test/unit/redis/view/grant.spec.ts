@@ -372,6 +372,19 @@ describe('the lease', () => {
     expect(view.effectsOf('released')).toMatchObject([{ grant: 500 }]);
   });
 
+  test('but before, if a reply that came late tells that the server has renewed it', () => {
+    view.hold(500);
+    view.passes(HEARTBEAT);
+    const renewal = view.last('heartbeat');
+    // The process stands still.
+    view.now += LEASE;
+    view.reply(renewal, { status: 'renewed', listeners: 1, grant: [500, 1], left: 10 * LEASE });
+    view.now += MARGIN;
+    view.dispatch({ type: 'due' });
+    view.dispatch({ type: 'section ended', grant: 500, kept: false });
+    expect(view.last('release').command.grant.first).toBe(500);
+  });
+
   test('M2: the reply to a renewal touches only the hold whose token was sent with it', () => {
     view.hold(500);
     view.passes(HEARTBEAT);
