@@ -13,12 +13,12 @@ const NOT_ON_PAGE = ['empty-scripts', 'four-calls', 'sesamecare-redlock'];
 const ROUTE = [
   ['perSecond', 'Node 20: requests/s'],
   ['cpuUs', 'CPU a request, µs'],
-  ['p50Ms', 'p50, ms'],
-  ['p99Ms', 'p99, ms'],
-  ['perSecondNode24', 'Node 24: requests/s'],
-  ['cpuUsNode24', 'CPU a request, µs'],
-  ['p50MsNode24', 'p50, ms'],
-  ['p99MsNode24', 'p99, ms'],
+  ...[24, 26].flatMap((line) => [
+    [`perSecondNode${line}`, `Node ${line}: requests/s`],
+    [`cpuUsNode${line}`, 'CPU a request, µs'],
+    [`p50MsNode${line}`, 'p50, ms'],
+    [`p99MsNode${line}`, 'p99, ms'],
+  ]),
 ];
 /** The columns of the tables on the page. */
 const COLUMNS = {

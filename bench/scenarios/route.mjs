@@ -1,5 +1,5 @@
 import { measureRoutes } from '../measure/routes.mjs';
-import { nodes } from '../environment/nodes.mjs';
+import { NEWER, nodes } from '../environment/nodes.mjs';
 
 const COLUMNS = [
   ['perSecond', 'requests/s'],
@@ -9,11 +9,14 @@ const COLUMNS = [
   ['p50Ms', 'p50, ms'],
   ['p99Ms', 'p99, ms'],
 ];
-const columns = [...COLUMNS, ...COLUMNS.map(([name, head]) => [`${name}Node24`, `Node 24: ${head}`])];
+const columns = [
+  ...COLUMNS,
+  ...NEWER.flatMap((line) => COLUMNS.map(([name, head]) => [`${name}Node${line}`, `Node ${line}: ${head}`])),
+];
 
 const HOW =
   '50 connections to one Fastify route of a Nest application, load made by a process of its own; CPU is that of the application. ' +
-  'On the Node of this run, and on Node 24.';
+  'On the Node of this run, and on Node 24 and 26.';
 
 const UNLOCKED = { 'no module': 'none', 'module, no lock': 'module' };
 const LOCKED = { raw: 'raw', 'fair-lock': 'fair-lock' };
