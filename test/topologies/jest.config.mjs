@@ -15,7 +15,7 @@ const common = {
 /** `npm run suite -- topologies`: apart from the other tests, since each file starts servers of its own, some of them many. */
 export default {
   rootDir: common.rootDir,
-  // A file at a time: at most one whole Cluster runs.
+  // A file at a time unless a caller says otherwise: some start a whole Cluster.
   maxWorkers: 1,
   testTimeout: 120_000,
   projects: [
