@@ -221,4 +221,12 @@ describe('a state as it is told', () => {
     expect(values[3]).toBeLessThan(NOW.micros);
     expect(toldMicros(values, new Set())).toBeUndefined();
   });
+
+  test.each([0, 1])('also if the millisecond counts of one of two that follow without a gap: %s', (which) => {
+    const pair = [NOW.micros - 7_000, NOW.micros - 6_999];
+    const told = toldMicros(pair, new Set([pair[which]!]))!;
+    const [one, other] = pair.map((value) => told.get(value)!);
+    expect(other! - one!).toBe(1);
+    expect(Math.floor(one! / 1_000)).toBe(Math.floor(pair[0]! / 1_000));
+  });
 });

@@ -74,20 +74,28 @@ export function toldMicros(
   exact: ReadonlySet<number>,
 ): ReadonlyMap<number, number> | undefined {
   let changed: Map<number, number> | undefined;
-  let previous = -Infinity;
   let last = NOW.micros - LONG_AGO * 1_000;
-  for (const value of values) {
-    const age = NOW.server - Math.floor(value / 1_000);
-    let told = value;
-    if (age >= 0) {
-      const next = last + (value - previous === 1 ? 1 : STEP);
-      told = exact.has(value) ? Math.max(next, (NOW.server - age) * 1_000) : next;
-    }
-    if (told !== value) (changed ??= new Map<number, number>()).set(value, told);
-    previous = value;
-    last = told;
+  for (let i = 0; i < values.length; ) {
+    const start = i;
+    do i += 1;
+    while (i < values.length && values[i]! - values[i - 1]! === 1);
+    const run = values.slice(start, i);
+    const told = toldStart(run, last + STEP, exact);
+    if (told !== run[0]!)
+      for (const value of run) (changed ??= new Map<number, number>()).set(value, told + value - run[0]!);
+    last = told + run.length - 1;
   }
   return changed;
+}
+
+/** Where a run of times without a gap begins, as it is told: at `next`, or later. */
+function toldStart(run: readonly number[], next: number, exact: ReadonlySet<number>): number {
+  const [first, end] = [run[0]!, run.at(-1)!];
+  const millisecond = Math.floor(first / 1_000);
+  if (Math.floor(end / 1_000) > NOW.server) return first;
+  if (!run.some((value) => exact.has(value))) return next;
+  // A run that crosses from one millisecond to the next keeps its place.
+  return Math.max(next, Math.floor(end / 1_000) > millisecond ? first : millisecond * 1_000);
 }
 
 /** Rounds down what the clocks of a client estimate by fractions of a millisecond. */
