@@ -4,9 +4,6 @@ import { World } from '../explore/world.js';
 import type { Exhibit } from './exhibit.js';
 import type { Verdict } from './verdict.js';
 
-/** Most states of one scope that one exhibit is given. */
-const MOST_STATES = 80_000;
-
 const CANCELLED: Scope = { ...PLAIN, cancels: 1 };
 
 /** Looked through in this order, the small ones first. */
@@ -39,19 +36,23 @@ const HELD =
 export const isExplored = ({ mutations, proof }: Exhibit): boolean =>
   mutations.every(({ file }) => HELD.test(file)) && !(proof.by === 'simulation' && proof.denied);
 
-const explore = (lib: string, scope: Scope): Result =>
-  new Search(new World(lib), scope).run({ milliseconds: Infinity, states: MOST_STATES });
+const explore = (lib: string, scope: Scope, states: number): Result =>
+  new Search(new World(lib), scope).run({ milliseconds: Infinity, states });
 
 /** Scopes in which the code as it is breaks nothing. */
 const clean = new Set<Scope>();
 
-/** Searches one scope after the other for a state that breaks an invariant, and does not with the code as it is. */
-export function noticedByExploration(lib: string, original: string): Verdict {
+/**
+ * Searches one scope after the other for a state that breaks an invariant, and does not with the code as it is.
+ *
+ * @param most states of one scope
+ */
+export function noticedByExploration(lib: string, original: string, most: number): Verdict {
   for (const scope of SCOPES) {
-    const { violation, states } = explore(lib, scope);
+    const { violation, states } = explore(lib, scope, most);
     if (!violation) continue;
     if (!clean.has(scope)) {
-      const found = explore(original, scope).violation;
+      const found = explore(original, scope, most).violation;
       if (found) throw new Error(`${optionsOf(scope)} breaks ${found.invariant} with the code as it is, too`);
       clean.add(scope);
     }

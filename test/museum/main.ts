@@ -15,7 +15,8 @@ import type { Verdict } from './verdict.js';
 const HELP = `npm run museum -- [options]
   Puts failures that locks really had into a copy of our code, one by one, and shows that each is noticed.
   --only TEXT   only exhibits whose class or change contains TEXT
-  --explore     looks for each by \`npm run explore\` instead; leaves out those that change what is not explored`;
+  --explore     looks for each by \`npm run explore\` instead; leaves out those that change what is not explored
+  --states N    with --explore: most states of one scope (default 80000)`;
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 
@@ -23,6 +24,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     explore: { type: 'boolean', default: false },
+    states: { type: 'string', default: '80000' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -33,7 +35,9 @@ else {
     `${of} ${what}`.includes(values.only),
   );
   if (values.explore) {
-    await show(chosen.filter(isExplored), (_exhibit, { lib }) => noticedByExploration(lib, LIB));
+    await show(chosen.filter(isExplored), (_exhibit, { lib }) =>
+      noticedByExploration(lib, LIB, Number(values.states)),
+    );
   } else {
     await checkTests(chosen);
     const original = new Subject(LIB);
