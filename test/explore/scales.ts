@@ -75,7 +75,7 @@ export function toldMicros(
 ): ReadonlyMap<number, number> | undefined {
   let changed: Map<number, number> | undefined;
   let last = NOW.micros - LONG_AGO * 1_000;
-  for (let i = 0; i < values.length; ) {
+  for (let i = 0; i < values.length;) {
     const start = i;
     do i += 1;
     while (i < values.length && values[i]! - values[i - 1]! === 1);
