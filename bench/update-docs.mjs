@@ -37,6 +37,15 @@ const COLUMNS = {
     ['waitP999Ms', 'p99.9, ms'],
     ['serverUs', 'server time, µs'],
   ],
+  'read-write': [
+    ['readsPerSecond', 'reads/s'],
+    ['writesPerSecond', 'writes/s'],
+    ['readP50Ms', 'read wait p50, ms'],
+    ['readP999Ms', 'p99.9, ms'],
+    ['writeP50Ms', 'write wait p50, ms'],
+    ['writeP999Ms', 'p99.9, ms'],
+    ['serverUs', 'server time, µs'],
+  ],
   'dead-waiters': [
     ['servedMs1', '1 killed, ms'],
     ['servedMs100', '100, ms'],

@@ -8,6 +8,7 @@ import idle from './idle.mjs';
 import memory from './memory.mjs';
 import permits from './permits.mjs';
 import pingPong from './ping-pong.mjs';
+import readWrite from './read-write.mjs';
 import renewals from './renewals.mjs';
 import routes from './route.mjs';
 import serverTime from './server-time.mjs';
@@ -41,6 +42,7 @@ export const SCENARIOS = [
   deadWaiters,
   starvation,
   permits,
+  readWrite,
   sharedLine,
   idle,
   renewals,

@@ -6,6 +6,7 @@ export const fairLock = (name, label, keyPrefix, dist) => ({
   label,
   ...ON_REDIS,
   permits: `${label}, permits`,
+  readers: `${label}, mode`,
   setUp: "store: 'redis', all options at their defaults, a finite waitTime",
 
   async open({ url }) {

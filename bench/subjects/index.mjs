@@ -23,6 +23,7 @@ import simpleRedisMutex from './simple-redis-mutex.mjs';
  * @property {boolean} [crossProcess] works between processes; false: no server, no other process
  * @property {boolean} [tellsQueued] calls `onQueued` when a request is in line
  * @property {string} [permits] the label of its lock for several at a time, if it has one
+ * @property {string} [readers] the label of its lock for readers and writers, if it has one
  * @property {boolean} [java] its worker is a JVM
  * @property {readonly string[]} commands what it sends to the server; whatever its scripts call inside is in their time
  * @property {string} setUp how it is set up here
@@ -33,7 +34,7 @@ import simpleRedisMutex from './simple-redis-mutex.mjs';
  * @property {(key: string, options?: LockOptions) => Promise<Release>} lock waits as long as it takes
  * @property {() => Promise<unknown>} close
  *
- * @typedef {{ onQueued?: () => void, leaseTime?: number, permits?: number, mode?: 'read' }} LockOptions
+ * @typedef {{ onQueued?: () => void, leaseTime?: number, permits?: number, mode?: 'read' | 'write' }} LockOptions
  * @typedef {(() => Promise<unknown>) & { token?: number }} Release `token`: rises from grant to grant
  */
 

@@ -7,6 +7,7 @@ export default {
   queues: true,
   crossProcess: true,
   permits: 'Redisson RPermitExpirableSemaphore (Java)',
+  readers: 'Redisson RReadWriteLock (Java)',
   java: true,
   commands: ['evalsha', 'eval', 'publish', 'subscribe', 'unsubscribe'],
   setUp:

@@ -129,15 +129,17 @@ export class Workload {
   }
 
   /**
-   * `askers` loop on one key that `permits` may hold at a time: lock, hold for `hold` ms, unlock, for `ms`. Records as those of `loop`.
+   * `askers` loop on one key that `permits` may hold at a time, or readers together and a writer alone, as `mode` says: lock, hold for
+   * `hold` ms, unlock, for `ms`. Records as those of `loop`.
    */
-  async share({ key, permits, askers, hold, ms }) {
+  async share({ key, permits, mode, askers, hold, ms }) {
     const records = [];
     const end = stamp() + ms;
+    const options = mode === 'read' ? { mode } : { permits };
     const loop = async (client) => {
       while (stamp() < end) {
         const asked = stamp();
-        const release = await client.lock(key, { permits });
+        const release = await client.lock(key, options);
         const granted = stamp();
         await sleep(hold);
         const released = stamp();

@@ -19,6 +19,7 @@ import java.util.stream.Collectors;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
@@ -204,25 +205,51 @@ public final class Bench {
         return json(records);
     }
 
+    /** What a lock for several at a time does for one asker. */
+    private interface Shared {
+        /** Waits as long as it takes; returns what releases it. */
+        Runnable take() throws InterruptedException;
+    }
+
     /** Redisson's semaphore with permits that expire, the one that a crash does not empty for ever; nothing renews them. */
+    private static Shared permits(RedissonClient client, String key, int permits) {
+        RPermitExpirableSemaphore semaphore = client.getPermitExpirableSemaphore(key);
+        semaphore.trySetPermits(permits);
+        return () -> {
+            String permit = semaphore.acquire(30, TimeUnit.SECONDS);
+            return () -> semaphore.release(permit);
+        };
+    }
+
+    private static Shared readWrite(RedissonClient client, String key, String mode) {
+        RReadWriteLock both = client.getReadWriteLock(key);
+        RLock lock = mode.equals("read") ? both.readLock() : both.writeLock();
+        return () -> {
+            lock.lock();
+            return lock::unlock;
+        };
+    }
+
     private static String share(Args args) throws Exception {
         List<double[]> records = Collections.synchronizedList(new ArrayList<>());
         double end = stamp() + args.number("ms");
         int askers = args.number("askers");
         CountDownLatch done = new CountDownLatch(askers);
         for (int i = 0; i < askers; i++) {
-            RPermitExpirableSemaphore semaphore =
-                    CLIENTS.get(i % CLIENTS.size()).getPermitExpirableSemaphore(args.get("key"));
-            semaphore.trySetPermits(args.number("permits"));
+            RedissonClient client = CLIENTS.get(i % CLIENTS.size());
+            String key = args.get("key");
+            Shared shared = args.containsKey("mode")
+                    ? readWrite(client, key, args.get("mode"))
+                    : permits(client, key, args.number("permits"));
             THREADS.execute(() -> {
                 try {
                     while (stamp() < end) {
                         double asked = stamp();
-                        String permit = semaphore.acquire(30, TimeUnit.SECONDS);
+                        Runnable release = shared.take();
                         double granted = stamp();
                         Thread.sleep(args.number("hold"));
                         double released = stamp();
-                        semaphore.release(permit);
+                        release.run();
                         records.add(new double[] {asked, granted, released});
                     }
                 } catch (InterruptedException e) {
