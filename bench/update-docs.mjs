@@ -72,20 +72,20 @@ function part(name) {
   if (name === 'run') return run();
   if (name === 'missed') return missed();
   const scenario = SCENARIOS.find((one) => one.name === name);
-  const { subjects } = report.scenarios[name];
+  const { subjects, labels = report.labels } = report.scenarios[name];
   const shown = Object.fromEntries(
     Object.entries(subjects).filter(([subject]) => !NOT_ON_PAGE.includes(subject)),
   );
-  return toMarkdown(scenarioTable({ ...scenario, columns: COLUMNS[name] }, shown, report.labels));
+  return toMarkdown(scenarioTable({ ...scenario, columns: COLUMNS[name] }, shown, labels));
 }
 
 function table(scenario) {
   const measured = report.scenarios[scenario.name];
   if (!measured) return `*${scenario.title}*: not in this run.`;
-  const { subjects, commit, at, failed } = measured;
+  const { subjects, commit, at, failed, labels = report.labels } = measured;
   if (failed) return `*${scenario.title}*: it failed: ${failed.split('\n')[0]}`;
   const again = at === report.at ? '' : ` Measured again, apart from the others, with lib/ at ${commit}.`;
-  return `*${scenario.title}.* ${scenario.how}${again}\n\n${toMarkdown(scenarioTable(scenario, subjects, report.labels))}${plot(scenario)}`;
+  return `*${scenario.title}.* ${scenario.how}${again}\n\n${toMarkdown(scenarioTable(scenario, subjects, labels))}${plot(scenario)}`;
 }
 
 function run() {

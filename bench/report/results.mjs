@@ -8,19 +8,26 @@ import { verdict } from './verdict.mjs';
  */
 export function results(scenarios, ran, about) {
   const all = {};
-  for (const { name, title, how } of scenarios) {
+  for (const { name, title, how, labelledBy } of scenarios) {
     const { measured, failed } = ran[name];
     const { commit, at, loadAverage } = about;
-    const run = { title, how, commit, at, loadAverage };
+    const run = { title, how, commit, at, loadAverage, labels: labelsBy(labelledBy) };
     all[name] = failed ? { ...run, failed } : { ...run, subjects: withRatios(measured) };
   }
   return {
     ...about,
-    labels: Object.fromEntries(SUBJECTS.map(({ name, label }) => [name, label])),
+    labels: labelsBy('label'),
     setUps: Object.fromEntries(SUBJECTS.map(({ name, setUp }) => [name, setUp])),
     scenarios: all,
     targets: verdict(all, about),
   };
+}
+
+/** What a scenario calls its subjects; undefined: as the others do. */
+export function labelsBy(property) {
+  if (property === undefined) return undefined;
+  const labelled = SUBJECTS.filter((subject) => subject[property] !== undefined);
+  return Object.fromEntries(labelled.map((subject) => [subject.name, subject[property]]));
 }
 
 /** `earlier` with the scenarios of `report` in place of its own; the verdict is made anew. */

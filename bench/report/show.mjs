@@ -4,9 +4,9 @@ import { scenarioTable, toText, verdictTable } from './table.mjs';
 export function show(scenarios, report) {
   const parts = [];
   for (const scenario of scenarios) {
-    const { subjects, failed } = report.scenarios[scenario.name];
+    const { subjects, failed, labels = report.labels } = report.scenarios[scenario.name];
     parts.push(`${scenario.title}  (${scenario.name})`);
-    parts.push(failed ? `  failed: ${failed}` : toText(scenarioTable(scenario, subjects, report.labels)));
+    parts.push(failed ? `  failed: ${failed}` : toText(scenarioTable(scenario, subjects, labels)));
     parts.push(wrapped(scenario.how), '');
   }
   for (const [subject, why] of Object.entries(report.skipped)) {

@@ -22,6 +22,7 @@ import uncontended from './uncontended.mjs';
  * @property {string} title for people
  * @property {string} how it is measured
  * @property {readonly [measure: string, head: string][]} columns of its table
+ * @property {'permits' | 'readers'} [labelledBy] the property of its subjects that names them here
  * @property {boolean} [slow] not done by --quick
  * @property {(lab: import('../environment/lab.mjs').Lab) => Promise<Record<string, Record<string, Measure>>>} run
  *   subject → measure

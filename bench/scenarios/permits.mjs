@@ -15,6 +15,7 @@ const REST = 500;
 /** @type {import('./index.mjs').Scenario} */
 export default {
   name: 'permits',
+  labelledBy: 'permits',
   title: `${PERMITS} permits, ${PROCESSES} processes with ${ASKERS} askers each`,
   how:
     `For ${TIME / 1_000} s each asker loops: lock, hold ${HOLD} ms, unlock; so about 200 wait all the time. grants/s; spread = (most − least) / mean of ` +

@@ -15,6 +15,7 @@ const REST = 500;
 /** @type {import('./index.mjs').Scenario} */
 export default {
   name: 'read-write',
+  labelledBy: 'readers',
   title: `Readers and writers, ${PROCESSES} processes with ${READERS} and ${WRITERS}`,
   how:
     `For ${TIME / 1_000} s each asker loops: lock, hold ${HOLD} ms, unlock; readers hold together, a writer alone. So readers ask all the time. ` +
