@@ -208,6 +208,8 @@ describe.each(WAYS)('sentinels replace primaries under load, $way', ({ replicas,
     await restore();
     return async () => {
       const next = await firstGranted('unreplicated');
+      // What both write to has seen the higher token.
+      await next.event('op');
       const ending = demands.replicas ? unreplicated.event('error') : unreplicated.release();
       resume();
       await ending;

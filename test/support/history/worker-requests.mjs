@@ -142,10 +142,10 @@ export class Requests {
 
   /** One line of the independent log, which knows no order but that of the writes. */
   #write(what, request, key, lock) {
-    this.#recorder.record('op', { request, resource: key, token: lock.token ?? null });
     if (this.#log !== undefined) {
       writeSync(this.#log, `${JSON.stringify([what, key, request, lock.token ?? null])}\n`);
     }
+    this.#recorder.record('op', { request, resource: key, token: lock.token ?? null });
   }
 }
 
