@@ -2,6 +2,7 @@ import { PLAIN, type Scope } from '../explore/scope.js';
 import { Search, type Result } from '../explore/search.js';
 import { World } from '../explore/world.js';
 import type { Exhibit } from './exhibit.js';
+import { REPLICATION } from './replication.js';
 import type { Verdict } from './verdict.js';
 
 const CANCELLED: Scope = { ...PLAIN, cancels: 1 };
@@ -32,9 +33,11 @@ const SCOPES: readonly Scope[] = [
 const HELD =
   /^(core\/port\/lease|stores\/redis\/(commands|view|scripts|redis-lock-store)|stores\/redis-client\/(view|server)\/)/;
 
-/** Whether all that the exhibit changes is part of what is explored. */
-export const isExplored = ({ mutations, proof }: Exhibit): boolean =>
-  mutations.every(({ file }) => HELD.test(file)) && !(proof.by === 'simulation' && proof.denied);
+/** Whether all that the exhibit changes is part of what is explored, which knows neither replicas nor strict mode. */
+export const isExplored = (exhibit: Exhibit): boolean =>
+  !REPLICATION.includes(exhibit) &&
+  exhibit.mutations.every(({ file }) => HELD.test(file)) &&
+  !(exhibit.proof.by === 'simulation' && exhibit.proof.denied);
 
 const explore = (lib: string, scope: Scope, states: number): Result =>
   new Search(new World(lib), scope).run({ milliseconds: Infinity, states });
