@@ -39,8 +39,8 @@ export const isExplored = (exhibit: Exhibit): boolean =>
   exhibit.mutations.every(({ file }) => HELD.test(file)) &&
   !(exhibit.proof.by === 'simulation' && exhibit.proof.denied);
 
-const explore = (lib: string, scope: Scope, states: number): Result =>
-  new Search(new World(lib), scope).run({ milliseconds: Infinity, states });
+const explore = (world: World, scope: Scope, states: number): Result =>
+  new Search(world, scope).run({ milliseconds: Infinity, states });
 
 /** Scopes in which the code as it is breaks nothing. */
 const clean = new Set<Scope>();
@@ -51,11 +51,13 @@ const clean = new Set<Scope>();
  * @param most states of one scope
  */
 export function noticedByExploration(lib: string, original: string, most: number): Verdict {
+  // What it remembers of one scope serves the next.
+  const world = new World(lib);
   for (const scope of SCOPES) {
-    const { violation, states } = explore(lib, scope, most);
+    const { violation, states } = explore(world, scope, most);
     if (!violation) continue;
     if (!clean.has(scope)) {
-      const found = explore(original, scope, most).violation;
+      const found = explore(new World(original), scope, most).violation;
       if (found) throw new Error(`${optionsOf(scope)} breaks ${found.invariant} with the code as it is, too`);
       clean.add(scope);
     }
