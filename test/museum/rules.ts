@@ -593,4 +593,13 @@ export const RULES: readonly Exhibit[] = [
       'no command of any client shortens what a lease, a token or a place needs',
     ),
   },
+  {
+    of: 'a lost grant is released when its section ends',
+    what: 'only until the end of the lease that the holder knew of when it took the lock for lost',
+    mutations: [inStore('view/replies.ts', 'return keptByServer(lostButRunning, grant);', 'return;')],
+    proof: test(
+      'unit/redis/view/grant.spec.ts',
+      'but before, if a reply that came late tells that the server has renewed it',
+    ),
+  },
 ];
