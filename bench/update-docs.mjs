@@ -3,6 +3,7 @@
  * `<!-- bench:name -->` and `<!-- /bench -->`, and all of them into docs/bench-results.md.
  */
 import { readFile, writeFile } from 'node:fs/promises';
+import { NEWER } from './environment/nodes.mjs';
 import { scenarioTable, toMarkdown, verdictTable } from './report/table.mjs';
 import { SCENARIOS } from './scenarios/index.mjs';
 
@@ -13,14 +14,14 @@ const NOT_ON_PAGE = ['empty-scripts', 'four-calls', 'sesamecare-redlock'];
 const ROUTE = [
   ['perSecond', 'Node 20: requests/s'],
   ['cpuUs', 'CPU a request, µs'],
-  ...[24, 26].flatMap((line) => [
+  ...NEWER.flatMap((line) => [
     [`perSecondNode${line}`, `Node ${line}: requests/s`],
     [`cpuUsNode${line}`, 'CPU a request, µs'],
     [`p50MsNode${line}`, 'p50, ms'],
     [`p99MsNode${line}`, 'p99, ms'],
   ]),
 ];
-/** The columns of the tables on the page. */
+/** The columns of the tables on the page that differ from those of the scenario. */
 const COLUMNS = {
   'route-unlocked': ROUTE,
   route: ROUTE,
@@ -29,22 +30,6 @@ const COLUMNS = {
     ['handoffMs100', 'ms a handoff'],
     ['serverUs100', 'server time, µs'],
     ['inversions100', 'out of turn'],
-  ],
-  permits: [
-    ['perSecond', 'grants/s'],
-    ['spread', 'spread'],
-    ['waitP50Ms', 'wait p50, ms'],
-    ['waitP999Ms', 'p99.9, ms'],
-    ['serverUs', 'server time, µs'],
-  ],
-  'read-write': [
-    ['readsPerSecond', 'reads/s'],
-    ['writesPerSecond', 'writes/s'],
-    ['readP50Ms', 'read wait p50, ms'],
-    ['readP999Ms', 'p99.9, ms'],
-    ['writeP50Ms', 'write wait p50, ms'],
-    ['writeP999Ms', 'p99.9, ms'],
-    ['serverUs', 'server time, µs'],
   ],
   'dead-waiters': [
     ['servedMs1', '1 killed, ms'],
@@ -76,7 +61,8 @@ function part(name) {
   const shown = Object.fromEntries(
     Object.entries(subjects).filter(([subject]) => !NOT_ON_PAGE.includes(subject)),
   );
-  return toMarkdown(scenarioTable({ ...scenario, columns: COLUMNS[name] }, shown, labels));
+  const { columns } = scenario;
+  return toMarkdown(scenarioTable({ columns: COLUMNS[name] ?? columns }, shown, labels));
 }
 
 function table(scenario) {

@@ -6,7 +6,7 @@ const CALLS = 200;
 export default {
   name: 'cold-start',
   title: 'The first calls of a process',
-  how: `The first ${CALLS} cycles of a process that has just connected, one at a time on a key of its own, ms for all. A process a round.`,
+  how: `The total time of the first ${CALLS} cycles of a process that has just connected, one after the other on a key that nothing else uses. Each round starts a new process.`,
 
   columns: [['firstMs', `first ${CALLS}, ms`]],
 

@@ -1,19 +1,11 @@
-import { shares } from '../measure/handoffs.mjs';
-import { interleaved, summary } from '../measure/rounds.mjs';
+import { HOLD, PROCESSES, sharedLoops, TIME } from '../measure/shared-loops.mjs';
 
-const PROCESSES = 4;
 /** In each process. */
 const READERS = 20;
 const WRITERS = 1;
-const HOLD = 5;
-const TIME = 4_000;
-/** Until all are in the loop, ms. */
-const WARM_UP = 800;
-/** For the last ones in line, ms. */
-const REST = 500;
 
 /** @type {import('./index.mjs').Scenario} */
-export default {
+const scenario = {
   name: 'read-write',
   labelledBy: 'readers',
   title: `Readers and writers, ${PROCESSES} processes with ${READERS} and ${WRITERS}`,
@@ -31,47 +23,23 @@ export default {
     ['serverUs', 'server, µs a grant'],
   ],
 
-  async run(lab) {
-    const subjects = lab.subjects.filter(({ readers }) => readers);
-    const results = await interleaved(
-      lab.rounds(5, 1),
-      subjects,
-      (subject, round) => measure(lab, subject, round, lab.quick ? TIME / 4 : TIME),
-      lab.onRound,
-    );
-    return Object.fromEntries([...results].map(([subject, measured]) => [subject.name, summary(measured)]));
-  },
+  run: (lab) =>
+    sharedLoops(
+      lab,
+      scenario,
+      [
+        { mode: 'read', askers: READERS },
+        { mode: 'write', askers: WRITERS },
+      ],
+      ([read, written], seconds) => ({
+        readsPerSecond: read.locks / seconds,
+        writesPerSecond: written.locks / seconds,
+        readP50Ms: read.waitP50Ms,
+        readP999Ms: read.waitP999Ms,
+        writeP50Ms: written.waitP50Ms,
+        writeP999Ms: written.waitP999Ms,
+      }),
+    ),
 };
 
-/** The host's monotonic clock, the one that the records are stamped with, ms. */
-const clock = () => Number(process.hrtime.bigint()) / 1e6;
-
-async function measure(lab, subject, round, ms) {
-  const workers = await Promise.all(Array.from({ length: PROCESSES }, () => lab.worker(subject)));
-  try {
-    const begin = clock() + WARM_UP;
-    await lab.server.reset();
-    const common = { key: `read-write-${round}`, hold: HOLD, ms: WARM_UP + ms + REST };
-    const loop = async (mode, askers) => {
-      const loops = await Promise.all(
-        workers.map((worker) => worker.do('share', { ...common, mode, askers })),
-      );
-      return loops.map(({ records }) => records);
-    };
-    const [reads, writes] = await Promise.all([loop('read', READERS), loop('write', WRITERS)]);
-    const { usec } = await lab.server.commands(subject);
-    const [read, written] = [reads, writes].map((records) => shares(records, begin, ms));
-    return {
-      readsPerSecond: (1_000 * read.locks) / ms,
-      writesPerSecond: (1_000 * written.locks) / ms,
-      readP50Ms: read.waitP50Ms,
-      readP999Ms: read.waitP999Ms,
-      writeP50Ms: written.waitP50Ms,
-      writeP999Ms: written.waitP999Ms,
-      serverUs: usec / [...reads, ...writes].flat().length,
-    };
-  } finally {
-    await lab.end(...workers);
-    await lab.clear();
-  }
-}
+export default scenario;

@@ -15,8 +15,8 @@ const columns = [
 ];
 
 const HOW =
-  '50 connections to one Fastify route of a Nest application, load made by a process of its own; CPU is that of the application. ' +
-  'On the Node of this run, and on Node 24 and 26.';
+  '50 connections to one Fastify route of a Nest application, loaded by a separate process; CPU is what the application uses. ' +
+  `On the Node of this run, and on Node ${NEWER.join(' and ')}.`;
 
 const UNLOCKED = { 'no module': 'none', 'module, no lock': 'module' };
 const LOCKED = { raw: 'raw', 'fair-lock': 'fair-lock' };
@@ -36,21 +36,21 @@ export default [
   scenario(
     'route-unlocked',
     'A route that locks nothing',
-    'What importing the module costs it.',
+    'The cost of importing the module.',
     () => ({ ...UNLOCKED, 'module, requestScope: false': 'module-unscoped' }),
     1_000,
   ),
   scenario(
     'route',
     'A locked route, 1,000 free keys',
-    'Ours by @FairLocked, the others by their client in the handler.',
+    'Ours locks with @FairLocked, the others with their client in the handler.',
     (lab) => ({ ...UNLOCKED, ...LOCKED, ...(!lab.quick && PEERS) }),
     1_000,
   ),
   scenario(
     'route-hot',
     'A locked route, one hot key',
-    'Ours by @FairLocked, the others by their client in the handler; raw, which cannot wait, tries every 10 ms.',
+    'Ours locks with @FairLocked, the others with their client in the handler; raw, which cannot wait, tries every 10 ms.',
     () => ({ ...LOCKED, ...PEERS }),
     1,
     { slow: true },
@@ -58,7 +58,7 @@ export default [
   scenario(
     'observability',
     'A locked route that is watched',
-    'By @FairLocked on 1,000 free keys, with what watches the locks: nothing, the metrics of prom-client, the spans of OpenTelemetry (with its SDK, ' +
+    'Locked with @FairLocked on 1,000 free keys, watched by nothing, by the metrics of prom-client, or by the spans of OpenTelemetry (with its SDK, ' +
       'without an exporter). Beside it the library with its diagnostics left out.',
     () => ({
       'no diagnostics': { lock: 'fair-lock', watch: 'none' },

@@ -1,3 +1,4 @@
+import { stamp } from '../measure/clock.mjs';
 import { shares } from '../measure/handoffs.mjs';
 import { interleaved, summary } from '../measure/rounds.mjs';
 
@@ -41,13 +42,10 @@ export default {
   },
 };
 
-/** The host's monotonic clock, the one that the records are stamped with, ms. */
-const clock = () => Number(process.hrtime.bigint()) / 1e6;
-
 async function starve(lab, subject, round, ms) {
   const workers = await Promise.all(Array.from({ length: PROCESSES }, () => lab.worker(subject)));
   try {
-    const begin = clock() + WARM_UP;
+    const begin = stamp() + WARM_UP;
     const args = { key: `starvation-${round}`, hold: HOLD, ms: WARM_UP + ms + REST };
     const loops = await Promise.all(workers.map((worker) => worker.do('loop', args)));
     const measured = shares(

@@ -5,11 +5,10 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stamp } from '../measure/clock.mjs';
 import { median } from '../measure/stats.mjs';
 import { onOneCpuWith } from './placement.mjs';
 import { SocketTimes } from './socket-times.mjs';
-
-const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** Sampling interval of the event loop's delay, ms; Node's histogram counts it in. */
 const LOOP_RESOLUTION = 10;

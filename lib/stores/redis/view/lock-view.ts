@@ -14,7 +14,7 @@ export interface ViewSettings {
 export const WAKE_SPREAD = 5;
 export const WAKE_PLACES = 20;
 
-/** Times are monotonic ms. */
+/** A lost grant whose section still runs; times are monotonic ms. */
 export interface LostBatch {
   readonly batch: Batch;
   /** No other section begins here before that time. */
@@ -38,7 +38,6 @@ export class LockView extends CommonView<NativeTypes> {
   confirming: Batch | undefined;
   /** A grant that came too late to be entered; the reply to a heartbeat that names it decides (M1). */
   late: PresentGrant | undefined;
-  /** A lost grant whose section still runs. */
   lostButRunning: LostBatch | undefined;
   /** Grants up to this first token are over for this client (M8). */
   finished = 0;
