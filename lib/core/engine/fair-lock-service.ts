@@ -78,9 +78,7 @@ export class FairLockService {
     const lock = await this.take(keys, call);
     let result: T;
     try {
-      // It may have closed between the grant and here, and has released the lock then.
-      if (this.parts.shutdown.closed) throw new LockShuttingDownError(lock.key);
-      lock.assertHeld();
+      this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
     } finally {
@@ -95,20 +93,22 @@ export class FairLockService {
    *
    * For work that is not one function call. The code after it is not inside the hold: use `lock.run`, or `withLock`, for that.
    *
+   * @throws LockLostError if the lock was lost before the call could return, for example because the process was stopped
+   *
    * @example
    * await using lock = await this.locks.acquire('order:42');
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
-    return (await this.take(keys, call)).begin();
+    return await this.begin(await this.take(keys, call));
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     const call = this.newCall(options, 0);
     try {
-      return (await this.take(keys, call)).begin();
+      return await this.begin(await this.take(keys, call));
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -213,6 +213,23 @@ export class FairLockService {
   private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
     const taken = await this.parts.acquirer.take(keys, call);
     return new LockHandle(call.scope, taken, call.options.holdAtLeast);
+  }
+
+  /** Hands out a handle without a section, unless its lock is over already. */
+  private async begin(lock: LockHandle): Promise<LockHandle> {
+    try {
+      this.requireHeld(lock);
+      return lock.begin();
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  /** @throws LockShuttingDownError, LockLostError if the lock ended between its grant and here: a close releases it */
+  private requireHeld(lock: LockHandle): void {
+    if (this.parts.shutdown.closed) throw new LockShuttingDownError(lock.key);
+    lock.assertHeld();
   }
 
   /** @param waitTime in place of the option */

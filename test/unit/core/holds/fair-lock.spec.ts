@@ -196,13 +196,27 @@ describe('withLock', () => {
     expect(await rejection(result)).toBeInstanceOf(LockLostError);
   });
 
-  it('does not begin a section whose lease ran out while the process stood still', async () => {
+  /** The process stands still after each grant, for longer than a lease of 10 ms. */
+  const standStill = (): void => {
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = async (request) => {
       const grant = await acquire(request);
       block(20);
       return grant;
     };
+  };
+
+  it.each(['acquire', 'tryAcquire'] as const)(
+    'hands out no handle by %s whose lease ran out while the process stood still, and leaves nothing held',
+    async (how) => {
+      standStill();
+      expect(await rejection(b.service[how]('k', { leaseTime: 10 }))).toBeInstanceOf(LockLostError);
+      expect(await b.store.held('k')).toBe(false);
+    },
+  );
+
+  it('does not begin a section whose lease ran out while the process stood still', async () => {
+    standStill();
     let begun = false;
     const result = b.service.withLock('k', () => (begun = true), { leaseTime: 10 });
     expect(await rejection(result)).toBeInstanceOf(LockLostError);
