@@ -20,6 +20,10 @@ export default {
       suite('equal paths', ['--testPathPatterns', 'test/integration/short-cuts'], {
         env: { STATES: '10000' },
       }),
+      suite('connections', [
+        ...config('topologies'),
+        ...['--selectProjects', 'topologies', '--testPathPatterns', 'topologies/connections'],
+      ]),
       suite('ioredis 5', [...config('topologies'), '--selectProjects', 'ioredis 5']),
       // A fault that happened once has happened, even if it does not happen again.
       command(`node test/soak/run.mjs main.ts --minutes 30 --seed ${NIGHT}`, { again: false }),

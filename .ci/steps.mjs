@@ -25,7 +25,10 @@ export default {
       suite('faults', config('faults')),
       suite('interop', config('interop')),
       // Two files at a time: together they take less than a core.
-      suite('topologies', [...config('topologies'), '--selectProjects', 'topologies'], { workers: 2 }),
+      suite('topologies --quick', [...config('topologies'), '--selectProjects', 'topologies'], {
+        ...QUICK,
+        workers: 2,
+      }),
       suite('board', config('board')),
       counted('node test/matrix/main.mjs --quick'),
     ],
