@@ -57,7 +57,7 @@ export const EMPTY_BOOK: Book = {
 export const nameOf = (client: number, sequence: number): Name => `c${client}:${sequence}`;
 
 /** The kind of a request that is not over. */
-export const kindOf = ({ requests }: Book, client: number, sequence: number): Kind =>
+export const kindOf = ({ requests }: Readonly<Book>, client: number, sequence: number): Kind =>
   requests[nameOf(client, sequence)]!.kind;
 
 export class Violation extends Error {
@@ -68,6 +68,8 @@ export class Violation extends Error {
     super(`${invariant}: ${text}`);
   }
 }
+
+export const readBook = (text: string): Book => JSON.parse(text) as Book;
 
 export function writeBook(book: Book): string {
   const { requests, ...rest } = book;

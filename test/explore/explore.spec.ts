@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Mutation } from '../simulation/world/load-client.js';
 import { GraphCodec } from './graph.js';
+import { PairMemo, Pairs } from './pairs.js';
 import { later, NOW, toldMicros } from './scales.js';
 import { PLAIN, type FaultKind, type Scope } from './scope.js';
 import { replay } from './replay.js';
@@ -19,7 +20,7 @@ function search(
   more: Partial<Scope> = {},
 ): Result {
   const scope = { ...PLAIN, faults: only.length > 0 ? 1 : 0, only, ...more };
-  return new Search(new World(LIB, mutations), scope).run(BOUNDS);
+  return new Search(World.of(LIB, mutations), scope).run(BOUNDS);
 }
 
 const inFile = (file: string, from: string, to: string): Mutation => ({
@@ -168,9 +169,17 @@ describe('the exploration', () => {
     ['clients that take turns', UNTOLD, { kinds: ['1/2+keep', '2/2'] }],
   ])('a trace is replayed to the same violation, with the state after each move: %s', (_, mutation, more) => {
     const { violation } = search([], [mutation], more);
-    const steps = [...replay(new World(LIB, [mutation]), { ...PLAIN, ...more }, violation!.trace)];
+    const steps = [...replay(World.of(LIB, [mutation]), { ...PLAIN, ...more }, violation!.trace)];
     expect(steps.join('\n')).toContain(violation!.text);
     expect(steps.length).toBeGreaterThanOrEqual(violation!.trace.length);
+  });
+
+  test('visits fewer states if callers act at fewer moments', () => {
+    const fine = search(['lose-message']);
+    const coarse = search(['lose-message'], [], { tick: 3 * PLAIN.tick });
+    expect(coarse.complete).toBe(true);
+    expect(coarse.violation).toBeUndefined();
+    expect(coarse.states).toBeLessThan(fine.states);
   });
 
   test('gives the same trace each time', () => {
@@ -178,6 +187,23 @@ describe('the exploration', () => {
     const [one, other] = [search([], [held]), search([], [held])];
     expect(one.violation).toBeDefined();
     expect(one.violation).toEqual(other.violation);
+  });
+});
+
+describe('what is remembered', () => {
+  test('is found again for the same pair only, however many there are', () => {
+    const memo = new PairMemo();
+    for (let a = 0; a < 100; a++) for (let b = 0; b < 100; b++) memo.set(a, b, a * 1_000 + b);
+    for (let a = 0; a < 100; a++) for (let b = 0; b < 100; b++) expect(memo.get(a, b)).toBe(a * 1_000 + b);
+    expect(memo.get(100, 0)).toBe(-1);
+    expect(memo.get(0, -1)).toBe(-1);
+  });
+
+  test('is a number for each pair, from which both come back', () => {
+    const pairs = new Pairs();
+    const ids = [pairs.id(3, 4), pairs.id(4, 3), pairs.id(3, 4)];
+    expect(ids).toEqual([0, 1, 0]);
+    expect([pairs.first(1), pairs.second(1)]).toEqual([4, 3]);
   });
 });
 

@@ -7,7 +7,7 @@ import { clientAt, SERVER, type State, type World } from './world.js';
  *
  * @throws Violation
  */
-export function judge(world: World, state: State, book: Book): void {
+export function judge(world: World, state: State, book: Readonly<Book>): void {
   const inside: string[] = [];
   const kinds = keptIn(book);
   for (let client = 0; clientAt(client) < state.length; client++) {
@@ -27,7 +27,7 @@ export function judge(world: World, state: State, book: Book): void {
 }
 
 /** Nobody waits, or one that waits is kept out by a section, by a kept time, or by one that cannot answer. */
-export function isOfUse(world: World, state: State, book: Book): boolean {
+export function isOfUse(world: World, state: State, book: Readonly<Book>): boolean {
   const { holds } = world.held(state[SERVER]!);
   const inside = keptIn(book);
   const waiting: Kind[] = [];
@@ -41,4 +41,4 @@ export function isOfUse(world: World, state: State, book: Book): boolean {
   return book.setBack || waiting.length === 0 || waiting.some((kind) => !fitTogether([...inside, kind]));
 }
 
-const keptIn = ({ kept }: Book): Kind[] => kept.map(({ kind }) => kind);
+const keptIn = ({ kept }: Readonly<Book>): Kind[] => kept.map(({ kind }) => kind);

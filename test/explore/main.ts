@@ -5,7 +5,7 @@ import { exploreEngine } from './engine/main.js';
 import { FAMILIES } from './engine/programs.js';
 import { readKind } from './kinds.js';
 import { replay } from './replay.js';
-import { FAULT_KINDS, moveText, readMove, type FaultKind, type Scope } from './scope.js';
+import { FAULT_KINDS, moveText, PLAIN, readMove, type FaultKind, type Scope } from './scope.js';
 import { Search, type Result } from './search.js';
 import { World } from './world.js';
 
@@ -16,6 +16,7 @@ const HELP = `npm run explore -- [options]
   --no-batch      the requests of a client never share a command
   --kinds a,b     each request is of any of these: plain, read, 1/2 for one of two permits, each also with +keep (default plain)
   --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
+  --tick MS       callers act, and faults that hit nothing on its way happen, at full ticks (default ${PLAIN.tick}, half a heartbeat)
   --lease MS      the fixed lease of the last request of each client; default: none is fixed
   --only a,b      only these faults
   --minutes M     stop after so long          --states N   stop at so many states
@@ -56,6 +57,7 @@ const { values } = parseArgs({
     'no-batch': { type: 'boolean', default: false },
     free: { type: 'boolean', default: false },
     lease: { type: 'string' },
+    tick: { type: 'string', default: String(PLAIN.tick) },
     kinds: { type: 'string', default: 'plain' },
     only: { type: 'string' },
     minutes: { type: 'string', default: 'Infinity' },
@@ -84,7 +86,7 @@ async function exploreAll(): Promise<void> {
 }
 
 function explore(scope: Scope): void {
-  const world = new World(values.lib);
+  const world = World.of(values.lib);
   const bounds = { milliseconds: Number(values.minutes) * 60_000, states: Number(values.states) };
   const result = new Search(world, scope).run(bounds, (soFar) => console.log(`… ${figures(world, soFar)}`));
   const { clients, requests, faults, kinds } = scope;
@@ -104,13 +106,13 @@ function explore(scope: Scope): void {
 function figures(world: World, { states, transitions, depth, milliseconds, ends }: Result): string {
   return (
     `${states} states, ${transitions} transitions, depth ${depth}, ${ends} ends, ${(milliseconds / 1_000).toFixed(0)} s, ` +
-    `${world.runs} runs of scripts, ${world.texts.size} parts`
+    `${world.runs.size} runs of scripts, ${world.texts.size} parts`
   );
 }
 
 function showReplay(scope: Scope, text: string): void {
   const moves = text.split('\n').filter((line) => line.trim() !== '');
-  for (const line of replay(new World(values.lib), scope, moves.map(readMove))) console.log(line);
+  for (const line of replay(World.of(values.lib), scope, moves.map(readMove))) console.log(line);
 }
 
 function scopeOf(): Scope {
@@ -125,9 +127,16 @@ function scopeOf(): Scope {
     faults: Number(values.faults),
     cancels: Number(values.cancels),
     swift: !values.free,
+    tick: tickOf(values.tick),
     batch: !values['no-batch'],
     kinds: values.kinds.split(',').map(readKind),
     fixedLease: values.lease === undefined ? undefined : Number(values.lease),
     only,
   };
+}
+
+function tickOf(text: string): number {
+  const tick = Number(text);
+  if (!Number.isSafeInteger(tick) || tick < 1) throw new Error(`--tick is a number of ms, not ${text}`);
+  return tick;
 }

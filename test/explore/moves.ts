@@ -1,19 +1,17 @@
 import type { Book } from './book.js';
-import { readNetwork, type Network } from './network.js';
+import type { Network } from './network.js';
 import { NOW } from './scales.js';
-import type { Move, MoveKind, Scope } from './scope.js';
-import { clientAt, networkAt, SERVER, type Facts, type State, type World } from './world.js';
-
-/** Callers act, and faults that hit nothing on its way happen, at full ticks, ms: half a heartbeat. */
-export const TICK = 1_500;
+import { moveAs, type Move, type MoveKind, type Scope } from './scope.js';
+import type { Facts } from './clients.js';
+import { clientAt, networkAt, SERVER, type State, type World } from './world.js';
 
 /** How long it is until anybody has something to do, ms; 0: something must happen first. */
-export function timeToPass(world: World, state: State, scope: Scope, { phase }: Book): number {
+export function timeToPass(world: World, state: State, scope: Scope, { phase }: Readonly<Book>): number {
   let due = Infinity;
   let needsServer = false;
   for (let client = 0; client < scope.clients; client++) {
     const facts = world.facts(state[clientAt(client)]!);
-    const { commands, replies, messages, late } = readNetwork(world.texts.text(state[networkAt(client)]!));
+    const { commands, replies, messages, late } = world.network(state[networkAt(client)]!);
     if (commands.length > 0) return 0;
     if (late.length > 0 || facts.asleep || facts.crashed) needsServer = true;
     if (!facts.asleep && (replies.length > 0 || messages.length > 0)) return 0;
@@ -24,14 +22,14 @@ export function timeToPass(world: World, state: State, scope: Scope, { phase }: 
     // When a lease has just ended on the server, to see what comes from others then.
     for (const { end } of world.held(state[SERVER]!).holds) due = Math.min(due, end - NOW.server + 1);
   }
-  if (due === Infinity) return phase > 0 ? TICK - phase : 0;
-  return Math.min(Math.ceil(due), TICK - phase);
+  if (due === Infinity) return phase > 0 ? scope.tick - phase : 0;
+  return Math.min(Math.ceil(due), scope.tick - phase);
 }
 
 /** All that may happen next. */
-export function movesOf(world: World, state: State, book: Book, scope: Scope): Move[] {
+export function movesOf(world: World, state: State, book: Readonly<Book>, scope: Scope): Move[] {
   const moves: Move[] = [];
-  const add = (kind: MoveKind, client = 0, which = 0): void => void moves.push({ kind, client, which });
+  const add = (kind: MoveKind, client = 0, which = 0): void => void moves.push(moveAs(kind, client, which));
   const mayFail = book.faults < scope.faults;
   const fault = (kind: Move['kind'], client = 0, which = 0): void => {
     if (mayFail && (!scope.only || (scope.only as readonly MoveKind[]).includes(kind)))
@@ -40,7 +38,7 @@ export function movesOf(world: World, state: State, book: Book, scope: Scope): M
   const clients = Array.from({ length: scope.clients }, (_, client) => ({
     client,
     facts: world.facts(state[clientAt(client)]!),
-    network: readNetwork(world.texts.text(state[networkAt(client)]!)),
+    network: world.network(state[networkAt(client)]!),
   }));
   if (scope.swift) {
     // Nothing else happens before what is on its way arrives, but for faults. So whatever overtakes it costs a fault.
@@ -72,7 +70,7 @@ export function movesOf(world: World, state: State, book: Book, scope: Scope): M
       ofProcess(facts, network, client, fault);
     }
   }
-  if (mayFail) onTheServer(world.texts.text(state[SERVER]!), fault);
+  if (mayFail) onTheServer(world.keys(state[SERVER]!), fault);
   return moves;
 }
 
@@ -152,7 +150,7 @@ function timersOf(facts: Facts, network: Network, client: number, add: Add): voi
   if (facts.attemptsAreDue && network.replies.length === 0) add('timeout', client);
 }
 
-function ofClient(facts: Facts, client: number, scope: Scope, book: Book, add: Add): void {
+function ofClient(facts: Facts, client: number, scope: Scope, book: Readonly<Book>, add: Add): void {
   const kinds = scope.kinds.length;
   if (facts.made < scope.requests) for (let kind = 0; kind < kinds; kind++) add('request', client, kind);
   if (scope.batch && facts.made === 0 && scope.requests > 1)
@@ -162,9 +160,7 @@ function ofClient(facts: Facts, client: number, scope: Scope, book: Book, add: A
   if (!facts.up && !facts.mustResubscribe) add('resubscribe', client);
 }
 
-function onTheServer(server: string, fault: Add): void {
-  const keys = JSON.parse(server) as unknown[];
-  const present = keys.flatMap((key, i) => (key ? [i] : []));
+function onTheServer(present: readonly number[], fault: Add): void {
   for (const key of present) fault('evict', 0, key);
   if (present.length > 1) fault('flush');
   if (present.length > 0) {

@@ -8,13 +8,14 @@ import {
   loosen,
   nameOf,
   noted,
+  readBook,
   Violation,
   writeBook,
   type Book,
 } from './book.js';
 import { isOfUse, judge } from './judge.js';
 import { keepOf, type Kind } from './kinds.js';
-import { TICK, timeToPass } from './moves.js';
+import { timeToPass } from './moves.js';
 import {
   answerOf,
   answerText,
@@ -24,148 +25,263 @@ import {
   writeNetwork,
   type Network,
 } from './network.js';
-import { NOW } from './scales.js';
-import { isFault, type Move, type Scope } from './scope.js';
-import { NAMES, without } from './server.js';
-import { BOOK, clientAt, LONGEST_SLEEP, networkAt, SERVER, type State, type World } from './world.js';
+import type { Note } from './outcome.js';
+import { PairMemo, Pairs } from './pairs.js';
+import { NOW, type Passed } from './scales.js';
+import { moveAs, type Move, type Scope } from './scope.js';
+import { NAMES } from './server.js';
+import { remembered } from './texts.js';
+import { LONGEST_SLEEP } from './clients.js';
+import { BOOK, clientAt, networkAt, SERVER, type State, type World } from './world.js';
 import type { Client } from './client.js';
 import type { LockClient } from './lock-client.js';
-import type { Sent } from './outcome.js';
 
 /** By how much the server's clock is set, ms: more than a lease. */
 const CLOCK_STEP = 40_000;
 
-/** One move, applied to a state. */
+/** What happened to a client, and to what is on its way: numbers of their texts. */
+interface Happened {
+  readonly client: number;
+  readonly network: number;
+  readonly notes: readonly Note[];
+  /** Names the notes. */
+  readonly notesId: number;
+}
+
+/** What is done to a client, and a name for it with all that it depends on. */
+interface Action {
+  readonly name: string;
+  readonly what: (one: LockClient, state: Client) => void;
+}
+
+/** The command that is carried out next, and what is on its way without it. */
+interface FirstCommand {
+  readonly slot: number;
+  readonly command: number;
+  readonly rest: number;
+}
+
+/** Plays moves. What each does to a part of the state is remembered, so most moves are look-ups. */
 export class Play {
-  private readonly ids: number[];
-  private readonly networks = new Map<number, Network>();
-  private readonly book: Book;
+  private ids: number[] = [];
+  private readonly keepsLocks: boolean;
+  private readonly pairs = new Pairs();
+  private readonly names = new Map<string, number>();
+  private readonly commandIds = new Map<string, number>();
+  private readonly commands: (readonly string[])[] = [];
+  private readonly happened = new PairMemo();
+  private readonly happenings: Happened[] = [];
+  private readonly notedBooks = new PairMemo();
+  private readonly keptBooks = new PairMemo();
+  private readonly laterBooks = new PairMemo();
+  private readonly ran = new PairMemo();
+  private readonly answers = new PairMemo();
+  private readonly messages = new PairMemo();
+  private readonly firstCommand = remembered((id: number) => this.firstCommandOf(id));
+  private readonly holdsName = remembered((id: number) => this.holdsNameOf(id));
 
   constructor(
     private readonly world: World,
-    state: State,
     private readonly scope: Scope,
   ) {
-    this.ids = [...state];
-    this.book = world.bookOf(state);
+    this.keepsLocks = scope.kinds.some((kind) => keepOf(kind) !== undefined);
   }
 
   /** @throws Violation */
-  after(move: Move): State {
-    if (isFault(move)) this.book.faults += 1;
+  after(state: State, move: Move): State {
+    const { world } = this;
+    this.ids = [...state];
+    if (move.isFault) this.write((book) => void (book.faults += 1));
     this.apply(move);
-    for (const [client, network] of this.networks) {
-      this.ids[networkAt(client)] = this.world.texts.id(writeNetwork(network));
-    }
-    this.ids[BOOK] = this.world.texts.id(writeBook(this.book));
-    judge(this.world, this.ids, this.book);
-    return this.world.told(this.ids);
+    judge(world, this.ids, this.book);
+    return world.told(this.ids);
   }
 
-  private apply({ kind, client, which }: Move): void {
-    const { book } = this;
+  private apply(move: Move): void {
+    const { kind, client, which } = move;
     switch (kind) {
-      case 'request':
-      case 'batch':
-        return this.request(client, this.kindsOf(kind, which));
-      case 'deliver':
-        return this.run(client, this.network(client).commands.shift()!);
-      case 'reply':
-        return this.reply(client, this.network(client).replies.shift()!);
-      case 'message':
-        return this.message(client, this.network(client).messages.shift()!);
-      case 'late':
-        return this.late(client, which);
-      case 'due':
-        return this.act(client, kind, (one) => one.wakeUp());
-      case 'timeout':
-        return this.act(client, kind, (one) => one.attempts.timeOut());
-      case 'end':
-        return this.end(client, which);
-      case 'cancel':
-        book.cancels += 1;
-        return this.act(client, `cancel ${which}`, (one) => one.cancel(which));
-      case 'wake':
-        return this.act(client, kind, (_, state) => void (state.asleep = undefined));
-      case 'resubscribe':
-        return this.act(client, kind, (one) => one.subscription(true));
-      case 'pass':
-        return this.pass(timeToPass(this.world, this.ids, this.scope, book));
-      case 'crash':
-        return this.crash(client);
+      case 'deliver': {
+        const { command, slot, rest } = this.firstCommand(this.ids[networkAt(client)]!);
+        this.ids[networkAt(client)] = rest;
+        return this.run(client, command, slot);
+      }
       case 'duplicate-command':
         // As after a connection that broke before the reply came: an earlier copy has run.
-        return this.run(client, withoutSlot(this.network(client).commands[0]!));
+        return this.run(client, this.firstCommand(this.ids[networkAt(client)]!).command, 0);
+      case 'late':
+        return this.late(move);
+      case 'end':
+        return this.happens(move, keepOf(kindOf(this.book, client, which)));
+      case 'cancel':
+        this.write((book) => void (book.cancels += 1));
+        return this.happens(move);
       case 'unsubscribe':
-        this.network(client).messages.length = 0;
-        excuse(book, client, 'briefly');
-        return this.act(client, kind, (one) => one.subscription(false));
-      case 'cut':
-        this.network(client).commands.length = 0;
-        this.network(client).replies.length = 0;
-        return this.act(client, kind, (one) => one.reconnect());
-      case 'suspend':
-      case 'freeze':
-        return this.act(client, kind, (_, state) => {
-          state.asleep = kind === 'freeze' ? 'frozen' : 'suspended';
-          state.wakesBy = NOW.wall + LONGEST_SLEEP;
-        });
+        this.write((book) => excuse(book, client, 'briefly'));
+        return this.happens(move);
+      case 'pass':
+        return this.pass(timeToPass(this.world, this.ids, this.scope, this.book));
+      case 'crash':
+        return this.crash(client);
       case 'evict':
       case 'flush':
         return this.lose(kind === 'flush' ? [0, 1, 2] : [which]);
       case 'step-forward':
       case 'step-back':
         return this.step(kind === 'step-forward' ? CLOCK_STEP : -CLOCK_STEP);
-      default:
-        return this.disturb(kind, this.network(client));
-    }
-  }
-
-  private disturb(kind: Move['kind'], { commands, replies, messages, late }: Network): void {
-    switch (kind) {
       case 'lose-command':
-        commands.shift();
-        return;
       case 'lose-reply':
-        replies.shift();
-        return;
       case 'lose-message':
-        messages.shift();
-        return;
       case 'delay-command':
-        late.push(['command', commands.shift()!]);
-        return;
       case 'delay-reply':
-        late.push(['reply', replies.shift()!]);
-        return;
       case 'delay-message':
-        late.push(['message', messages.shift()!]);
-        return;
       case 'duplicate-message':
-        late.push(['message', messages[0]!]);
-        return;
+        return this.disturb(client, kind);
       default:
-        throw new Error(`no such fault: ${kind}`);
+        return this.happens(move);
     }
   }
 
-  private network(client: number): Network {
-    let network = this.networks.get(client);
-    if (!network) {
-      network = readNetwork(this.world.texts.text(this.ids[networkAt(client)]!));
-      this.networks.set(client, network);
-    }
-    return network;
+  private get book(): Readonly<Book> {
+    return this.world.book(this.ids[BOOK]!);
   }
 
-  private act(client: number, name: string, what: (one: LockClient, state: Client) => void): void {
-    const acted = this.world.act(this.ids[clientAt(client)]!, name, what);
-    this.ids[clientAt(client)] = acted.client;
-    applyOutcome(this.network(client), acted.outcome);
-    if (acted.outcome.notes.length === 0) return;
-    const { steady } = this.world.facts(acted.client);
-    const { holds } = this.world.held(this.ids[SERVER]!);
-    for (const note of acted.outcome.notes) noted(this.book, client, steady, holds, note);
+  private write(change: (book: Book) => void): void {
+    this.ids[BOOK] = this.written(this.ids[BOOK]!, change);
+  }
+
+  private written(id: number, change: (book: Book) => void): number {
+    const book = readBook(this.world.texts.text(id));
+    change(book);
+    return this.world.texts.id(writeBook(book));
+  }
+
+  private writeNetwork(client: number, change: (network: Network) => void): void {
+    const { ids, world } = this;
+    const network = readNetwork(world.texts.text(ids[networkAt(client)]!));
+    change(network);
+    ids[networkAt(client)] = world.texts.id(writeNetwork(network));
+  }
+
+  private nameId(name: string): number {
+    let id = this.names.get(name);
+    if (id === undefined) this.names.set(name, (id = this.names.size));
+    return id;
+  }
+
+  /** A move that concerns a client and its own connection only. */
+  private happens(move: Move, keep?: number): void {
+    const { ids } = this;
+    const { client } = move;
+    const pair = this.pairs.id(ids[clientAt(client)]!, ids[networkAt(client)]!);
+    const code = moveAs(move.kind, 0, move.which).code * 2 + (keep === undefined ? 0 : 1);
+    let known = this.happened.get(pair, code);
+    if (known < 0) {
+      const first = ids[clientAt(client)]!;
+      known = this.happenings.push(this.happensTo(first, ids[networkAt(client)]!, move, keep)) - 1;
+      this.happened.set(pair, code, known);
+    }
+    const { client: after, network, notes, notesId } = this.happenings[known]!;
+    ids[clientAt(client)] = after;
+    ids[networkAt(client)] = network;
+    if (notes.length > 0) this.note(client, notes, notesId);
+  }
+
+  private happensTo(client: number, networkId: number, move: Move, keep: number | undefined): Happened {
+    const { world } = this;
+    const network = readNetwork(world.texts.text(networkId));
+    const { name, what } = this.actionOf(client, network, move, keep);
+    const { client: after, outcome } = world.clients.act(client, name, what);
+    applyOutcome(network, outcome);
+    return {
+      client: after,
+      network: world.texts.id(writeNetwork(network)),
+      notes: outcome.notes,
+      notesId: this.nameId(JSON.stringify(outcome.notes)),
+    };
+  }
+
+  /** What a move does to a client, and takes from what is on its way. */
+  private actionOf(id: number, network: Network, { kind, which }: Move, keep: number | undefined): Action {
+    switch (kind) {
+      case 'request':
+      case 'batch':
+        return this.request(id, this.kindsOf(kind, which));
+      case 'reply':
+        return reply(network.replies.shift()!);
+      case 'message':
+        return message(network.messages.shift()!);
+      case 'late': {
+        const [late] = network.late.splice(which, 1);
+        return late![0] === 'reply' ? reply(late![1]) : message(late![1] as string);
+      }
+      case 'due':
+        return { name: kind, what: (one) => one.wakeUp() };
+      case 'timeout':
+        return { name: kind, what: (one) => one.attempts.timeOut() };
+      case 'end':
+        return { name: `end ${which} ${keep}`, what: (one) => one.endSection(which, keep) };
+      case 'cancel':
+        return { name: `cancel ${which}`, what: (one) => one.cancel(which) };
+      case 'wake':
+        return { name: kind, what: (_, state) => void (state.asleep = undefined) };
+      case 'resubscribe':
+        return { name: kind, what: (one) => one.subscription(true) };
+      case 'unsubscribe':
+        network.messages.length = 0;
+        return { name: kind, what: (one) => one.subscription(false) };
+      case 'cut':
+        network.commands.length = 0;
+        network.replies.length = 0;
+        return { name: kind, what: (one) => one.reconnect() };
+      case 'suspend':
+      case 'freeze':
+        return {
+          name: kind,
+          what: (_, state) => {
+            state.asleep = kind === 'freeze' ? 'frozen' : 'suspended';
+            state.wakesBy = NOW.wall + LONGEST_SLEEP;
+          },
+        };
+      default:
+        throw new Error(`no such move of a client: ${kind}`);
+    }
+  }
+
+  private note(client: number, notes: readonly Note[], notesId: number): void {
+    const { ids, world } = this;
+    const { steady } = world.facts(ids[clientAt(client)]!);
+    const server = ids[SERVER]!;
+    const code = this.pairs.id((notesId * 4 + client) * 2 + (steady ? 1 : 0), this.holdsName(server));
+    const known = this.notedBooks.get(ids[BOOK]!, code);
+    if (known >= 0) {
+      ids[BOOK] = known;
+      return;
+    }
+    const { holds } = world.held(server);
+    const before = ids[BOOK]!;
+    this.write((book) => {
+      for (const note of notes) noted(book, client, steady, holds, note);
+    });
+    this.notedBooks.set(before, code, ids[BOOK]!);
+  }
+
+  /** Names the requests that hold the lock by the data of the server. */
+  private holdsNameOf(server: number): number {
+    return this.nameId(
+      JSON.stringify(this.world.held(server).holds.map((hold) => [hold.client, hold.sequence])),
+    );
+  }
+
+  private disturb(client: number, kind: Move['kind']): void {
+    this.writeNetwork(client, ({ commands, replies, messages, late }) => {
+      if (kind === 'lose-command') commands.shift();
+      else if (kind === 'lose-reply') replies.shift();
+      else if (kind === 'lose-message') messages.shift();
+      else if (kind === 'delay-command') late.push(['command', commands.shift()!]);
+      else if (kind === 'delay-reply') late.push(['reply', replies.shift()!]);
+      else if (kind === 'delay-message') late.push(['message', messages.shift()!]);
+      else late.push(['message', messages[0]!]);
+    });
   }
 
   /** Of a request, or of the two of a batch. */
@@ -175,118 +291,192 @@ export class Play {
     return move === 'batch' ? [kinds[first]!, kinds[second]!] : [kinds[which]!];
   }
 
-  private request(client: number, kinds: readonly Kind[]): void {
-    const { made } = this.world.facts(this.ids[clientAt(client)]!);
+  private request(id: number, kinds: readonly Kind[]): Action {
+    const { made } = this.world.facts(id);
     const { requests, fixedLease } = this.scope;
     const asked = kinds.map((kind, i) => ({
       kind,
       leaseTime: made + i + 1 === requests ? fixedLease : undefined,
     }));
-    this.act(client, `request ${JSON.stringify(asked)}`, (one) => one.request(asked));
+    return { name: `request ${JSON.stringify(asked)}`, what: (one) => one.request(asked) };
   }
 
-  private end(client: number, sequence: number): void {
-    const keep = keepOf(kindOf(this.book, client, sequence));
-    this.act(client, `end ${sequence} ${keep}`, (one) => one.endSection(sequence, keep));
+  private firstCommandOf(id: number): FirstCommand {
+    const { commands, ...others } = this.world.network(id);
+    const [first, ...left] = commands;
+    const [slot, ...command] = first!;
+    const rest = this.world.texts.id(writeNetwork({ ...others, late: [...others.late], commands: left }));
+    return { slot, command: this.commandId(command), rest };
   }
 
-  private run(client: number, [slot, script, ...args]: Sent): void {
-    const { world, scope } = this;
-    let subscribed = '';
-    for (let i = 0; i < scope.clients; i++) subscribed += world.facts(this.ids[clientAt(i)]!).up ? '1' : '0';
-    const before = this.ids[SERVER]!;
-    const ran = world.run(before, script, [NAMES[client]!, ...args], subscribed);
-    this.ids[SERVER] = ran.id;
-    const { holds, wrong } = world.held(ran.id);
+  private commandId(command: readonly string[]): number {
+    const name = JSON.stringify(command);
+    let id = this.commandIds.get(name);
+    if (id === undefined) {
+      id = this.commands.push(command) - 1;
+      this.commandIds.set(name, id);
+    }
+    return id;
+  }
+
+  /** @param slot to which it replies; 0: to none */
+  private run(client: number, command: number, slot: number): void {
+    const { world, scope, ids } = this;
+    let subscribed = 0;
+    for (let i = 0; i < scope.clients; i++)
+      subscribed = subscribed * 2 + (world.facts(ids[clientAt(i)]!).up ? 1 : 0);
+    const before = ids[SERVER]!;
+    const code = (command * 4 + client) * 16 + subscribed;
+    let run = this.ran.get(before, code);
+    if (run < 0) run = this.ran.set(before, code, this.runAnew(client, command, subscribed));
+    const ran = world.runs.at(run);
+    ids[SERVER] = ran.id;
+    const { wrong } = world.held(ran.id);
     if (wrong) throw new Violation('rule', wrong);
+    if (this.keepsLocks) this.keep(before, run);
+    if (slot > 0)
+      this.onItsWay(client, this.answers, slot, run, ({ replies }) =>
+        replies.push([slot, answerText(ran.answer)]),
+      );
+    for (const [i, [to, text]] of ran.messages.entries())
+      this.onItsWay(to, this.messages, i, run, ({ messages }) => messages.push(text));
+  }
+
+  private runAnew(client: number, command: number, subscribed: number): number {
+    const [script, ...args] = this.commands[command]!;
+    const listening = subscribed.toString(2).padStart(this.scope.clients, '0');
+    return this.world.runs.run(this.ids[SERVER]!, script!, [NAMES[client]!, ...args], listening);
+  }
+
+  /** Notes for how long the server keeps the lock for those that it has let in. */
+  private keep(before: number, run: number): void {
+    const { ids, world, scope } = this;
+    const known = this.keptBooks.get(ids[BOOK]!, run);
+    if (known >= 0) {
+      ids[BOOK] = known;
+      return;
+    }
+    const book = ids[BOOK]!;
     const earlier = world.held(before).holds.map(({ token }) => token);
-    for (const hold of holds) if (!earlier.includes(hold.token)) keeps(this.book, hold, scope.fixedLease);
-    if (slot > 0) this.network(client).replies.push([slot, answerText(ran.answer)]);
-    for (const [to, text] of ran.messages) this.network(to).messages.push(text);
+    this.write((kept) => {
+      for (const hold of world.held(world.runs.at(run).id).holds)
+        if (!earlier.includes(hold.token)) keeps(kept, hold, scope.fixedLease);
+    });
+    this.keptBooks.set(book, run, ids[BOOK]!);
   }
 
-  private reply(client: number, [slot, answer]: Network['replies'][number]): void {
-    this.act(client, `reply ${slot} ${JSON.stringify(answer)}`, (one) =>
-      one.attempts.answered(slot, answerOf(answer)),
-    );
+  /** Puts part `i` of what a script sent on its way to a client. */
+  private onItsWay(
+    client: number,
+    memo: PairMemo,
+    i: number,
+    run: number,
+    change: (network: Network) => void,
+  ): void {
+    const { ids } = this;
+    const network = ids[networkAt(client)]!;
+    const code = this.pairs.id(run, i);
+    const known = memo.get(network, code);
+    if (known >= 0) {
+      ids[networkAt(client)] = known;
+      return;
+    }
+    this.writeNetwork(client, change);
+    memo.set(network, code, ids[networkAt(client)]!);
   }
 
-  private message(client: number, text: string): void {
-    this.act(client, `message ${text}`, (one) => one.message(text));
-  }
-
-  private late(client: number, which: number): void {
-    const [late] = this.network(client).late.splice(which, 1);
-    if (late![0] === 'command') this.run(client, late![1]);
-    else if (late![0] === 'reply') this.reply(client, late![1]);
-    else this.message(client, late![1]);
+  private late(move: Move): void {
+    const { client, which } = move;
+    const [kind, what] = this.world.network(this.ids[networkAt(client)]!).late[which]!;
+    if (kind !== 'command') return this.happens(move);
+    this.writeNetwork(client, ({ late }) => void late.splice(which, 1));
+    const [slot, ...command] = what;
+    this.run(client, this.commandId(command), slot);
   }
 
   private pass(time: number): void {
-    const { world, ids, scope, book } = this;
-    const wasOfUse = isOfUse(world, ids, book);
-    const onServer = { server: time, monotonic: 0, wall: 0 };
-    ids[SERVER] = world.later(ids[SERVER]!, onServer, true);
+    const { world, ids, scope } = this;
+    const wasOfUse = isOfUse(world, ids, this.book);
+    let excused = 0;
+    ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(time));
     for (let client = 0; client < scope.clients; client++) {
       const { asleep, crashed: dead } = world.facts(ids[clientAt(client)]!);
       const monotonic = asleep === 'suspended' ? 0 : time;
-      if (!dead)
-        ids[clientAt(client)] = world.clientLater(ids[clientAt(client)]!, {
-          server: time,
-          monotonic,
-          wall: time,
-        });
-      ids[networkAt(client)] = world.later(ids[networkAt(client)]!, onServer);
-      if (asleep || world.facts(ids[clientAt(client)]!).downForLong) excuse(book, client, 'always');
+      const passed = { server: time, monotonic, wall: time };
+      if (!dead) ids[clientAt(client)] = world.clients.later(ids[clientAt(client)]!, passed);
+      ids[networkAt(client)] = world.networkLater(ids[networkAt(client)]!, onServer(time));
+      if (asleep || world.facts(ids[clientAt(client)]!).downForLong) excused += 1 << client;
     }
-    book.phase = (book.phase + time) % TICK;
-    counted(book, !wasOfUse, time);
-    bookLater(book, time);
+    const before = ids[BOOK]!;
+    const code = (time * 2 + (wasOfUse ? 1 : 0)) * 16 + excused;
+    const known = this.laterBooks.get(before, code);
+    if (known >= 0) {
+      ids[BOOK] = known;
+      return;
+    }
+    this.write((book) => {
+      for (let client = 0; client < scope.clients; client++)
+        if (excused & (1 << client)) excuse(book, client, 'always');
+      book.phase = (book.phase + time) % scope.tick;
+      counted(book, !wasOfUse, time);
+      bookLater(book, time);
+    });
+    this.laterBooks.set(before, code, ids[BOOK]!);
   }
 
   private crash(client: number): void {
-    const { book, world } = this;
-    crashed(book, client);
-    const network = this.network(client);
-    network.replies.length = 0;
-    network.messages.length = 0;
-    for (const [i, command] of network.commands.entries()) network.commands[i] = withoutSlot(command);
-    const late = network.late.filter(([kind]) => kind === 'command');
-    network.late.splice(0, network.late.length, ...late);
-    this.ids[clientAt(client)] = world.crashedClient();
+    this.write((book) => crashed(book, client));
+    this.writeNetwork(client, (network) => {
+      network.replies.length = 0;
+      network.messages.length = 0;
+      for (const [i, command] of network.commands.entries()) network.commands[i] = withoutSlot(command);
+      const late = network.late.filter(([kind]) => kind === 'command');
+      network.late.splice(0, network.late.length, ...late);
+    });
+    this.ids[clientAt(client)] = this.world.clients.crashed();
   }
 
   private lose(keys: readonly number[]): void {
-    const { world, ids, book } = this;
+    const { world, ids } = this;
     const { holds } = world.held(ids[SERVER]!);
-    for (const key of keys) {
-      ids[SERVER] = world.changed(ids[SERVER]!, `without ${key}`, (text) => without(text, key));
-    }
-    if (keys.includes(0)) {
-      loosen(book, holds);
-      book.lost = true;
-    }
-    excuse(book, undefined, 'always');
+    for (const key of keys) ids[SERVER] = world.serverWithout(ids[SERVER]!, key);
+    this.write((book) => {
+      if (keys.includes(0)) {
+        loosen(book, holds);
+        book.lost = true;
+      }
+      excuse(book, undefined, 'always');
+    });
   }
 
   private step(by: number): void {
-    const { world, ids, book, scope } = this;
-    const passed = { server: by, monotonic: 0, wall: 0 };
-    if (by > 0) {
-      const { holds } = world.held(ids[SERVER]!);
-      loosen(book, holds);
-      // Who does not know of its grant yet may learn of it when it is over.
-      for (const { client, sequence } of holds) {
-        const entry = book.requests[nameOf(client, sequence)];
-        if (entry) entry.excused = 'always';
-      }
-    } else book.setBack = true;
-    ids[SERVER] = world.later(ids[SERVER]!, passed, true);
+    const { world, ids, scope } = this;
+    const { holds } = world.held(ids[SERVER]!);
+    this.write((book) => {
+      if (by > 0) {
+        loosen(book, holds);
+        // Who does not know of its grant yet may learn of it when it is over.
+        for (const { client, sequence } of holds) {
+          const entry = book.requests[nameOf(client, sequence)];
+          if (entry) entry.excused = 'always';
+        }
+      } else book.setBack = true;
+      bookLater(book, by);
+    });
+    ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(by));
     for (let client = 0; client < scope.clients; client++) {
-      ids[clientAt(client)] = world.clientLater(ids[clientAt(client)]!, passed);
-      this.networks.delete(client);
-      ids[networkAt(client)] = world.later(ids[networkAt(client)]!, passed);
+      ids[clientAt(client)] = world.clients.later(ids[clientAt(client)]!, onServer(by));
+      ids[networkAt(client)] = world.networkLater(ids[networkAt(client)]!, onServer(by));
     }
-    bookLater(book, by);
   }
 }
+
+/** Only the clock of the server goes on. */
+const onServer = (time: number): Passed => ({ server: time, monotonic: 0, wall: 0 });
+
+const reply = ([slot, answer]: Network['replies'][number]): Action => ({
+  name: `reply ${slot} ${JSON.stringify(answer)}`,
+  what: (one) => one.attempts.answered(slot, answerOf(answer)),
+});
+
+const message = (text: string): Action => ({ name: `message ${text}`, what: (one) => one.message(text) });

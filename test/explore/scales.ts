@@ -36,6 +36,10 @@ export interface Passed {
   readonly wall: number;
 }
 
+/** Names how far the clocks go on: those of a client as far as the server's, or not at all. */
+export const clockCode = ({ server, monotonic, wall }: Passed): number =>
+  (server + SPAN) * 4 + (monotonic === 0 ? 0 : 2) + (wall === 0 ? 0 : 1);
+
 /** The text as it is told when the clocks have gone on. */
 export function later(text: string, { server, monotonic, wall }: Passed): string {
   return text.replace(NUMBERS, (digits) => {

@@ -13,6 +13,8 @@ export interface Scope {
   readonly batch: boolean;
   /** The fixed lease of the last request of each client, ms; undefined: it is renewed. */
   readonly fixedLease: number | undefined;
+  /** Callers act, and faults that hit nothing on its way happen, at full ticks, ms. */
+  readonly tick: number;
   /** Each request is of any of these. */
   readonly kinds: readonly Kind[];
   /** What is on its way arrives before anything else happens, but for faults; else at any later time. */
@@ -29,6 +31,8 @@ export const PLAIN: Scope = {
   cancels: 0,
   batch: true,
   fixedLease: undefined,
+  // Half a heartbeat.
+  tick: 1_500,
   kinds: ['plain'],
   swift: true,
   only: undefined,
@@ -80,23 +84,27 @@ export interface Move {
   readonly kind: MoveKind;
   readonly client: number;
   readonly which: number;
+  readonly isFault: boolean;
+  /** Names the move. */
+  readonly code: number;
 }
 
-export const isFault = ({ kind }: Move): boolean => (FAULT_KINDS as readonly MoveKind[]).includes(kind);
+const NUMBERS = Object.fromEntries(MOVE_KINDS.map((kind, i) => [kind, i])) as Record<MoveKind, number>;
+const MOVES: Move[] = [];
 
-export const moveCode = ({ kind, client, which }: Move): number =>
-  MOVE_KINDS.indexOf(kind) * 256 + client * 32 + which;
+/** The move, of which there is one object. */
+export function moveAs(kind: MoveKind, client = 0, which = 0): Move {
+  const code = NUMBERS[kind] * 256 + client * 32 + which;
+  const isFault = NUMBERS[kind] >= STEP_KINDS.length;
+  return (MOVES[code] ??= { kind, client, which, isFault, code });
+}
 
-export const moveOf = (code: number): Move => ({
-  kind: MOVE_KINDS[code >> 8]!,
-  client: (code >> 5) & 7,
-  which: code & 31,
-});
+export const moveOf = (code: number): Move => MOVES[code]!;
 
 export const moveText = ({ kind, client, which }: Move): string => `${kind} ${client} ${which}`;
 
 export function readMove(text: string): Move {
   const [kind, client = '0', which = '0'] = text.trim().split(/\s+/);
   if (!MOVE_KINDS.includes(kind as MoveKind)) throw new Error(`no such move: ${text}`);
-  return { kind: kind as MoveKind, client: Number(client), which: Number(which) };
+  return moveAs(kind as MoveKind, Number(client), Number(which));
 }

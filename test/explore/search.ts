@@ -1,10 +1,10 @@
 import { nameOf, Violation } from './book.js';
 import { movesOf } from './moves.js';
-import { readNetwork } from './network.js';
+import { Pairs } from './pairs.js';
 import { Play } from './play.js';
-import { isFault, moveCode, moveOf, type Move, type Scope } from './scope.js';
+import { moveOf, type Move, type Scope } from './scope.js';
 import { Numbers, StateStore } from './store.js';
-import { clientAt, networkAt, SERVER, type State, type World } from './world.js';
+import { BOOK, clientAt, networkAt, SERVER, type State, type World } from './world.js';
 
 export interface Bounds {
   readonly milliseconds: number;
@@ -19,9 +19,10 @@ export interface Found {
 }
 
 export interface Result {
+  /** Those in which more than one thing may happen. */
   readonly states: number;
   readonly transitions: number;
-  /** Moves of the longest history, each state counted by its shortest. */
+  /** Moves of the longest history by which a state was found. */
   readonly depth: number;
   readonly milliseconds: number;
   /** Whether every reachable state was visited. */
@@ -31,8 +32,15 @@ export interface Result {
   readonly violation: Found | undefined;
 }
 
-/** Visits every reachable state, those with the fewest moves first. */
+/** Where a state has a single way on, so many moves of it are made at once. */
+const LONGEST_STRETCH = 100;
+
+/**
+ * Visits every reachable state, those with the fewest choices first. A state in which only one thing can happen, and no fault, is passed
+ * through and not kept.
+ */
 export class Search {
+  private readonly play: Play;
   private readonly store: StateStore;
   private readonly parents = new Numbers();
   private readonly codes = new Numbers();
@@ -40,43 +48,46 @@ export class Search {
   /** The moves that are no faults, as pairs of states. */
   private readonly from = new Numbers();
   private readonly to = new Numbers();
-  private readonly ends: number[] = [];
+  private readonly ends = new Numbers();
+  private readonly pairs = new Pairs();
+  private transitions = 0;
+  private deepest = 0;
 
   constructor(
     private readonly world: World,
     private readonly scope: Scope,
   ) {
-    this.store = new StateStore(2 + 2 * scope.clients);
+    this.play = new Play(world, scope);
+    this.store = new StateStore(2 + scope.clients);
   }
 
   run({ milliseconds, states }: Bounds, progress: (result: Result) => void = () => undefined): Result {
     const { store } = this;
     const started = performance.now();
-    let transitions = 0;
     let next = 0;
     const result = (violation?: Found): Result => ({
       states: store.size,
-      transitions,
-      depth: this.depths.length > 0 ? this.depths.at(this.depths.length - 1) : 0,
+      transitions: this.transitions,
+      depth: this.deepest,
       milliseconds: performance.now() - started,
       complete: next === store.size,
       ends: this.ends.length,
       violation,
     });
-    this.add(this.world.sorted(this.world.initial(this.scope.clients)).state, -1, 0);
+    this.add(this.world.sorted(this.world.initial(this.scope.clients)).state, -1, 0, 0);
     for (; next < store.size; next++) {
       if (next % 1_000 === 0) {
         if (store.size >= states || performance.now() - started >= milliseconds) break;
         if (next > 0 && next % 100_000 === 0) progress(result());
       }
-      const state = store.get(next);
-      const moves = movesOf(this.world, state, this.world.bookOf(state), this.scope);
+      const state = this.at(next);
+      const moves = this.movesOf(state);
       for (const move of moves) {
-        transitions += 1;
+        const stretch: Move[] = [];
         try {
-          const after = this.world.sorted(new Play(this.world, state, this.scope).after(move)).state;
-          const index = this.add(after, next, moveCode(move));
-          if (!isFault(move)) {
+          const after = this.after(state, move, stretch);
+          const index = this.add(after, next, move.code, stretch.length);
+          if (!move.isFault) {
             this.from.add(next);
             this.to.add(index);
           }
@@ -85,13 +96,15 @@ export class Search {
           return result({
             invariant: error.invariant,
             text: error.message,
-            trace: [...this.traceTo(next), move],
+            trace: [...this.traceTo(next), ...stretch],
           });
         }
       }
+      // Something happens by itself.
+      if (moves.some(({ isFault, kind }) => !isFault && kind !== 'pass')) continue;
       const left = this.leftBehind(state);
       if (left === undefined) continue;
-      this.ends.push(next);
+      this.ends.add(next);
       if (left) return result({ invariant: 'left behind', text: left, trace: this.traceTo(next) });
     }
     const stuck = next === store.size ? this.firstStuck() : undefined;
@@ -100,12 +113,46 @@ export class Search {
     return result({ invariant: 'stuck', text, trace: this.traceTo(stuck) });
   }
 
-  private add(state: State, parent: number, code: number): number {
-    const { index, isNew } = this.store.add(state);
+  private movesOf(state: State): Move[] {
+    return movesOf(this.world, state, this.world.book(state[BOOK]!), this.scope);
+  }
+
+  /**
+   * The next state in which there is a choice.
+   *
+   * @param stretch receives the moves up to it
+   */
+  private after(state: State, move: Move, stretch: Move[]): State {
+    let after = state;
+    let next: Move | undefined = move;
+    while (next) {
+      this.transitions += 1;
+      stretch.push(next);
+      after = this.world.sorted(this.play.after(after, next)).state;
+      if (stretch.length === LONGEST_STRETCH) break;
+      const moves = this.movesOf(after);
+      next = moves.length === 1 && !moves[0]!.isFault ? moves[0] : undefined;
+    }
+    return after;
+  }
+
+  /** The state at this position: a client and its network are kept as a pair. */
+  private at(index: number): State {
+    const [server, book, ...clients] = this.store.get(index);
+    return [server!, book!, ...clients.flatMap((pair) => [this.pairs.first(pair), this.pairs.second(pair)])];
+  }
+
+  private add(state: State, parent: number, code: number, moves: number): number {
+    const packed = [state[SERVER]!, state[BOOK]!];
+    for (let client = 0; client < this.scope.clients; client++)
+      packed.push(this.pairs.id(state[clientAt(client)]!, state[networkAt(client)]!));
+    const { index, isNew } = this.store.add(packed);
     if (isNew) {
       this.parents.add(parent);
       this.codes.add(code);
-      this.depths.add(parent < 0 ? 0 : this.depths.at(parent) + 1);
+      const depth = parent < 0 ? 0 : this.depths.at(parent) + moves;
+      this.depths.add(depth);
+      this.deepest = Math.max(this.deepest, depth);
     }
     return index;
   }
@@ -113,8 +160,11 @@ export class Search {
   /** The moves to a state. Each names the clients as the state before it does: the order of the clients changes on the way. */
   private traceTo(index: number): Move[] {
     const moves: Move[] = [];
-    for (let at = index; this.parents.at(at) >= 0; at = this.parents.at(at))
-      moves.unshift(moveOf(this.codes.at(at)));
+    for (let at = index; this.parents.at(at) >= 0; at = this.parents.at(at)) {
+      const stretch: Move[] = [];
+      this.after(this.at(this.parents.at(at)), moveOf(this.codes.at(at)), stretch);
+      moves.unshift(...stretch);
+    }
     return moves;
   }
 
@@ -124,14 +174,14 @@ export class Search {
     const living = new Set<number>();
     for (let client = 0; client < scope.clients; client++) {
       const facts = world.facts(state[clientAt(client)]!);
-      const { commands, replies, messages, late } = readNetwork(world.texts.text(state[networkAt(client)]!));
+      const { commands, replies, messages, late } = world.network(state[networkAt(client)]!);
       if (commands.length + replies.length + messages.length + late.length > 0) return undefined;
       if (facts.crashed) continue;
       if (!facts.idle || facts.asleep || !facts.up || facts.made < scope.requests) return undefined;
       living.add(client);
     }
     const { holds, waiting } = world.held(state[SERVER]!);
-    const { setBack, requests } = world.bookOf(state);
+    const { setBack, requests } = world.book(state[BOOK]!);
     const [unsettled] = Object.keys(requests);
     if (unsettled) return `the call of ${unsettled} never settles`;
     // With its clock set back, the server carries out a late copy whose deadline was over; that grant ends with its lease.
@@ -152,14 +202,16 @@ export class Search {
     const filled = starts.slice();
     for (let i = 0; i < this.to.length; i++) sources[filled[this.to.at(i)]!++] = this.from.at(i);
     const reaches = new Uint8Array(size);
-    const open = [...this.ends];
-    for (const end of open) reaches[end] = 1;
-    for (let end = open.pop(); end !== undefined; end = open.pop()) {
+    const open = new Int32Array(size);
+    let last = 0;
+    for (; last < this.ends.length; last++) reaches[(open[last] = this.ends.at(last))] = 1;
+    while (last > 0) {
+      const end = open[--last]!;
       for (let i = starts[end]!; i < starts[end + 1]!; i++) {
         const source = sources[i]!;
         if (reaches[source]) continue;
         reaches[source] = 1;
-        open.push(source);
+        open[last++] = source;
       }
     }
     const stuck = reaches.indexOf(0);

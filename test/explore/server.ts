@@ -130,6 +130,11 @@ export function serverLater(server: string, passed: Passed): string {
   return write(read(later(server, passed)));
 }
 
+/** Which of its keys the server has. */
+export function presentKeys(server: string): number[] {
+  return (JSON.parse(server) as unknown[]).flatMap((key, i) => (key ? [i] : []));
+}
+
 /** The server without one of its keys. */
 export function without(server: string, key: number): string {
   const texts = JSON.parse(server) as KeyText[];

@@ -36,17 +36,11 @@ export function hash(text: string): number {
   return result;
 }
 
-/** Remembers what a pure function returned. */
-export function remembered<Key extends string | number, Result>(
-  make: (key: Key) => Result,
-): (key: Key) => Result {
-  const known = new Map<Key, Result>();
-  return (key) => {
-    let result = known.get(key);
-    if (result === undefined) {
-      result = make(key);
-      known.set(key, result);
-    }
-    return result;
+/** Remembers what a pure function of the number of a text returned. */
+export function remembered<Result>(make: (id: number) => Result): (id: number) => Result {
+  const known: (Result | undefined)[] = [];
+  return (id) => {
+    while (known.length <= id) known.push(undefined);
+    return (known[id] ??= make(id));
   };
 }

@@ -1,4 +1,4 @@
-import { PLAIN, type Scope } from '../explore/scope.js';
+import { PLAIN, type FaultKind, type Scope } from '../explore/scope.js';
 import { Search, type Result } from '../explore/search.js';
 import { World } from '../explore/world.js';
 import type { Exhibit } from './exhibit.js';
@@ -7,26 +7,34 @@ import type { Verdict } from './verdict.js';
 
 const CANCELLED: Scope = { ...PLAIN, cancels: 1 };
 
+/** Fewer moments in which callers act: scopes with faults are ten times smaller. */
+const COARSE = 3 * PLAIN.tick;
+const FAULT: Scope = { ...PLAIN, faults: 1, tick: COARSE };
+const CALM: readonly FaultKind[] = ['crash', 'suspend', 'freeze'];
+
 /** Looked through in this order, the small ones first. */
 const SCOPES: readonly Scope[] = [
   CANCELLED,
   { ...CANCELLED, fixedLease: 3_000 },
   { ...CANCELLED, requests: 2 },
+  FAULT,
   { ...CANCELLED, swift: false },
-  { ...CANCELLED, faults: 1, cancels: 0 },
   { ...CANCELLED, clients: 3 },
-  { ...CANCELLED, requests: 2, fixedLease: 3_000 },
-  { ...CANCELLED, faults: 1 },
-  { ...CANCELLED, clients: 3, faults: 1, cancels: 0, only: ['crash', 'suspend', 'freeze'] },
-  { ...CANCELLED, requests: 2, faults: 1, cancels: 0 },
   { ...CANCELLED, kinds: ['1/2', '2/2'] },
   { ...CANCELLED, kinds: ['plain', 'read'] },
   { ...CANCELLED, kinds: ['plain', 'plain+keep'] },
+  { ...CANCELLED, requests: 2, fixedLease: 3_000 },
+  { ...FAULT, cancels: 1 },
+  { ...FAULT, clients: 3, only: CALM },
+  { ...FAULT, kinds: ['1/2', '2/2'] },
+  { ...FAULT, kinds: ['plain', 'read'] },
+  { ...FAULT, kinds: ['plain', '1/2+keep'] },
+  { ...FAULT, requests: 2 },
   { ...CANCELLED, clients: 3, kinds: ['1/2', '2/2'] },
   { ...CANCELLED, clients: 3, kinds: ['plain', 'read'] },
-  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['1/2', '2/2'] },
-  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['plain', 'read'] },
-  { ...CANCELLED, faults: 1, cancels: 0, kinds: ['plain', '1/2+keep'] },
+  { ...FAULT, tick: PLAIN.tick },
+  { ...FAULT, faults: 2, only: ['crash', 'lose-message', 'lose-reply', 'unsubscribe'] },
+  { ...FAULT, clients: 3 },
 ];
 
 /** What the exploration holds of the library; of the other parts it knows nothing. */
@@ -42,40 +50,68 @@ export const isExplored = (exhibit: Exhibit): boolean =>
 const explore = (world: World, scope: Scope, states: number): Result =>
   new Search(world, scope).run({ milliseconds: Infinity, states });
 
-/** Scopes in which the code as it is breaks nothing. */
-const clean = new Set<Scope>();
+/** Whether only scripts are changed, so that the clients do as they do in the code as it is. */
+const ofScripts = ({ mutations }: Exhibit): boolean => mutations.every(({ file }) => file.endsWith('.lua'));
 
-/**
- * Searches one scope after the other for a state that breaks an invariant, and does not with the code as it is.
- *
- * @param most states of one scope
- */
-export function noticedByExploration(lib: string, original: string, most: number): Verdict {
-  // What it remembers of one scope serves the next.
-  const world = new World(lib);
-  for (const scope of SCOPES) {
-    const { violation, states } = explore(world, scope, most);
-    if (!violation) continue;
-    if (!clean.has(scope)) {
-      const found = explore(new World(original), scope, most).violation;
-      if (found) throw new Error(`${optionsOf(scope)} breaks ${found.invariant} with the code as it is, too`);
-      clean.add(scope);
-    }
-    const { invariant, text, trace } = violation;
-    return {
-      killed: true,
-      where: `exploration, ${optionsOf(scope)}: ${states} states, ${trace.length} moves`,
-      how: `${invariant}: ${text}`,
-    };
+/** Looks for exhibits by exploring copies of the library in which they are. */
+export class Explorer {
+  private readonly world: World;
+  /** Scopes in which the code as it is breaks nothing. */
+  private readonly clean = new Set<Scope>();
+
+  /**
+   * @param original the library as it is
+   * @param most states of one scope
+   */
+  constructor(
+    original: string,
+    private readonly most: number,
+  ) {
+    this.world = World.of(original);
   }
-  return { killed: false, where: `exploration, ${SCOPES.length} scopes`, how: '' };
+
+  /** Searches one scope after the other for a state that breaks an invariant, and does not with the code as it is. */
+  notices(exhibit: Exhibit, lib: string): Verdict {
+    // What it remembers of one scope serves the next.
+    const world = ofScripts(exhibit) ? this.world.withScriptsOf(lib) : World.of(lib);
+    for (const scope of SCOPES) {
+      const { violation, states } = explore(world, scope, this.most);
+      if (!violation) continue;
+      this.checkClean(scope);
+      const { invariant, text, trace } = violation;
+      return {
+        killed: true,
+        where: `exploration, ${optionsOf(scope)}: ${states} states, ${trace.length} moves`,
+        how: `${invariant}: ${text}`,
+      };
+    }
+    return { killed: false, where: `exploration, ${SCOPES.length} scopes`, how: '' };
+  }
+
+  private checkClean(scope: Scope): void {
+    if (this.clean.has(scope)) return;
+    const found = explore(this.world, scope, this.most).violation;
+    if (found) throw new Error(`${optionsOf(scope)} breaks ${found.invariant} with the code as it is, too`);
+    this.clean.add(scope);
+  }
 }
 
-function optionsOf({ clients, requests, faults, cancels, fixedLease, swift, only, kinds }: Scope): string {
+function optionsOf({
+  clients,
+  requests,
+  faults,
+  cancels,
+  fixedLease,
+  swift,
+  tick,
+  only,
+  kinds,
+}: Scope): string {
   const options = [
     `--scope ${clients}x${requests} --faults ${faults} --cancels ${cancels}`,
     fixedLease === undefined ? '' : ` --lease ${fixedLease}`,
     swift ? '' : ' --free',
+    tick === PLAIN.tick ? '' : ` --tick ${tick}`,
     only ? ` --only ${only.join(',')}` : '',
     kinds.join() === 'plain' ? '' : ` --kinds ${kinds.join(',')}`,
   ];

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Subject } from '../simulation/campaign.js';
 import { checkBaseline, noticedByTest } from './by-tests.js';
-import { isExplored, noticedByExploration } from './by-exploration.js';
+import { Explorer, isExplored } from './by-exploration.js';
 import { noticedBySimulation } from './by-simulation.js';
 import type { ByTest, Exhibit } from './exhibit.js';
 import { HISTORIC } from './historic.js';
@@ -35,9 +35,8 @@ else {
     `${of} ${what}`.includes(values.only),
   );
   if (values.explore) {
-    await show(chosen.filter(isExplored), (_exhibit, { lib }) =>
-      noticedByExploration(lib, LIB, Number(values.states)),
-    );
+    const explorer = new Explorer(LIB, Number(values.states));
+    await show(chosen.filter(isExplored), (exhibit, { lib }) => explorer.notices(exhibit, lib));
   } else {
     await checkTests(chosen);
     const original = new Subject(LIB);

@@ -1,0 +1,95 @@
+import { PairMemo, Pairs } from './pairs.js';
+import { microsIn, toldMicros, withMicros } from './scales.js';
+import { exactIn } from './server.js';
+import { remembered, type Texts } from './texts.js';
+
+/** The times in µs of a part of a state. */
+interface Times {
+  readonly values: readonly number[];
+  /** Those of which more than the order counts: in what is on its way, and some of the server. */
+  readonly exact: readonly number[];
+}
+
+/** New values for the times of a part; those that it does not name stay. */
+type Changes = ReadonlyMap<number, number>;
+
+const UNCHANGED = 0;
+
+/** Tells the times in µs of a state by their order, so that situations which are alike are equal. */
+export class Told {
+  private readonly times: Times[] = [];
+  private readonly timesIds = new Map<string, number>();
+  private readonly changes: Changes[] = [new Map()];
+  private readonly changesIds = new Map<string, number>();
+  private readonly tuples = new Pairs();
+  /** For the times of all parts, one after the other: how each part changes; undefined: none does. */
+  private readonly known: (readonly number[] | undefined | null)[] = [];
+  private readonly changed = new PairMemo();
+  private readonly ofServer = remembered((id: number) => this.timesOf(id, exactIn(this.texts.text(id))));
+  private readonly ofNetwork = remembered((id: number) => this.timesOf(id, undefined));
+  private readonly ofOthers = remembered((id: number) => this.timesOf(id, []));
+
+  constructor(private readonly texts: Texts) {}
+
+  /** @param state server, book, and a client and its network for each client */
+  told(state: readonly number[]): readonly number[] {
+    // The first number of a tuple tells how long it is.
+    let tuple = this.tuples.id(-state.length, this.ofServer(state[0]!));
+    for (let i = 1; i < state.length; i++) tuple = this.tuples.id(tuple, this.timesAt(state, i));
+    while (this.known.length <= tuple) this.known.push(null);
+    let changes = this.known[tuple];
+    if (changes === null) changes = this.known[tuple] = this.changesOf(state);
+    return changes ? state.map((id, i) => this.partWith(id, changes[i]!)) : state;
+  }
+
+  private timesAt(state: readonly number[], i: number): number {
+    if (i === 0) return this.ofServer(state[i]!);
+    return i > 1 && i % 2 === 1 ? this.ofNetwork(state[i]!) : this.ofOthers(state[i]!);
+  }
+
+  private timesOf(id: number, exact: readonly number[] | undefined): number {
+    const values = microsIn(this.texts.text(id));
+    return numberOf(this.timesIds, this.times, `${values.join()} ${(exact ?? values).join()}`, {
+      values,
+      exact: exact ?? values,
+    });
+  }
+
+  private changesOf(state: readonly number[]): readonly number[] | undefined {
+    const parts = state.map((_, i) => this.times[this.timesAt(state, i)]!);
+    const union = new Set(parts.flatMap(({ values }) => values));
+    const exact = new Set(parts.flatMap((part) => part.exact));
+    const told = toldMicros(
+      [...union].sort((a, b) => a - b),
+      exact,
+    );
+    return told && parts.map(({ values }) => this.changesFor(values, told));
+  }
+
+  private changesFor(values: readonly number[], told: Changes): number {
+    const pairs = values.flatMap((value) => (told.has(value) ? [[value, told.get(value)!] as const] : []));
+    if (pairs.length === 0) return UNCHANGED;
+    return numberOf(this.changesIds, this.changes, pairs.join(), new Map(pairs));
+  }
+
+  private partWith(id: number, changes: number): number {
+    if (changes === UNCHANGED) return id;
+    const known = this.changed.get(id, changes);
+    if (known >= 0) return known;
+    return this.changed.set(
+      id,
+      changes,
+      this.texts.id(withMicros(this.texts.text(id), this.changes[changes]!)),
+    );
+  }
+}
+
+/** The number of this name, under which the value stands in the list. */
+function numberOf<Value>(ids: Map<string, number>, list: Value[], name: string, value: Value): number {
+  let id = ids.get(name);
+  if (id === undefined) {
+    id = list.push(value) - 1;
+    ids.set(name, id);
+  }
+  return id;
+}
