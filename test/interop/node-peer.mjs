@@ -1,6 +1,7 @@
 /**
  * The `redisson` store, driven line by line: the Node half of the interop tests. Same arguments, same input and same
- * output as the Java half, redisson/src/main/java/Peer.java; a worker has no thread here, so `name` is not understood.
+ * output as the Java half, redisson/src/main/java/Peer.java; a worker has no thread here, so `name` is not understood, and `keep` is
+ * of Node only.
  */
 import { register } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -50,6 +51,11 @@ const verbs = {
   unlock: async (worker) => {
     if (grants.get(worker).lease.state === 'lost') throw grants.get(worker).lease.lostError;
     await grants.get(worker).release();
+    report(worker, 'released');
+  },
+  /** Ends the grant; nobody gets the lock before `keep` ms from the grant. */
+  keep: async (worker, _key, keep) => {
+    await grants.get(worker).release(keep);
     report(worker, 'released');
   },
   held: (worker) => {

@@ -25,7 +25,7 @@ export interface PeerEvent {
   readonly details: string;
 }
 
-export type Verb = 'lock' | 'tryLock' | 'take' | 'unlock' | 'held' | 'force' | 'name';
+export type Verb = 'lock' | 'tryLock' | 'take' | 'unlock' | 'held' | 'force' | 'name' | 'keep';
 
 /** The host's monotonic clock in ms, the one that the peers' events are stamped with. */
 export function hostClock(): number {

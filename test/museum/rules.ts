@@ -602,4 +602,19 @@ export const RULES: readonly Exhibit[] = [
       'but before, if a reply that came late tells that the server has renewed it',
     ),
   },
+  {
+    of: 'nothing begins on a lease that is over',
+    what: 'acquire returns a handle without a look at its lease',
+    mutations: [
+      {
+        file: 'core/engine/fair-lock-service.ts',
+        from: 'this.requireHeld(lock);\n      return lock.begin();',
+        to: 'return lock.begin();',
+      },
+    ],
+    proof: test(
+      'unit/core/holds/fair-lock.spec.ts',
+      'whose lease ran out while the process stood still, and leaves nothing held',
+    ),
+  },
 ];
