@@ -69,11 +69,11 @@ const HELD = [
 
 describe('the exploration', () => {
   test('visits every state of a small scope, and finds nothing in the code as it is', () => {
-    const { complete, violation, ends, states } = search([]);
+    const { complete, violation, ends, transitions } = search([]);
     expect(violation).toBeUndefined();
     expect(complete).toBe(true);
     expect(ends).toBeGreaterThan(0);
-    expect(states).toBeGreaterThan(100);
+    expect(transitions).toBeGreaterThan(100);
   });
 
   test('finds two holders where a script grants a lock that is held', () => {
