@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<string, unknown>> = { i: Infinity, j: -Infinity, u:
  */
 export class GraphCodec {
   private readonly shapes = new Map<number, { prototype: object | null; keys: readonly string[] }>();
-  private readonly shapeIds = new Map<object | null, Map<string, number>>();
+  private readonly shapesOf = new Map<object | null, { readonly id: number; readonly keys: readonly string[] }[]>();
 
   /** @param constants objects that no state changes: a text refers to them by their position */
   constructor(private readonly constants: readonly object[]) {}
@@ -90,17 +90,20 @@ export class GraphCodec {
   private shapeOf(one: object): number {
     const prototype = Object.getPrototypeOf(one) as object | null;
     const keys = Object.keys(one);
-    let ids = this.shapeIds.get(prototype);
-    if (!ids) this.shapeIds.set(prototype, (ids = new Map<string, number>()));
+    let shapes = this.shapesOf.get(prototype);
+    if (!shapes) this.shapesOf.set(prototype, (shapes = []));
+    const known = shapes.find((shape) => areEqual(shape.keys, keys));
+    if (known) return known.id;
     const name = keys.join();
-    let id = ids.get(name);
-    if (id === undefined) {
-      // By their names, since each search meets shapes in another order, and the texts shall be equal.
-      id = (hash(`${prototype?.constructor.name} ${name}`) >>> 0) % SHAPES;
-      if (this.shapes.has(id)) throw new Error(`two shapes have the same number: ${name}`);
-      this.shapes.set(id, { prototype, keys });
-      ids.set(name, id);
-    }
+    // By their names, since each search meets shapes in another order, and the texts shall be equal.
+    const id = (hash(`${prototype?.constructor.name} ${name}`) >>> 0) % SHAPES;
+    if (this.shapes.has(id)) throw new Error(`two shapes have the same number: ${name}`);
+    this.shapes.set(id, { prototype, keys });
+    shapes.push({ id, keys });
     return id;
   }
+}
+
+function areEqual(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((key, i) => key === other[i]);
 }

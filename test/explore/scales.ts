@@ -26,6 +26,8 @@ export const LONG = 20_000;
 const OLDEST = 90_000;
 
 const NUMBERS = /\d{7,}(?:\.\d+)?/g;
+/** Numbers of commands. */
+const ORDERS = /(?<![\d.])(?:49|50)\d{5}(?![\d.])/g;
 
 const near = (value: number, center: number, span = SPAN): boolean => Math.abs(value - center) < span;
 
@@ -104,17 +106,14 @@ function toldStart(run: readonly number[], next: number, exact: ReadonlySet<numb
 
 /** Rounds down what the clocks of a client estimate by fractions of a millisecond. */
 export function withoutFractions(text: string): string {
+  if (!text.includes('.')) return text;
   return text.replace(/-?\d+\.\d+(?:e-?\d+)?/g, (digits) => String(Math.floor(Number(digits))));
 }
 
 /** Tells the numbers of commands by their order, up to the last one sent. */
 export function renumbered(text: string, lastOrder: number): string {
   const found = new Set<number>([lastOrder]);
-  const isOrder = (value: number): boolean => near(value, NOW.order, 100_000);
-  for (const [digits] of text.matchAll(NUMBERS)) {
-    const value = Number(digits);
-    if (isOrder(value)) found.add(value);
-  }
+  for (const [digits] of text.matchAll(ORDERS)) found.add(Number(digits));
   const values = [...found].sort((a, b) => b - a);
   const told = new Map<number, number>();
   let at: number = NOW.order + (values[0]! - lastOrder);
@@ -122,5 +121,5 @@ export function renumbered(text: string, lastOrder: number): string {
     if (i > 0) at -= Math.min(2, values[i - 1]! - value);
     told.set(value, at);
   }
-  return text.replace(NUMBERS, (digits) => String(told.get(Number(digits)) ?? digits));
+  return text.replace(ORDERS, (digits) => String(told.get(Number(digits)) ?? digits));
 }

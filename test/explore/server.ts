@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Script } from '../../lib/stores/redis-client/commands/script.js';
 import { MiniRedis } from '../simulation/mini-redis/mini-redis.js';
 import type { Value } from '../simulation/mini-redis/keyspace.js';
@@ -39,17 +40,25 @@ export class Server {
     deliver: (_channel: string, text: string) => void this.messages.push([client, text]),
   }));
   private subscribed = '';
+  private readonly shas = new Map<string, string>();
 
   /** @param subscribed for each client 1 if its channel has a listener, else 0 */
   run(server: string, { lua }: Script, args: readonly string[], subscribed: string): Ran {
     this.redis.keys.restore(read(server));
     this.listen(subscribed);
     this.messages = [];
-    const answer = this.redis.execute('EVAL', [lua, String(KEYS.length), ...KEYS, ...args]);
+    const answer = this.evaluated(lua, [String(KEYS.length), ...KEYS, ...args]);
     if (answer instanceof RedisError && !/PROTOCOL|OOM/.test(answer.text)) {
       throw new ScriptError(`a script failed: ${answer.text}`);
     }
     return { server: write(this.redis.keys.snapshot()), answer, messages: this.messages };
+  }
+
+  private evaluated(lua: string, args: readonly string[]): Reply {
+    const known = this.shas.get(lua);
+    if (known !== undefined) return this.redis.execute('EVALSHA', [known, ...args]);
+    this.shas.set(lua, createHash('sha1').update(lua).digest('hex'));
+    return this.redis.execute('EVAL', [lua, ...args]);
   }
 
   private listen(subscribed: string): void {

@@ -33,6 +33,13 @@ const SCOPES: readonly Scope[] = [
   { ...CANCELLED, clients: 3, kinds: ['1/2', '2/2'] },
   { ...CANCELLED, clients: 3, kinds: ['plain', 'read'] },
   { ...FAULT, tick: PLAIN.tick },
+  {
+    ...FAULT,
+    clients: 1,
+    requests: 2,
+    faults: 3,
+    only: ['delay-reply', 'delay-message', 'flush', 'step-back'],
+  },
   { ...FAULT, faults: 2, only: ['crash', 'lose-message', 'lose-reply', 'unsubscribe'] },
   { ...FAULT, clients: 3 },
 ];
