@@ -14,7 +14,10 @@ const WORDS: Readonly<Record<string, unknown>> = { i: Infinity, j: -Infinity, u:
  */
 export class GraphCodec {
   private readonly shapes = new Map<number, { prototype: object | null; keys: readonly string[] }>();
-  private readonly shapesOf = new Map<object | null, { readonly id: number; readonly keys: readonly string[] }[]>();
+  private readonly shapesOf = new Map<
+    object | null,
+    { readonly id: number; readonly keys: readonly string[] }[]
+  >();
 
   /** @param constants objects that no state changes: a text refers to them by their position */
   constructor(private readonly constants: readonly object[]) {}
