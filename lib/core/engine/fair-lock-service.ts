@@ -78,7 +78,9 @@ export class FairLockService {
     const lock = await this.take(keys, call);
     let result: T;
     try {
-      this.requireHeld(lock);
+      // It may have ended between the look of `take` and here.
+      const end = this.endOf(lock);
+      if (end) throw end;
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
     } finally {
@@ -101,14 +103,14 @@ export class FairLockService {
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
     const call = this.newCall(options);
-    return await this.begin(await this.take(keys, call));
+    return (await this.take(keys, call)).begin();
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     const call = this.newCall(options, 0);
     try {
-      return await this.begin(await this.take(keys, call));
+      return (await this.take(keys, call)).begin();
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -209,27 +211,19 @@ export class FairLockService {
     return forced;
   }
 
-  /** Waits for the keys of a call. */
+  /** Waits for the keys of a call. A lock that ended before its caller could have it is released here. */
   private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
     const taken = await this.parts.acquirer.take(keys, call);
-    return new LockHandle(call.scope, taken, call.options.holdAtLeast);
+    const lock = new LockHandle(call.scope, taken, call.options.holdAtLeast);
+    const end = this.endOf(lock);
+    if (!end) return lock;
+    await lock.release();
+    throw end;
   }
 
-  /** Hands out a handle without a section, unless its lock is over already. */
-  private async begin(lock: LockHandle): Promise<LockHandle> {
-    try {
-      this.requireHeld(lock);
-      return lock.begin();
-    } catch (error) {
-      await lock.release();
-      throw error;
-    }
-  }
-
-  /** @throws LockShuttingDownError, LockLostError if the lock ended between its grant and here: a close releases it */
-  private requireHeld(lock: LockHandle): void {
-    if (this.parts.shutdown.closed) throw new LockShuttingDownError(lock.key);
-    lock.assertHeld();
+  /** Why a lock has ended that its caller does not have yet: the service has closed and released it, or it was lost. */
+  private endOf(lock: LockHandle): Error | undefined {
+    return this.parts.shutdown.closed ? new LockShuttingDownError(lock.key) : lock.lostError;
   }
 
   /** @param waitTime in place of the option */
