@@ -606,7 +606,11 @@ export const RULES: readonly Exhibit[] = [
     of: 'nothing begins on a lease that is over',
     what: 'acquire returns a handle without a look at its lease',
     mutations: [
-      { file: 'core/engine/fair-lock-service.ts', from: 'if (!end) return lock;', to: 'return lock;' },
+      {
+        file: 'core/engine/fair-lock-service.ts',
+        from: 'this.requireHeld(lock);\n    } catch (error) {',
+        to: '} catch (error) {',
+      },
     ],
     proof: test(
       'unit/core/holds/fair-lock.spec.ts',

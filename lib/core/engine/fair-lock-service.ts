@@ -79,8 +79,7 @@ export class FairLockService {
     let result: T;
     try {
       // It may have ended between the look of `take` and here.
-      const end = this.endOf(lock);
-      if (end) throw end;
+      this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
     } finally {
@@ -215,15 +214,19 @@ export class FairLockService {
   private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
     const taken = await this.parts.acquirer.take(keys, call);
     const lock = new LockHandle(call.scope, taken, call.options.holdAtLeast);
-    const end = this.endOf(lock);
-    if (!end) return lock;
-    await lock.release();
-    throw end;
+    try {
+      this.requireHeld(lock);
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    return lock;
   }
 
-  /** Why a lock has ended that its caller does not have yet: the service has closed and released it, or it was lost. */
-  private endOf(lock: LockHandle): Error | undefined {
-    return this.parts.shutdown.closed ? new LockShuttingDownError(lock.key) : lock.lostError;
+  /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */
+  private requireHeld(lock: LockHandle): void {
+    if (this.parts.shutdown.closed) throw new LockShuttingDownError(lock.key);
+    lock.assertHeld();
   }
 
   /** @param waitTime in place of the option */
