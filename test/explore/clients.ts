@@ -43,7 +43,7 @@ const FIRST_REPORT = 100;
 const LONGEST_DOWN = 1_500;
 export const LONGEST_SLEEP = 39_000;
 
-export interface Acted {
+interface Acted {
   readonly client: number;
   readonly outcome: Outcome;
 }
@@ -107,11 +107,9 @@ export class Clients {
 
   /** A client when time has passed. */
   later(id: number, passed: Passed): number {
-    const code = clockCode(passed);
-    const known = this.moved.get(id, code);
-    if (known >= 0) return known;
-    const client = this.codec.read(later(this.texts.text(id), passed)) as Client;
-    return this.moved.set(id, code, this.texts.id(this.written(client)));
+    return this.moved.of(id, clockCode(passed), () =>
+      this.texts.id(this.written(this.codec.read(later(this.texts.text(id), passed)) as Client)),
+    );
   }
 
   private read(id: number): Client {

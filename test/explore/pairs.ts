@@ -15,6 +15,12 @@ export class PairMemo {
     return this.table[this.entryOf(a, b) + 2]! - 1;
   }
 
+  /** The number, which is made if none is known. */
+  of(a: number, b: number, make: () => number): number {
+    const known = this.get(a, b);
+    return known >= 0 ? known : this.set(a, b, make());
+  }
+
   set(a: number, b: number, value: number): number {
     if (this.count * 2 > this.mask) this.grow();
     const at = this.entryOf(a, b);
@@ -53,11 +59,11 @@ export class Pairs {
   private readonly seconds = new Numbers();
 
   id(a: number, b: number): number {
-    const known = this.ids.get(a, b);
-    if (known >= 0) return known;
-    this.firsts.add(a);
-    this.seconds.add(b);
-    return this.ids.set(a, b, this.firsts.length - 1);
+    return this.ids.of(a, b, () => {
+      this.firsts.add(a);
+      this.seconds.add(b);
+      return this.firsts.length - 1;
+    });
   }
 
   first(id: number): number {

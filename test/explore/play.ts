@@ -30,7 +30,7 @@ import { PairMemo, Pairs } from './pairs.js';
 import { NOW, type Passed } from './scales.js';
 import { moveAs, type Move, type Scope } from './scope.js';
 import { NAMES } from './server.js';
-import { remembered } from './texts.js';
+import { remembered, Texts } from './texts.js';
 import { LONGEST_SLEEP } from './clients.js';
 import { BOOK, clientAt, networkAt, SERVER, type State, type World } from './world.js';
 import type { Client } from './client.js';
@@ -66,9 +66,8 @@ export class Play {
   private ids: number[] = [];
   private readonly keepsLocks: boolean;
   private readonly pairs = new Pairs();
-  private readonly names = new Map<string, number>();
-  private readonly commandIds = new Map<string, number>();
-  private readonly commands: (readonly string[])[] = [];
+  private readonly names = new Texts();
+  private readonly commands = new Texts();
   private readonly happened = new PairMemo();
   private readonly happenings: Happened[] = [];
   private readonly notedBooks = new PairMemo();
@@ -149,6 +148,12 @@ export class Play {
     this.ids[BOOK] = this.written(this.ids[BOOK]!, change);
   }
 
+  /** @param code names all that the change depends on */
+  private writeOnce(memo: PairMemo, code: number, change: (book: Book) => void): void {
+    const id = this.ids[BOOK]!;
+    this.ids[BOOK] = memo.of(id, code, () => this.written(id, change));
+  }
+
   private written(id: number, change: (book: Book) => void): number {
     const book = readBook(this.world.texts.text(id));
     change(book);
@@ -156,16 +161,13 @@ export class Play {
   }
 
   private writeNetwork(client: number, change: (network: Network) => void): void {
-    const { ids, world } = this;
-    const network = readNetwork(world.texts.text(ids[networkAt(client)]!));
-    change(network);
-    ids[networkAt(client)] = world.texts.id(writeNetwork(network));
+    this.ids[networkAt(client)] = this.networkWith(this.ids[networkAt(client)]!, change);
   }
 
-  private nameId(name: string): number {
-    let id = this.names.get(name);
-    if (id === undefined) this.names.set(name, (id = this.names.size));
-    return id;
+  private networkWith(id: number, change: (network: Network) => void): number {
+    const network = readNetwork(this.world.texts.text(id));
+    change(network);
+    return this.world.texts.id(writeNetwork(network));
   }
 
   /** A move that concerns a client and its own connection only. */
@@ -174,12 +176,12 @@ export class Play {
     const { client } = move;
     const pair = this.pairs.id(ids[clientAt(client)]!, ids[networkAt(client)]!);
     const code = moveAs(move.kind, 0, move.which).code * 2 + (keep === undefined ? 0 : 1);
-    let known = this.happened.get(pair, code);
-    if (known < 0) {
-      const first = ids[clientAt(client)]!;
-      known = this.happenings.push(this.happensTo(first, ids[networkAt(client)]!, move, keep)) - 1;
-      this.happened.set(pair, code, known);
-    }
+    const known = this.happened.of(
+      pair,
+      code,
+      () =>
+        this.happenings.push(this.happensTo(ids[clientAt(client)]!, ids[networkAt(client)]!, move, keep)) - 1,
+    );
     const { client: after, network, notes, notesId } = this.happenings[known]!;
     ids[clientAt(client)] = after;
     ids[networkAt(client)] = network;
@@ -196,7 +198,7 @@ export class Play {
       client: after,
       network: world.texts.id(writeNetwork(network)),
       notes: outcome.notes,
-      notesId: this.nameId(JSON.stringify(outcome.notes)),
+      notesId: this.names.id(JSON.stringify(outcome.notes)),
     };
   }
 
@@ -252,22 +254,14 @@ export class Play {
     const { steady } = world.facts(ids[clientAt(client)]!);
     const server = ids[SERVER]!;
     const code = this.pairs.id((notesId * 4 + client) * 2 + (steady ? 1 : 0), this.holdsName(server));
-    const known = this.notedBooks.get(ids[BOOK]!, code);
-    if (known >= 0) {
-      ids[BOOK] = known;
-      return;
-    }
-    const { holds } = world.held(server);
-    const before = ids[BOOK]!;
-    this.write((book) => {
-      for (const note of notes) noted(book, client, steady, holds, note);
+    this.writeOnce(this.notedBooks, code, (book) => {
+      for (const note of notes) noted(book, client, steady, world.held(server).holds, note);
     });
-    this.notedBooks.set(before, code, ids[BOOK]!);
   }
 
   /** Names the requests that hold the lock by the data of the server. */
   private holdsNameOf(server: number): number {
-    return this.nameId(
+    return this.names.id(
       JSON.stringify(this.world.held(server).holds.map((hold) => [hold.client, hold.sequence])),
     );
   }
@@ -306,17 +300,7 @@ export class Play {
     const [first, ...left] = commands;
     const [slot, ...command] = first!;
     const rest = this.world.texts.id(writeNetwork({ ...others, late: [...others.late], commands: left }));
-    return { slot, command: this.commandId(command), rest };
-  }
-
-  private commandId(command: readonly string[]): number {
-    const name = JSON.stringify(command);
-    let id = this.commandIds.get(name);
-    if (id === undefined) {
-      id = this.commands.push(command) - 1;
-      this.commandIds.set(name, id);
-    }
-    return id;
+    return { slot, command: this.commands.id(JSON.stringify(command)), rest };
   }
 
   /** @param slot to which it replies; 0: to none */
@@ -327,8 +311,7 @@ export class Play {
       subscribed = subscribed * 2 + (world.facts(ids[clientAt(i)]!).up ? 1 : 0);
     const before = ids[SERVER]!;
     const code = (command * 4 + client) * 16 + subscribed;
-    let run = this.ran.get(before, code);
-    if (run < 0) run = this.ran.set(before, code, this.runAnew(client, command, subscribed));
+    const run = this.ran.of(before, code, () => this.runAnew(client, command, subscribed));
     const ran = world.runs.at(run);
     ids[SERVER] = ran.id;
     const { wrong } = world.held(ran.id);
@@ -343,26 +326,19 @@ export class Play {
   }
 
   private runAnew(client: number, command: number, subscribed: number): number {
-    const [script, ...args] = this.commands[command]!;
+    const [script, ...args] = JSON.parse(this.commands.text(command)) as string[];
     const listening = subscribed.toString(2).padStart(this.scope.clients, '0');
     return this.world.runs.run(this.ids[SERVER]!, script!, [NAMES[client]!, ...args], listening);
   }
 
   /** Notes for how long the server keeps the lock for those that it has let in. */
   private keep(before: number, run: number): void {
-    const { ids, world, scope } = this;
-    const known = this.keptBooks.get(ids[BOOK]!, run);
-    if (known >= 0) {
-      ids[BOOK] = known;
-      return;
-    }
-    const book = ids[BOOK]!;
-    const earlier = world.held(before).holds.map(({ token }) => token);
-    this.write((kept) => {
+    const { world, scope } = this;
+    this.writeOnce(this.keptBooks, run, (book) => {
+      const earlier = world.held(before).holds.map(({ token }) => token);
       for (const hold of world.held(world.runs.at(run).id).holds)
-        if (!earlier.includes(hold.token)) keeps(kept, hold, scope.fixedLease);
+        if (!earlier.includes(hold.token)) keeps(book, hold, scope.fixedLease);
     });
-    this.keptBooks.set(book, run, ids[BOOK]!);
   }
 
   /** Puts part `i` of what a script sent on its way to a client. */
@@ -373,16 +349,9 @@ export class Play {
     run: number,
     change: (network: Network) => void,
   ): void {
-    const { ids } = this;
-    const network = ids[networkAt(client)]!;
+    const network = this.ids[networkAt(client)]!;
     const code = this.pairs.id(run, i);
-    const known = memo.get(network, code);
-    if (known >= 0) {
-      ids[networkAt(client)] = known;
-      return;
-    }
-    this.writeNetwork(client, change);
-    memo.set(network, code, ids[networkAt(client)]!);
+    this.ids[networkAt(client)] = memo.of(network, code, () => this.networkWith(network, change));
   }
 
   private late(move: Move): void {
@@ -391,7 +360,7 @@ export class Play {
     if (kind !== 'command') return this.happens(move);
     this.writeNetwork(client, ({ late }) => void late.splice(which, 1));
     const [slot, ...command] = what;
-    this.run(client, this.commandId(command), slot);
+    this.run(client, this.commands.id(JSON.stringify(command)), slot);
   }
 
   private pass(time: number): void {
@@ -407,21 +376,14 @@ export class Play {
       ids[networkAt(client)] = world.networkLater(ids[networkAt(client)]!, onServer(time));
       if (asleep || world.facts(ids[clientAt(client)]!).downForLong) excused += 1 << client;
     }
-    const before = ids[BOOK]!;
     const code = (time * 2 + (wasOfUse ? 1 : 0)) * 16 + excused;
-    const known = this.laterBooks.get(before, code);
-    if (known >= 0) {
-      ids[BOOK] = known;
-      return;
-    }
-    this.write((book) => {
+    this.writeOnce(this.laterBooks, code, (book) => {
       for (let client = 0; client < scope.clients; client++)
         if (excused & (1 << client)) excuse(book, client, 'always');
       book.phase = (book.phase + time) % scope.tick;
       counted(book, !wasOfUse, time);
       bookLater(book, time);
     });
-    this.laterBooks.set(before, code, ids[BOOK]!);
   }
 
   private crash(client: number): void {

@@ -6,11 +6,11 @@ import { clientAt, networkAt, SERVER, BOOK, type State, type World } from './wor
 /** Plays moves one by one, and tells the state after each. */
 export function* replay(world: World, scope: Scope, moves: readonly Move[]): Generator<string> {
   const play = new Play(world, scope);
-  let { state } = world.sorted(world.initial(scope.clients));
+  let state = world.sorted(world.initial(scope.clients));
   for (const [i, move] of moves.entries()) {
     yield `${i + 1}. ${moveText(move)}`;
     try {
-      state = world.sorted(play.after(state, move)).state;
+      state = world.sorted(play.after(state, move));
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
       yield `  ${error.message}`;

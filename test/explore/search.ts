@@ -74,7 +74,7 @@ export class Search {
       ends: this.ends.length,
       violation,
     });
-    this.add(this.world.sorted(this.world.initial(this.scope.clients)).state, -1, 0, 0);
+    this.add(this.world.sorted(this.world.initial(this.scope.clients)), -1, 0, 0);
     for (; next < store.size; next++) {
       if (next % 1_000 === 0) {
         if (store.size >= states || performance.now() - started >= milliseconds) break;
@@ -128,7 +128,7 @@ export class Search {
     while (next) {
       this.transitions += 1;
       stretch.push(next);
-      after = this.world.sorted(this.play.after(after, next)).state;
+      after = this.world.sorted(this.play.after(after, next));
       if (stretch.length === LONGEST_STRETCH) break;
       const moves = this.movesOf(after);
       next = moves.length === 1 && !moves[0]!.isFault ? moves[0] : undefined;

@@ -34,8 +34,8 @@ export class Told {
   /** @param state server, book, and a client and its network for each client */
   told(state: readonly number[]): readonly number[] {
     // The first number of a tuple tells how long it is.
-    let tuple = this.tuples.id(-state.length, this.ofServer(state[0]!));
-    for (let i = 1; i < state.length; i++) tuple = this.tuples.id(tuple, this.timesAt(state, i));
+    let tuple = -state.length;
+    for (let i = 0; i < state.length; i++) tuple = this.tuples.id(tuple, this.timesAt(state, i));
     while (this.known.length <= tuple) this.known.push(null);
     let changes = this.known[tuple];
     if (changes === null) changes = this.known[tuple] = this.changesOf(state);
@@ -74,11 +74,7 @@ export class Told {
 
   private partWith(id: number, changes: number): number {
     if (changes === UNCHANGED) return id;
-    const known = this.changed.get(id, changes);
-    if (known >= 0) return known;
-    return this.changed.set(
-      id,
-      changes,
+    return this.changed.of(id, changes, () =>
       this.texts.id(withMicros(this.texts.text(id), this.changes[changes]!)),
     );
   }

@@ -77,8 +77,7 @@ export class World {
   }
 
   private moves(memo: PairMemo, id: number, code: number, text: () => string): number {
-    const known = memo.get(id, code);
-    return known >= 0 ? known : memo.set(id, code, this.texts.id(text()));
+    return memo.of(id, code, () => this.texts.id(text()));
   }
 
   /** The same state as it is told, so that situations which are alike are equal. */
@@ -86,8 +85,8 @@ export class World {
     return this.telling.told(state);
   }
 
-  /** The same state with its clients in a fixed order, and which client each had been. */
-  sorted(state: State): { readonly state: State; readonly order: readonly number[] } {
+  /** The same state with its clients in a fixed order. */
+  sorted(state: State): State {
     const order: number[] = [];
     for (let client = 0; clientAt(client) < state.length; client++) order.push(client);
     order.sort(
@@ -96,7 +95,7 @@ export class World {
         this.texts.compare(state[networkAt(a)]!, state[networkAt(b)]!) ||
         a - b,
     );
-    if (order.every((client, i) => client === i)) return { state, order };
+    if (order.every((client, i) => client === i)) return state;
     const names = order.map((_, client) => order.indexOf(client));
     const code = names.reduce((sum, name) => sum * 4 + name, 1);
     const [server, book] = [state[SERVER]!, state[BOOK]!];
@@ -105,6 +104,6 @@ export class World {
       this.moves(this.renames, book, code, () => writeBook(readBook(renamed(this.texts.text(book), names)))),
     ];
     for (const client of order) result.push(state[clientAt(client)]!, state[networkAt(client)]!);
-    return { state: result, order };
+    return result;
   }
 }
