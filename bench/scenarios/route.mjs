@@ -15,7 +15,7 @@ const columns = [
 ];
 
 const HOW =
-  '50 connections to one Fastify route of a Nest application, loaded by a separate process; CPU is what the application uses. ' +
+  '50 connections to one Fastify route of a Nest application, under load from a separate process; CPU is measured for the application alone. ' +
   `On the Node of this run, and on Node ${NEWER.join(' and ')}.`;
 
 const UNLOCKED = { 'no module': 'none', 'module, no lock': 'module' };
@@ -36,21 +36,21 @@ export default [
   scenario(
     'route-unlocked',
     'A route that locks nothing',
-    'The cost of importing the module.',
+    'This shows how much the imported module costs.',
     () => ({ ...UNLOCKED, 'module, requestScope: false': 'module-unscoped' }),
     1_000,
   ),
   scenario(
     'route',
     'A locked route, 1,000 free keys',
-    'Ours locks with @FairLocked, the others with their client in the handler.',
+    'Our route uses @FairLocked; the others call their client in the handler.',
     (lab) => ({ ...UNLOCKED, ...LOCKED, ...(!lab.quick && PEERS) }),
     1_000,
   ),
   scenario(
     'route-hot',
     'A locked route, one hot key',
-    'Ours locks with @FairLocked, the others with their client in the handler; raw, which cannot wait, tries every 10 ms.',
+    'Our route uses @FairLocked; the others call their client in the handler; raw cannot wait, so it tries every 10 ms.',
     () => ({ ...LOCKED, ...PEERS }),
     1,
     { slow: true },
@@ -58,7 +58,7 @@ export default [
   scenario(
     'observability',
     'A locked route that is watched',
-    'Locked with @FairLocked on 1,000 free keys, watched by nothing, by the metrics of prom-client, or by the spans of OpenTelemetry (with its SDK, ' +
+    'Locked with @FairLocked on 1,000 free keys, without an observer, with prom-client metrics, or with OpenTelemetry spans (using its SDK, ' +
       'without an exporter). Beside it the library with its diagnostics left out.',
     () => ({
       'no diagnostics': { lock: 'fair-lock', watch: 'none' },
