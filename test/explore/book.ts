@@ -79,7 +79,7 @@ export function writeBook(book: Book): string {
 }
 
 /**
- * @param steady whether the subscription of this client has been up for longer than the grace
+ * @param steady whether the subscription of this client has been up for longer than the grace, as far as it has told
  * @param holds who holds the lock by the data of the server
  */
 export function noted(book: Book, client: number, steady: boolean, holds: readonly Hold[], note: Note): void {

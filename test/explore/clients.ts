@@ -30,6 +30,7 @@ export interface Facts {
   readonly mustWake: boolean;
   readonly crashed: boolean;
   readonly up: boolean;
+  /** Its subscription has been up for longer than the grace, or for all that it has told the server. */
   readonly steady: boolean;
   readonly mustResubscribe: boolean;
   readonly downForLong: boolean;
@@ -150,7 +151,7 @@ export class Clients {
       mustWake: asleep !== undefined && client.wakesBy <= NOW.wall,
       crashed,
       up: upSince !== undefined,
-      steady: upSince !== undefined && NOW.monotonic - upSince >= GRACE,
+      steady: upSince !== undefined && (NOW.monotonic - upSince >= GRACE || viewDue <= NOW.monotonic),
       mustResubscribe: down >= LONGEST_DOWN,
       downForLong: down >= GRACE,
       idle: !view && attempts.length + sections.length + releases.length === 0,

@@ -414,6 +414,11 @@ export class Play {
   private step(by: number): void {
     const { world, ids, scope } = this;
     const { holds } = world.held(ids[SERVER]!);
+    ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(by));
+    // Steps by more than a minute in all expire all keys, which counts as a loss of data.
+    const hasLostAll = world.keys(ids[SERVER]!).length === 0;
+    // A held lock, for which all that wait are overdue at once: who joins them now may be served first (R7).
+    const isHeld = by > 0 && world.held(ids[SERVER]!).holds.some(({ end }) => end > NOW.server);
     this.write((book) => {
       if (by > 0) {
         loosen(book, holds);
@@ -423,9 +428,10 @@ export class Play {
           if (entry) entry.excused = 'always';
         }
       } else book.setBack = true;
+      if (hasLostAll) book.lost = true;
+      if (hasLostAll || isHeld) excuse(book, undefined, 'always');
       bookLater(book, by);
     });
-    ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(by));
     for (let client = 0; client < scope.clients; client++) {
       ids[clientAt(client)] = world.clients.later(ids[clientAt(client)]!, onServer(by));
       ids[networkAt(client)] = world.networkLater(ids[networkAt(client)]!, onServer(by));

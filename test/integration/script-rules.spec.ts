@@ -370,6 +370,20 @@ describe('the scripts of the native protocol', () => {
       );
     });
 
+    test('and so they do if a client that did not wait before is the first to call after a restart (R7)', async () => {
+      const short = { ...TIMES, window: 1_000 };
+      const [holder, first, second] = [client(short), client(short), client(short)];
+      // The server that it listened to has another run id.
+      first.subscribed = ['before', 10_000];
+      const grant = await holder.acquire();
+      await first.acquire();
+      await pause(1_100);
+      await second.acquire();
+      await holder.release(grant.first, grant.sequence);
+      expect((await second.heartbeat()).batch).toBe('');
+      expect((await first.heartbeat()).batch).toBe('1');
+    });
+
     test('and once more if the server is away again before another client has called (R7)', async () => {
       const short = { ...TIMES, window: 1_000 };
       const [holder, first, second] = [client(short), client(short), client(short)];

@@ -230,9 +230,10 @@ export class Excuses {
     return isOutage && areAlike && denied.length === 0 && isBack && this.longestOutage() < RETENTION;
   }
 
-  /** After an outage of a window, a client that did not wait before was the first to call: R7 gives no grace (docs/protocol.md). */
+  /** The same server was away for a window, and a client that did not wait before called first: R7 gives no grace (docs/protocol.md). */
   private newcomerWasFirst(newcomerAt: number, passedAt: number): boolean {
-    return this.outages.some(({ from, to }) => {
+    return this.outages.some(({ from, to, isSameServer }) => {
+      if (!isSameServer) return false;
       const mayBeOverdue = to - from + LONGEST_BACKOFF + this.heartbeat >= this.shortestWindow;
       const isFelt = passedAt <= to + LONGEST_BACKOFF + this.heartbeat + this.recovery();
       return mayBeOverdue && from <= newcomerAt + this.commandTimeout && from <= passedAt && isFelt;
@@ -318,14 +319,19 @@ export class Excuses {
 interface Outage {
   readonly from: number;
   to: number;
+  /** It only stood still; one that crashed has another run id. */
+  isSameServer: boolean;
 }
 
 function outagesOf({ faults }: Plan): Outage[] {
   const outages: Outage[] = [];
-  for (const { at, duration } of faults.toSorted((one, other) => one.at - other.at)) {
+  for (const { kind, at, duration } of faults.toSorted((one, other) => one.at - other.at)) {
     const last = outages.at(-1);
-    if (last && at <= last.to + LONGEST_BACKOFF) last.to = Math.max(last.to, at + duration);
-    else outages.push({ from: at, to: at + duration });
+    const isSameServer = kind !== 'crash';
+    if (last && at <= last.to + LONGEST_BACKOFF) {
+      last.to = Math.max(last.to, at + duration);
+      last.isSameServer ||= isSameServer;
+    } else outages.push({ from: at, to: at + duration, isSameServer });
   }
   return outages;
 }

@@ -235,6 +235,22 @@ end
 end
 return now <= graceUntil
 end
+local serverId
+local function isThisServer(id)
+if serverId == nil then
+local info = redis.pcall('INFO', 'server')
+serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+end
+return serverId == id
+end
+local function wasAway()
+local latest = redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')
+if not latest[1] or tonumber(latest[2]) - now >= WINDOW / 3 then
+return false
+end
+local server = valueOf(recordOf(latest[1]), 'server')
+return server and server ~= '-' and not isThisServer(server)
+end
 local function sweep()
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)) do
 redis.call('HDEL', hash, 'client:' .. name)
@@ -256,7 +272,7 @@ end
 local function markAlive(wholly)
 local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
 callerDeadline = deadline or 0
-if deadline and not isInTouch(deadline, record) then
+if deadline and not isInTouch(deadline, record) or not deadline and wasAway() then
 inGrace()
 end
 local generation = valueOf(record, 'generation')
@@ -293,14 +309,6 @@ keepHash(WINDOW + RETENTION)
 return added
 end`;
 const livenessPart2 = `local LIVE, SUSPECT, DEAD = 1, 2, 3
-local serverId
-local function isThisServer(id)
-if serverId == nil then
-local info = redis.pcall('INFO', 'server')
-serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
-end
-return serverId == id
-end
 local function look(name)
 local text = recordOf(name)
 local deadline = tonumber(redis.call('ZSCORE', clients, name) or nil)

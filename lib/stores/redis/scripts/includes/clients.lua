@@ -114,6 +114,26 @@ local function inGrace()
   return now <= graceUntil
 end
 
+local serverId
+local function isThisServer(id)
+  if serverId == nil then
+    local info = redis.pcall('INFO', 'server')
+    serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
+  end
+  return serverId == id
+end
+
+-- Whether the server was away, as far as a client can tell that has not waited yet: the last to call has not done so for two
+-- heartbeats, and then to another server. Dead clients that wait alone have called this one.
+local function wasAway()
+  local latest = redis.call('ZREVRANGE', clients, 0, 0, 'WITHSCORES')
+  if not latest[1] or tonumber(latest[2]) - now >= WINDOW / 3 then
+    return false
+  end
+  local server = valueOf(recordOf(latest[1]), 'server')
+  return server and server ~= '-' and not isThisServer(server)
+end
+
 -- Removes records of clients that are gone.
 local function sweep()
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', clients, '-inf', now - RETENTION, 'LIMIT', 0, STALE)) do
@@ -139,7 +159,7 @@ end
 local function markAlive(wholly)
   local deadline = tonumber(redis.call('ZSCORE', clients, client) or nil)
   callerDeadline = deadline or 0
-  if deadline and not isInTouch(deadline, record) then
+  if deadline and not isInTouch(deadline, record) or not deadline and wasAway() then
     inGrace()
   end
   local generation = valueOf(record, 'generation')

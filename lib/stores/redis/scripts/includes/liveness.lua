@@ -3,15 +3,6 @@
 
 local LIVE, SUSPECT, DEAD = 1, 2, 3
 
-local serverId
-local function isThisServer(id)
-  if serverId == nil then
-    local info = redis.pcall('INFO', 'server')
-    serverId = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or false
-  end
-  return serverId == id
-end
-
 -- Judges a waiting client. Returns its verdict and its record; if it listens on a known server, `subscribed`: since when (ms); for a
 -- suspect, `suspectSince` (µs) and `markedAt`: when it was last marked alive (ms). The caller itself is always live (R5).
 local function look(name)
