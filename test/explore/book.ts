@@ -14,7 +14,7 @@ interface Entry {
   /** It may be passed over: `always`; `briefly`: by clients whose own subscription is steady. */
   excused: 'no' | 'briefly' | 'always';
   /** Requests that were acknowledged before this one was sent. */
-  readonly behind: Name[];
+  behind: Name[];
   /** For how long the server keeps the lock at least since it was granted to this request, ms. */
   keepsFor: number;
 }
@@ -79,10 +79,9 @@ export function writeBook(book: Book): string {
 }
 
 /**
- * @param steady whether the subscription of this client has been up for longer than the grace, as far as it has told
  * @param holds who holds the lock by the data of the server
  */
-export function noted(book: Book, client: number, steady: boolean, holds: readonly Hold[], note: Note): void {
+export function noted(book: Book, client: number, holds: readonly Hold[], note: Note): void {
   const { requests } = book;
   const name = nameOf(client, note.sequence);
   const entry = requests[name];
@@ -102,7 +101,7 @@ export function noted(book: Book, client: number, steady: boolean, holds: readon
       return;
     case 'granted':
       if (!entry) throw new Violation('ghost', `${name} begins, and no call waits for it`);
-      granted(book, name, entry, steady, holds);
+      granted(book, name, entry, holds);
       if (note.left <= 0) throw new Violation('dead lease', `${name} begins with a lease that is over`);
       if (note.outdated) throw new Violation('tokens', `${name} got a lower token than its client has seen`);
       judgeToken(book, name, entry.kind, note.token);
@@ -136,20 +135,13 @@ function judgeToken(book: Book, name: Name, kind: Kind, token: number): void {
   if (!shareOf(kind)) book.highestAlone = Math.max(book.highestAlone, token);
 }
 
-function granted(
-  { requests }: Book,
-  name: Name,
-  entry: Entry,
-  steady: boolean,
-  holds: readonly Hold[],
-): void {
+function granted({ requests }: Book, name: Name, entry: Entry, holds: readonly Hold[]): void {
   entry.state = 'inside';
   // Several that were let in together learn of it in any order.
   const isIn = new Set(holds.map(({ client, sequence }) => nameOf(client, sequence)));
   for (const other of entry.behind) {
     const before = requests[other];
     if (before?.state !== 'acknowledged' || before.excused === 'always') continue;
-    if (before.excused === 'briefly' && steady) continue;
     if (isIn.has(other) && fitTogether([before.kind, entry.kind])) continue;
     throw new Violation('order', `${name} was served before ${other}, acknowledged before it was sent`);
   }
@@ -193,6 +185,12 @@ export function loosen(book: Book, holds: readonly Hold[]): void {
   // Tokens are ahead of a clock that was set back.
   book.loose = Math.max(NOW.micros, book.highest, ...holds.map(({ token }) => token));
   book.kept = [];
+}
+
+/** The server lets in this request of a client whose subscription is steady: it may pass those whose subscriptions broke. */
+export function passes({ requests }: Book, { client, sequence }: Hold): void {
+  const entry = requests[nameOf(client, sequence)];
+  if (entry) entry.behind = entry.behind.filter((other) => requests[other]?.excused !== 'briefly');
 }
 
 /** The server has granted the lock to this request. */

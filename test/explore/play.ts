@@ -8,6 +8,7 @@ import {
   loosen,
   nameOf,
   noted,
+  passes,
   readBook,
   Violation,
   writeBook,
@@ -64,14 +65,13 @@ interface FirstCommand {
 /** Plays moves. What each does to a part of the state is remembered, so most moves are look-ups. */
 export class Play {
   private ids: number[] = [];
-  private readonly keepsLocks: boolean;
   private readonly pairs = new Pairs();
   private readonly names = new Texts();
   private readonly commands = new Texts();
   private readonly happened = new PairMemo();
   private readonly happenings: Happened[] = [];
   private readonly notedBooks = new PairMemo();
-  private readonly keptBooks = new PairMemo();
+  private readonly letInBooks = new PairMemo();
   private readonly laterBooks = new PairMemo();
   private readonly ran = new PairMemo();
   private readonly answers = new PairMemo();
@@ -82,9 +82,7 @@ export class Play {
   constructor(
     private readonly world: World,
     private readonly scope: Scope,
-  ) {
-    this.keepsLocks = scope.kinds.some((kind) => keepOf(kind) !== undefined);
-  }
+  ) {}
 
   /** @throws Violation */
   after(state: State, move: Move): State {
@@ -251,11 +249,10 @@ export class Play {
 
   private note(client: number, notes: readonly Note[], notesId: number): void {
     const { ids, world } = this;
-    const { steady } = world.facts(ids[clientAt(client)]!);
     const server = ids[SERVER]!;
-    const code = this.pairs.id((notesId * 4 + client) * 2 + (steady ? 1 : 0), this.holdsName(server));
+    const code = this.pairs.id(notesId * 4 + client, this.holdsName(server));
     this.writeOnce(this.notedBooks, code, (book) => {
-      for (const note of notes) noted(book, client, steady, world.held(server).holds, note);
+      for (const note of notes) noted(book, client, world.held(server).holds, note);
     });
   }
 
@@ -316,7 +313,7 @@ export class Play {
     ids[SERVER] = ran.id;
     const { wrong } = world.held(ran.id);
     if (wrong) throw new Violation('rule', wrong);
-    if (this.keepsLocks) this.keep(before, run);
+    if (ran.id !== before) this.letIn(before, run);
     if (slot > 0)
       this.onItsWay(client, this.answers, slot, run, ({ replies }) =>
         replies.push([slot, answerText(ran.answer)]),
@@ -331,13 +328,19 @@ export class Play {
     return this.world.runs.run(this.ids[SERVER]!, script!, [NAMES[client]!, ...args], listening);
   }
 
-  /** Notes for how long the server keeps the lock for those that it has let in. */
-  private keep(before: number, run: number): void {
-    const { world, scope } = this;
-    this.writeOnce(this.keptBooks, run, (book) => {
+  /** Notes past whom the server lets requests in, and for how long it keeps the lock for them. */
+  private letIn(before: number, run: number): void {
+    const { world, scope, ids } = this;
+    let steady = 0;
+    for (let client = 0; client < scope.clients; client++)
+      if (world.facts(ids[clientAt(client)]!).steady) steady += 1 << client;
+    this.writeOnce(this.letInBooks, run * 16 + steady, (book) => {
       const earlier = world.held(before).holds.map(({ token }) => token);
-      for (const hold of world.held(world.runs.at(run).id).holds)
-        if (!earlier.includes(hold.token)) keeps(book, hold, scope.fixedLease);
+      for (const hold of world.held(world.runs.at(run).id).holds) {
+        if (earlier.includes(hold.token)) continue;
+        if (steady & (1 << hold.client)) passes(book, hold);
+        keeps(book, hold, scope.fixedLease);
+      }
     });
   }
 

@@ -169,7 +169,7 @@ export class Excuses {
     // A shared hold with a fixed lease that was over when the server was back does not go back into line (docs/protocol.md).
     const { share, leaseTime } = waiting.planned;
     const hadFixed = share !== undefined && leaseTime !== undefined && waiting.passedAt !== undefined;
-    if (this.comeBackInTime()) return hadFixed || this.newcomerWasFirst(newcomerAt, passedAt);
+    if (this.comeBackInTime()) return hadFixed || this.hadNoGrace(newcomerAt, passedAt);
     if (waiting.client.lastLongUnreachable >= passedAt - recovery) return true;
     // While all subscriptions come back, the line waits for those that return within the grace; not for one that was marked alive
     // when the other was reachable already, and whose connection broke again.
@@ -230,10 +230,13 @@ export class Excuses {
     return isOutage && areAlike && denied.length === 0 && isBack && this.longestOutage() < RETENTION;
   }
 
-  /** The same server was away for a window, and a client that did not wait before called first: R7 gives no grace (docs/protocol.md). */
-  private newcomerWasFirst(newcomerAt: number, passedAt: number): boolean {
-    return this.outages.some(({ from, to, isSameServer }) => {
-      if (!isSameServer) return false;
+  /**
+   * The server was away for a window, and R7 gave no grace (docs/protocol.md): a client that did not wait before called first, and the
+   * server was the same one; or it was back so briefly, between two times away, that not all could call.
+   */
+  private hadNoGrace(newcomerAt: number, passedAt: number): boolean {
+    return this.outages.some(({ from, to, isRestart }) => {
+      if (isRestart) return false;
       const mayBeOverdue = to - from + LONGEST_BACKOFF + this.heartbeat >= this.shortestWindow;
       const isFelt = passedAt <= to + LONGEST_BACKOFF + this.heartbeat + this.recovery();
       return mayBeOverdue && from <= newcomerAt + this.commandTimeout && from <= passedAt && isFelt;
@@ -319,19 +322,18 @@ export class Excuses {
 interface Outage {
   readonly from: number;
   to: number;
-  /** It only stood still; one that crashed has another run id. */
-  isSameServer: boolean;
+  /** It was away once, and has another run id since. */
+  isRestart: boolean;
 }
 
 function outagesOf({ faults }: Plan): Outage[] {
   const outages: Outage[] = [];
   for (const { kind, at, duration } of faults.toSorted((one, other) => one.at - other.at)) {
     const last = outages.at(-1);
-    const isSameServer = kind !== 'crash';
     if (last && at <= last.to + LONGEST_BACKOFF) {
       last.to = Math.max(last.to, at + duration);
-      last.isSameServer ||= isSameServer;
-    } else outages.push({ from: at, to: at + duration, isSameServer });
+      last.isRestart = false;
+    } else outages.push({ from: at, to: at + duration, isRestart: kind === 'crash' });
   }
   return outages;
 }
