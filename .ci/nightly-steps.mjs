@@ -12,6 +12,7 @@ export default {
     computes: [
       counted('node test/matrix/main.mjs'),
       suite('consumer', config('consumer')),
+      suite('migration', config('migration')),
       command('npm run museum'),
       command('npm run explore -- --engine --minutes 5'),
       command(`npm run sim -- --seeds ${SEEDS} --seed ${NIGHT * SEEDS}`),
@@ -20,9 +21,9 @@ export default {
       suite('equal paths', ['--testPathPatterns', 'test/integration/short-cuts'], {
         env: { STATES: '10000' },
       }),
-      suite('connections', [
+      suite('connections and failovers', [
         ...config('topologies'),
-        ...['--selectProjects', 'topologies', '--testPathPatterns', 'topologies/connections'],
+        ...['--selectProjects', 'topologies', '--testPathPatterns', 'topologies/(connections|sentinel-load)'],
       ]),
       suite('ioredis 5', [...config('topologies'), '--selectProjects', 'ioredis 5']),
       // A fault that happened once has happened, even if it does not happen again.

@@ -419,9 +419,9 @@ export class Play {
     const { holds } = world.held(ids[SERVER]!);
     ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(by));
     // Steps by more than a minute in all expire all keys, which counts as a loss of data.
-    const hasLostAll = world.keys(ids[SERVER]!).length === 0;
+    const hasLostAll = world.keys(ids[SERVER]).length === 0;
     // A held lock, for which all that wait are overdue at once: who joins them now may be served first (R7).
-    const isHeld = by > 0 && world.held(ids[SERVER]!).holds.some(({ end }) => end > NOW.server);
+    const isHeld = by > 0 && world.held(ids[SERVER]).holds.some(({ end }) => end > NOW.server);
     this.write((book) => {
       if (by > 0) {
         loosen(book, holds);

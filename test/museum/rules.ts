@@ -99,6 +99,12 @@ export const RULES: readonly Exhibit[] = [
     ),
   },
   {
+    of: 'R7 a newcomer after a restart (F236)',
+    what: 'a newcomer takes all that are silent for dead hosts',
+    mutations: [inClients('or not deadline and wasAway()', '')],
+    proof: test(RULES_SPEC, 'a client that did not wait before is the first to call after a restart (R7)'),
+  },
+  {
     of: 'R7 the server was away when all are silent',
     what: 'only when all are overdue',
     mutations: [inClients("(tonumber(valueOf(text, 'window')) or WINDOW) / 3", '0')],

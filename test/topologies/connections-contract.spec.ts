@@ -76,14 +76,11 @@ const fromIoredis5: Way = {
   },
 };
 
-/** In the gate: what may refuse or change a command, and TLS, which nothing else there uses. */
-const QUICK = [
-  overTls,
-  withMinimalRights,
-  plainly('with a key prefix of the client', { keyPrefix: 'shop:' }),
-  fromIoredis5,
-];
+/** In the gate: what may refuse a command, and TLS, which nothing else there uses. */
+const QUICK = [overTls, withMinimalRights];
 const OTHERS = [
+  fromIoredis5,
+  plainly('with a key prefix of the client', { keyPrefix: 'shop:' }),
   byUnixSocket,
   plainly('in another database', { db: 5 }),
   plainly('in RESP2', { protocol: 2 }),
