@@ -418,8 +418,11 @@ export class Play {
     const { world, ids, scope } = this;
     const { holds } = world.held(ids[SERVER]!);
     ids[SERVER] = world.serverLater(ids[SERVER]!, onServer(by));
+    const left = world.keys(ids[SERVER]);
     // Steps by more than a minute in all expire all keys, which counts as a loss of data.
-    const hasLostAll = world.keys(ids[SERVER]).length === 0;
+    const hasLostAll = left.length === 0;
+    // A lock at rest forgets its last token.
+    const isForgotten = by < 0 && !left.includes(0);
     // A held lock, for which all that wait are overdue at once: who joins them now may be served first (R7).
     const isHeld = by > 0 && world.held(ids[SERVER]).holds.some(({ end }) => end > NOW.server);
     this.write((book) => {
@@ -431,7 +434,7 @@ export class Play {
           if (entry) entry.excused = 'always';
         }
       } else book.setBack = true;
-      if (hasLostAll) book.lost = true;
+      if (hasLostAll || isForgotten) book.lost = true;
       if (hasLostAll || isHeld) excuse(book, undefined, 'always');
       bookLater(book, by);
     });
