@@ -3,6 +3,7 @@ import { Search, type Result } from '../explore/search.js';
 import { World } from '../explore/world.js';
 import type { Exhibit } from './exhibit.js';
 import { REPLICATION } from './replication.js';
+import { SHARING } from './sharing.js';
 import type { Verdict } from './verdict.js';
 
 const CANCELLED: Scope = { ...PLAIN, cancels: 1 };
@@ -44,6 +45,14 @@ const SCOPES: readonly Scope[] = [
   { ...FAULT, clients: 3 },
 ];
 
+const isShared = ({ kinds }: Scope): boolean => kinds.length > 1;
+
+/** For rules of shared and kept locks, the scopes with such locks come first. */
+const scopesFor = (exhibit: Exhibit): readonly Scope[] =>
+  SHARING.includes(exhibit)
+    ? [...SCOPES.filter(isShared), ...SCOPES.filter((scope) => !isShared(scope))]
+    : SCOPES;
+
 /** What the exploration holds of the library; of the other parts it knows nothing. */
 const HELD =
   /^(core\/port\/lease|stores\/redis\/(commands|view|scripts|redis-lock-store)|stores\/redis-client\/(view|server)\/)/;
@@ -81,7 +90,7 @@ export class Explorer {
   notices(exhibit: Exhibit, lib: string): Verdict {
     // What it remembers of one scope serves the next.
     const world = ofScripts(exhibit) ? this.world.withScriptsOf(lib) : World.of(lib);
-    for (const scope of SCOPES) {
+    for (const scope of scopesFor(exhibit)) {
       const { violation, states } = explore(world, scope, this.most);
       if (!violation) continue;
       this.checkClean(scope);
