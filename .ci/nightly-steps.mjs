@@ -13,6 +13,7 @@ export default {
       counted('node test/matrix/main.mjs'),
       suite('consumer', config('consumer')),
       suite('migration', config('migration')),
+      suite('site', config('site')),
       command('npm run museum'),
       command('npm run explore -- --engine --minutes 5'),
       command(`npm run sim -- --seeds ${SEEDS} --seed ${NIGHT * SEEDS}`),

@@ -16,7 +16,6 @@ export default {
       command('npm run explore -- --ci --minutes 3'),
       command('node tools/check-package.mjs'),
       command('npx nest build sample-app && node tools/demo.mjs --json'),
-      suite('recipes', config('recipes'), { workers: 2 }),
       suite(
         'consumer --quick',
         [...config('consumer'), '--testPathIgnorePatterns', 'consumer/(board|nest-11)'],
@@ -27,7 +26,6 @@ export default {
       ),
       suite('migration --quick', config('migration'), QUICK),
       suite('upgrade', config('upgrade')),
-      suite('site', config('site')),
     ],
     waits: [
       suite('faults', config('faults')),
@@ -38,6 +36,7 @@ export default {
         workers: 3,
       }),
       suite('board', config('board')),
+      suite('recipes', config('recipes'), { workers: 2 }),
       counted('node test/matrix/main.mjs --quick'),
     ],
   },
