@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { QUICK } from '../support/quick.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
@@ -8,8 +9,6 @@ import { Installation, type Build, type Versions } from './installation.js';
 import { RunningApp } from './running-app.js';
 
 const INSTALL_TIMEOUT = 600_000;
-
-export const QUICK = process.env['FAIR_LOCK_QUICK'] === 'true';
 
 const ALL_BUILDS: readonly Build[] = (['esm', 'cjs'] as const).flatMap((format) =>
   (['tsc', 'swc'] as const).flatMap((compiler) =>

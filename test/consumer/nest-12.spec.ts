@@ -1,4 +1,5 @@
-import { describeConsumer, QUICK } from './consumer.js';
+import { QUICK } from '../support/quick.js';
+import { describeConsumer } from './consumer.js';
 
 const OLDEST_IOREDIS = '5.4.0';
 

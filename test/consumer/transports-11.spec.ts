@@ -1,4 +1,4 @@
-import { QUICK } from './consumer.js';
+import { QUICK } from '../support/quick.js';
 import { describeTransports } from './transports.js';
 
 describeTransports({

@@ -4,6 +4,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
 import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
+import { QUICK } from '../support/quick.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { makeCertificates, type Certificates } from '../support/tls.js';
 import { documentedAcl } from './documented-acl.js';
@@ -77,7 +78,7 @@ const fromIoredis5: Way = {
 };
 
 /** In the gate: what may refuse a command, and TLS, which nothing else there uses. */
-const QUICK = [overTls, withMinimalRights];
+const CHOSEN = [overTls, withMinimalRights];
 const OTHERS = [
   fromIoredis5,
   plainly('with a key prefix of the client', { keyPrefix: 'shop:' }),
@@ -87,27 +88,24 @@ const OTHERS = [
   plainly('in RESP3', { protocol: 3 }),
 ];
 
-describe.each(process.env['FAIR_LOCK_QUICK'] === 'true' ? QUICK : [...QUICK, ...OTHERS])(
-  '$name',
-  ({ open }) => {
-    let way: Awaited<ReturnType<Way['open']>>;
-    beforeAll(async () => {
-      way = await open();
-    });
-    afterAll(async () => {
-      await way.after?.();
-      await way.close();
-    });
-    // The documented rule is for the default prefix; each way has a server of its own.
-    const keyPrefix = open === withMinimalRights.open ? 'fairlock' : uniquePrefix();
+describe.each(QUICK ? CHOSEN : [...CHOSEN, ...OTHERS])('$name', ({ open }) => {
+  let way: Awaited<ReturnType<Way['open']>>;
+  beforeAll(async () => {
+    way = await open();
+  });
+  afterAll(async () => {
+    await way.after?.();
+    await way.close();
+  });
+  // The documented rule is for the default prefix; each way has a server of its own.
+  const keyPrefix = open === withMinimalRights.open ? 'fairlock' : uniquePrefix();
 
-    describeLockStore(
-      'redis',
-      lineOfItsOwn(() => way.source, keyPrefix),
-      capabilities,
-    );
-  },
-);
+  describeLockStore(
+    'redis',
+    lineOfItsOwn(() => way.source, keyPrefix),
+    capabilities,
+  );
+});
 
 async function startTlsServer({ files }: Certificates): Promise<[RedisServer, number]> {
   const port = await freePort();

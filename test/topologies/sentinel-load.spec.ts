@@ -4,6 +4,7 @@ import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
+import { QUICK } from '../support/quick.js';
 import { SentinelSetup, type Instance } from '../support/sentinel.js';
 import { eventually, pause } from '../support/waiting.js';
 import { DEADLINE, TIME_LIMIT, WINDOW } from '../faults/scene.js';
@@ -55,7 +56,7 @@ const WAYS: Way[] = [
 ];
 
 /** In the gate: how locks are used if nothing is set; `replicas.spec` and `strict.spec` have failovers of the others. */
-const CHOSEN = process.env['FAIR_LOCK_QUICK'] === 'true' ? WAYS.slice(0, 1) : WAYS;
+const CHOSEN = QUICK ? WAYS.slice(0, 1) : WAYS;
 
 describe.each(CHOSEN)('sentinels replace primaries under load, $way', ({ replicas, demands, failover }) => {
   let setup: SentinelSetup;
