@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Mutation } from '../simulation/world/load-client.js';
+import { plansOf } from './faults.js';
 import { GraphCodec } from './graph.js';
 import { PairMemo, Pairs } from './pairs.js';
 import { later, NOW, toldMicros } from './scales.js';
@@ -9,6 +12,7 @@ import { Search, type Result } from './search.js';
 import { World } from './world.js';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
+const RUN = fileURLToPath(new URL('../simulation/run.mjs', import.meta.url));
 /** A search that visits more states has lost its way. */
 const BOUNDS = { milliseconds: Infinity, states: 60_000 };
 /** 57,000 states take 15 s on a quiet core; this is for one that is shared, ms. */
@@ -209,11 +213,73 @@ describe('the exploration', () => {
     expect(coarse.states).toBeLessThan(fine.states);
   });
 
+  test('finds by a plan of its two faults what it finds by two faults of any kind', () => {
+    const scope = { clients: 1, requests: 2, batch: false };
+    const plan = ['delay-reply', 'evict'] as const;
+    expect(search([], [TAKEN_FOR_OLD], { ...scope, plan }).violation).toMatchObject({ invariant: 'gap' });
+    expect(search([], [TAKEN_FOR_OLD], { ...scope, plan: ['delay-reply'] }).violation).toBeUndefined();
+  });
+
+  test('visits by a plan of one fault the states that it visits with one fault of that kind', () => {
+    const { states, transitions } = search(['lose-message']);
+    expect(search([], [], { plan: ['lose-message'] })).toMatchObject({ states, transitions, complete: true });
+  });
+
+  test('a plan has each fault once, in any order, and the same fault twice only if it says so', () => {
+    const visited = (plan: readonly FaultKind[]) => search([], [], { plan, tick: 6 * PLAIN.tick }).states;
+    const [one, two] = [visited(['crash', 'unsubscribe']), visited(['unsubscribe', 'crash'])];
+    expect(one).toBe(two);
+    expect(visited(['crash', 'crash'])).not.toBe(visited(['crash']));
+  });
+
+  test('the plans of two faults are the pairs of their kinds, also a kind with itself', () => {
+    expect(plansOf(2, ['crash', 'cut', 'evict']).map((plan) => plan.join())).toEqual([
+      'crash,crash',
+      'crash,cut',
+      'crash,evict',
+      'cut,cut',
+      'cut,evict',
+      'evict,evict',
+    ]);
+    expect(plansOf(2)).toHaveLength(153);
+  });
+
   test('gives the same trace each time', () => {
     const held = inFile(SCRIPTS, ...HELD);
     const [one, other] = [search([], [held]), search([], [held])];
     expect(one.violation).toBeDefined();
     expect(one.violation).toEqual(other.violation);
+  });
+});
+
+describe('npm run explore -- --plans', () => {
+  const plans = async (...more: string[]) => {
+    const args = '--scope 1x1 --faults 2 --cancels 0 --tick 9000 --plans --only crash,cut'.split(' ');
+    const child = spawn(process.execPath, [RUN, '../explore/main.ts', ...args, ...more], { stdio: 'pipe' });
+    let output = '';
+    child.stdout.on('data', (text) => void (output += text));
+    const [code] = (await once(child, 'close')) as [number];
+    return { code, lines: output.trim().split('\n') };
+  };
+
+  test('prints what each plan found, and what all found together', async () => {
+    const { code, lines } = await plans();
+    expect(code).toBe(0);
+    const found = lines.slice(0, -1).map((line) => /plain, (.*): (\d+) states/.exec(line)!);
+    expect(found.map(([, plan]) => plan).sort()).toEqual(['crash + crash', 'crash + cut', 'cut + cut']);
+    const states = found.reduce((sum, [, , count]) => sum + Number(count), 0);
+    expect(lines.at(-1)).toMatch(new RegExp(`^${states} states, \\d+ transitions; 3 of 3 plans to the end$`));
+  });
+
+  test('goes on from a plan', async () => {
+    const { lines } = await plans('--from', 'cut,cut');
+    expect(lines.at(-1)).toContain('1 of 1 plans to the end');
+  });
+
+  test('fails if a plan did not come to its end', async () => {
+    const { code, lines } = await plans('--states', '1');
+    expect(code).toBe(1);
+    expect(lines.at(-1)).toContain('0 of 3 plans to the end');
   });
 });
 

@@ -1,37 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { exploreEngine } from './engine/main.js';
-import { FAMILIES } from './engine/programs.js';
-import { readKind } from './kinds.js';
+import { plansOf } from './faults.js';
+import { HELP, scopeOf, values } from './options.js';
+import { searchPlans } from './plans.js';
 import { replay } from './replay.js';
-import { FAULT_KINDS, moveText, PLAIN, readMove, type FaultKind, type Scope } from './scope.js';
-import { Search, type Result } from './search.js';
+import { explore } from './report.js';
+import { readMove, type Scope } from './scope.js';
 import { World } from './world.js';
-
-const HELP = `npm run explore -- [options]
-  --scope CxR     C clients with R requests each (default 2x2)
-  --faults N      at most N faults in one history (default 2)
-  --cancels N     at most N requests give up (default 1)
-  --no-batch      the requests of a client never share a command
-  --kinds a,b     each request is of any of these: plain, read, 1/2 for one of two permits, each also with +keep (default plain)
-  --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
-  --tick MS       callers act, and faults that hit nothing on its way happen, at full ticks (default ${PLAIN.tick}, half a heartbeat)
-  --lease MS      the fixed lease of the last request of each client; default: none is fixed
-  --only a,b      only these faults
-  --minutes M     stop after so long          --states N   stop at so many states
-  --replay FILE   the moves of FILE, one a line, step by step; - reads them from the standard input
-  --ci            the scopes that are part of each check: 2x1 with one fault; 3x1 without a fault, also for readers and permits; small
-                  programs of the engine
-  --lib FOLDER    the library to explore (default: lib)
-faults: ${FAULT_KINDS.join(' ')}
-
-npm run explore -- --engine [options]   the engine above the store, in place of a line
-  --family NAME   only the programs of one kind: ${Object.keys(FAMILIES).join(' ')}
-  --program TEXT  only this one, such as "a / 0: b read / 1 via 0: acquire ab forever"
-  --troubles N    at most N troubles in one history of that program (default 1)
-  --hurried N     at most N moves of it that do not wait for what the one before causes (default 0)
-  --minutes M     of each family      --ci, --lib FOLDER, --replay FILE with --program: as above`;
 
 /** What two minutes are enough for. */
 const CI: readonly Partial<Scope>[] = [
@@ -49,94 +24,32 @@ const CI: readonly Partial<Scope>[] = [
   },
 ];
 
-const { values } = parseArgs({
-  options: {
-    scope: { type: 'string', default: '2x2' },
-    faults: { type: 'string', default: '2' },
-    cancels: { type: 'string', default: '1' },
-    'no-batch': { type: 'boolean', default: false },
-    free: { type: 'boolean', default: false },
-    lease: { type: 'string' },
-    tick: { type: 'string', default: String(PLAIN.tick) },
-    kinds: { type: 'string', default: 'plain' },
-    only: { type: 'string' },
-    minutes: { type: 'string', default: 'Infinity' },
-    states: { type: 'string', default: 'Infinity' },
-    replay: { type: 'string' },
-    lib: { type: 'string', default: fileURLToPath(new URL('../../lib', import.meta.url)) },
-    ci: { type: 'boolean', default: false },
-    engine: { type: 'boolean', default: false },
-    family: { type: 'string' },
-    program: { type: 'string' },
-    troubles: { type: 'string', default: '1' },
-    hurried: { type: 'string', default: '0' },
-    help: { type: 'boolean', default: false },
-  },
-});
-
 if (values.help) console.log(HELP);
 else if (values.engine) await exploreEngine(values);
 else if (values.ci) await exploreAll();
-else if (values.replay === undefined) explore(scopeOf());
+else if (values.plans) await explorePlans(scopeOf());
+else if (values.replay === undefined) explore(World.of(values.lib), scopeOf());
 else showReplay(scopeOf(), readFileSync(values.replay === '-' ? 0 : values.replay, 'utf8'));
 
 async function exploreAll(): Promise<void> {
-  for (const scope of CI) explore({ ...scopeOf(), ...scope });
+  for (const scope of CI) explore(World.of(values.lib), { ...scopeOf(), ...scope });
   await exploreEngine(values);
 }
 
-function explore(scope: Scope): void {
-  const world = World.of(values.lib);
-  const bounds = { milliseconds: Number(values.minutes) * 60_000, states: Number(values.states) };
-  const result = new Search(world, scope).run(bounds, (soFar) => console.log(`… ${figures(world, soFar)}`));
-  const { clients, requests, faults, kinds } = scope;
-  console.log(`${clients}x${requests}, ${kinds.join()}, ${faults} faults: ${figures(world, result)}`);
-  const { violation, complete } = result;
-  if (!complete && !violation) {
-    console.log('stopped at a bound: not every state was visited');
-    // The scopes of each check are small enough to be visited as a whole.
-    if (values.ci) process.exitCode = 1;
-  }
-  if (!violation) return;
-  process.exitCode = 1;
-  console.log(`${violation.text}\nthe shortest way there:`);
-  for (const move of violation.trace) console.log(`  ${moveText(move)}`);
-}
-
-function figures(world: World, { states, transitions, depth, milliseconds, ends }: Result): string {
-  return (
-    `${states} states, ${transitions} transitions, depth ${depth}, ${ends} ends, ${(milliseconds / 1_000).toFixed(0)} s, ` +
-    `${world.runs.size} runs of scripts, ${world.texts.size} parts`
+async function explorePlans({ faults, only }: Scope): Promise<void> {
+  const all = plansOf(faults, only);
+  const from = values.from === undefined ? 0 : all.findIndex((plan) => plan.join() === values.from);
+  if (from < 0)
+    throw new Error(`--from is one of the plans, such as ${all.at(-1)!.join()}, not ${values.from}`);
+  const { states, transitions, searches, complete } = await searchPlans(
+    all.slice(from),
+    process.argv.slice(2),
   );
+  console.log(`${states} states, ${transitions} transitions; ${complete} of ${searches} plans to the end`);
+  if (complete < searches) process.exitCode = 1;
 }
 
 function showReplay(scope: Scope, text: string): void {
   const moves = text.split('\n').filter((line) => line.trim() !== '');
   for (const line of replay(World.of(values.lib), scope, moves.map(readMove))) console.log(line);
-}
-
-function scopeOf(): Scope {
-  const [, clients, requests] = /^([1-4])x([1-4])$/.exec(values.scope) ?? [];
-  if (!clients) throw new Error(`--scope is like 2x2, not ${values.scope}`);
-  const only = values.only?.split(',') as FaultKind[] | undefined;
-  const unknown = only?.find((kind) => !FAULT_KINDS.includes(kind));
-  if (unknown) throw new Error(`no such fault: ${unknown}; there are ${FAULT_KINDS.join(' ')}`);
-  return {
-    clients: Number(clients),
-    requests: Number(requests),
-    faults: Number(values.faults),
-    cancels: Number(values.cancels),
-    swift: !values.free,
-    tick: tickOf(values.tick),
-    batch: !values['no-batch'],
-    kinds: values.kinds.split(',').map(readKind),
-    fixedLease: values.lease === undefined ? undefined : Number(values.lease),
-    only,
-  };
-}
-
-function tickOf(text: string): number {
-  const tick = Number(text);
-  if (!Number.isSafeInteger(tick) || tick < 1) throw new Error(`--tick is a number of ms, not ${text}`);
-  return tick;
 }

@@ -1,7 +1,8 @@
 import type { Book } from './book.js';
+import { faultsAfter } from './faults.js';
 import type { Network } from './network.js';
 import { NOW } from './scales.js';
-import { moveAs, type Move, type MoveKind, type Scope } from './scope.js';
+import { moveAs, type FaultKind, type Move, type MoveKind, type Scope } from './scope.js';
 import type { Facts } from './clients.js';
 import { clientAt, networkAt, SERVER, type State, type World } from './world.js';
 
@@ -30,10 +31,8 @@ export function timeToPass(world: World, state: State, scope: Scope, { phase }: 
 export function movesOf(world: World, state: State, book: Readonly<Book>, scope: Scope): Move[] {
   const moves: Move[] = [];
   const add = (kind: MoveKind, client = 0, which = 0): void => void moves.push(moveAs(kind, client, which));
-  const mayFail = book.faults < scope.faults;
-  const fault = (kind: Move['kind'], client = 0, which = 0): void => {
-    if (mayFail && (!scope.only || (scope.only as readonly MoveKind[]).includes(kind)))
-      add(kind, client, which);
+  const fault = (kind: FaultKind, client = 0, which = 0): void => {
+    if (faultsAfter(scope, book.faults, kind) !== undefined) add(kind, client, which);
   };
   const clients = Array.from({ length: scope.clients }, (_, client) => ({
     client,
@@ -70,7 +69,7 @@ export function movesOf(world: World, state: State, book: Readonly<Book>, scope:
       ofProcess(facts, network, client, fault);
     }
   }
-  if (mayFail) onTheServer(world.keys(state[SERVER]!), fault);
+  onTheServer(world.keys(state[SERVER]!), fault);
   return moves;
 }
 
@@ -101,7 +100,7 @@ function firstOf({ commands, replies, messages }: Network, { asleep }: Facts): N
   return { ...none, commands };
 }
 
-function ofProcess(facts: Facts, network: Network, client: number, fault: Add): void {
+function ofProcess(facts: Facts, network: Network, client: number, fault: AddFault): void {
   if (facts.crashed || facts.asleep || facts.idle) return;
   fault('crash', client);
   if (facts.up) fault('unsubscribe', client);
@@ -117,13 +116,14 @@ function lateFor({ late }: Network, { asleep, crashed }: Facts, client: number, 
 }
 
 type Add = (kind: MoveKind, client?: number, which?: number) => void;
+type AddFault = (kind: FaultKind, client?: number, which?: number) => void;
 
 function onTheWay(
   { commands, replies, messages }: Network,
   { asleep }: Facts,
   client: number,
   add: Add,
-  fault: Add,
+  fault: AddFault,
 ): void {
   if (commands.length > 0) {
     add('deliver', client);
@@ -160,7 +160,7 @@ function ofClient(facts: Facts, client: number, scope: Scope, book: Readonly<Boo
   if (!facts.up && !facts.mustResubscribe) add('resubscribe', client);
 }
 
-function onTheServer(present: readonly number[], fault: Add): void {
+function onTheServer(present: readonly number[], fault: AddFault): void {
   for (const key of present) fault('evict', 0, key);
   if (present.length > 1) fault('flush');
   if (present.length > 0) {

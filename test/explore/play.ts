@@ -14,6 +14,7 @@ import {
   writeBook,
   type Book,
 } from './book.js';
+import { faultsAfter } from './faults.js';
 import { isOfUse, judge } from './judge.js';
 import { keepOf, type Kind } from './kinds.js';
 import { timeToPass } from './moves.js';
@@ -29,7 +30,7 @@ import {
 import type { Note } from './outcome.js';
 import { PairMemo, Pairs } from './pairs.js';
 import { NOW, type Passed } from './scales.js';
-import { moveAs, type Move, type Scope } from './scope.js';
+import { moveAs, type FaultKind, type Move, type Scope } from './scope.js';
 import { NAMES } from './server.js';
 import { remembered, Texts } from './texts.js';
 import { LONGEST_SLEEP } from './clients.js';
@@ -88,7 +89,7 @@ export class Play {
   after(state: State, move: Move): State {
     const { world } = this;
     this.ids = [...state];
-    if (move.isFault) this.write((book) => void (book.faults += 1));
+    if (move.isFault) this.countFault(move.kind as FaultKind);
     this.apply(move);
     judge(world, this.ids, this.book);
     return world.told(this.ids);
@@ -136,6 +137,13 @@ export class Play {
       default:
         return this.happens(move);
     }
+  }
+
+  private countFault(kind: FaultKind): void {
+    const faults = faultsAfter(this.scope, this.book.faults, kind);
+    if (faults === undefined)
+      throw new Error(`${kind} is a fault that this scope does not have, or has no more`);
+    this.write((book) => void (book.faults = faults));
   }
 
   private get book(): Readonly<Book> {

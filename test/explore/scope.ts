@@ -21,6 +21,8 @@ export interface Scope {
   readonly swift: boolean;
   /** Which faults; undefined: all. */
   readonly only: readonly FaultKind[] | undefined;
+  /** These faults and no others, each once, in any order; undefined: as `faults` and `only` say. */
+  readonly plan: readonly FaultKind[] | undefined;
 }
 
 /** Two clients with a request each, and nothing that goes wrong. */
@@ -36,6 +38,7 @@ export const PLAIN: Scope = {
   kinds: ['plain'],
   swift: true,
   only: undefined,
+  plan: undefined,
 };
 
 export const FAULT_KINDS = [
