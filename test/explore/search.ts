@@ -184,10 +184,11 @@ export class Search {
     const { setBack, requests } = world.book(state[BOOK]!);
     const [unsettled] = Object.keys(requests);
     if (unsettled) return `the call of ${unsettled} never settles`;
-    // With its clock set back, the server carries out a late copy whose deadline was over; that grant ends with its lease.
+    // With its clock set back, the server carries out a late copy whose deadline was over. That grant ends with its lease, a place in line
+    // with its window.
+    if (setBack) return '';
     const hold = holds.find(({ client }) => living.has(client));
-    if (hold && !setBack)
-      return `the server has a grant of ${nameOf(hold.client, hold.sequence)}, which nobody holds`;
+    if (hold) return `the server has a grant of ${nameOf(hold.client, hold.sequence)}, which nobody holds`;
     const forgotten = waiting.find(({ client }) => living.has(client));
     return forgotten ? `${nameOf(forgotten.client, forgotten.sequence)} is in line, and nobody waits` : '';
   }
