@@ -165,6 +165,31 @@ describe('the history checker accepts', () => {
     expect(broken(history(SLACK + 10))).toEqual([4]);
   });
 
+  test('that a grant is told late by a process that stood still, if its first look finds the lease over', () => {
+    const told = (held: boolean, more: (history: Script) => Script) =>
+      broken(
+        more(
+          script()
+            .sent(0, 'a')
+            .sent(1, 'b')
+            .begins(LEASE + 500, 'b', 2)
+            .add(LEASE + 501, 'a', 'granted', { token: 1 })
+            .look(LEASE + 502, 'a', held)
+            .look(LEASE + 505, 'b'),
+        ),
+      );
+    const stalled = (history: Script) => history.worker(LEASE + 503, 'w-a', 'stall', { ms: LEASE + 400 });
+    const stopped = (history: Script) => history.fault(50, LEASE + 502, 'stopped', { victim: 'w-a' });
+    const other = (history: Script) => history.worker(LEASE + 503, 'w-b', 'stall', { ms: LEASE + 400 });
+    const before = (history: Script) => history.worker(LEASE + 400, 'w-a', 'stall', { ms: LEASE });
+    for (const still of [stalled, stopped]) {
+      expect(told(false, still)).not.toContain(2);
+      expect(told(false, still)).not.toContain(7);
+      expect(told(true, still)).toEqual(expect.arrayContaining([2, 7]));
+    }
+    for (const not of [other, before]) expect(told(false, not)).toEqual(expect.arrayContaining([2, 7]));
+  });
+
   test('that a lock is handed on late after it went to a request that had given up, whose process stood still', () => {
     const history = script()
       .sent(0, 'a')

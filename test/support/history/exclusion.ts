@@ -3,6 +3,7 @@ import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
 import { SLACK, type CheckLimits } from './check-limits.js';
+import { wasToldLate, type Stall } from './stalls.js';
 
 const DEAFENING: ReadonlySet<FaultKind> = new Set(['stopped', 'cut', 'serverDown', 'serverAway']);
 
@@ -46,6 +47,7 @@ export function lateHolders(
   lives: Iterable<Life>,
   events: readonly HistoryEvent[],
   faults: Faults,
+  stalls: readonly Stall[],
   limits: CheckLimits,
 ): Violation[] {
   const found: Violation[] = [];
@@ -57,7 +59,7 @@ export function lateHolders(
       if (!last) continue;
       const next = granted[i + 1];
       if (next && last.at > next.grantedAt) {
-        if (!excepted(life, next, faults, limits)) {
+        if (!excepted(life, next, faults, limits) && !isOlder(next, life, faults, stalls)) {
           found.push({
             invariant: 7,
             sentence: `${life.name} finds itself holding ${key} after ${next.name} was granted it`,
@@ -76,6 +78,12 @@ export function lateHolders(
     }
   }
   return found;
+}
+
+/** By its token, the grant that was told later is the older one, and its process stood still before it told of it. */
+function isOlder(told: Life, before: Life, faults: Faults, stalls: readonly Stall[]): boolean {
+  if (told.token === null || before.token === null || told.token >= before.token) return false;
+  return wasToldLate(told, stalls, faults);
 }
 
 /**

@@ -1,17 +1,20 @@
 import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
+import { wasToldLate, type Stall } from './stalls.js';
 
 /** By key, from histories of the same locks before this one; they may overlap with it. */
 export type HighestTokens = ReadonlyMap<string, { readonly token: number; readonly grantedAt: number }>;
 
 /**
  * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away from
- * a client that learns late that it had it, the order of two grants is only known if it asked when the other had been granted.
+ * a client that learns late that it had it, or whose process stood still before it told of it, the order of two grants is only known if it
+ * asked when the other had been granted.
  */
 export function tokenRegressions(
   lives: Iterable<Life>,
   faults: Faults,
+  stalls: readonly Stall[],
   before: HighestTokens = new Map(),
 ): Violation[] {
   const found: Violation[] = [];
@@ -30,7 +33,9 @@ export function tokenRegressions(
       if (highest && tokenOf(life) <= tokenOf(highest)) {
         const orderIsKnown = highest.grantedAt < life.sent.at;
         const same = tokenOf(life) === tokenOf(highest);
-        if (same || orderIsKnown || !faults.taking(key, life.sent.at, life.grantedAt)) {
+        const mayBeOlder =
+          faults.taking(key, life.sent.at, life.grantedAt) !== undefined || wasToldLate(life, stalls, faults);
+        if (same || orderIsKnown || !mayBeOlder) {
           found.push({
             invariant: 2,
             sentence: `the token of ${life.name} for ${key} is not above that of ${highest.name}, which was granted before`,

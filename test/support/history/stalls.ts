@@ -1,4 +1,6 @@
 import { NS_PER_MS, type Fault, type HistoryEvent } from './events.js';
+import type { Faults } from './faults.js';
+import type { Life } from './lives.js';
 
 /** A time, between two stamps, in which a process was given no core, and the test did not stop it either. */
 export interface Stall {
@@ -42,6 +44,19 @@ export function stalledFor(
     counted = end;
   }
   return sum / NS_PER_MS;
+}
+
+/**
+ * Whether a process stood still while a request of it told of its grant, and the request never found itself holding the lock. Then the grant is
+ * older than its stamp: the process had looked at the lease, stood still, and began the section when the lease was over. No lock with a lease
+ * can prevent that, and the first look shows it.
+ */
+export function wasToldLate(life: Life, stalls: readonly Stall[], faults: Faults): boolean {
+  const { grantedAt, worker, key, heldFrom } = life;
+  if (heldFrom) return false;
+  if (stalls.some((stall) => stall.worker === worker && stall.from <= grantedAt && grantedAt <= stall.to))
+    return true;
+  return faults.felt(key, grantedAt, grantedAt, 0, worker).some(({ kind }) => kind === 'stopped');
 }
 
 /**
