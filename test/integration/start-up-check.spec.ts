@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
-import { SOON, within } from '../support/waiting.js';
+import { eventually, SOON, within } from '../support/waiting.js';
 
 describe('at start an operator is told', () => {
   let server: RedisServer;
@@ -95,9 +95,11 @@ describe('at start an operator is told', () => {
   test('that the server does not know INFO, and what helps, which does', async () => {
     const renamed = await startRedisServer({ config: { 'rename-command': 'INFO ""' } });
     try {
-      expect(await warnings(renamed.url)).toMatch(
-        /did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/,
-      );
+      let told = '';
+      // A server that is given no core for a second has not refused INFO yet.
+      const refused = async () => (told = await warnings(renamed.url)).includes('INFO');
+      await eventually(refused, SOON, 'the refusal of INFO');
+      expect(told).toMatch(/did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/);
       const { service, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
       await service.withLock('k', () => undefined);
       expect(reported.join()).toMatch(/lacks rights that the lock needs: \+info\./);
