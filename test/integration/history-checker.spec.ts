@@ -1,5 +1,5 @@
 import { sectionsBegun } from '../support/history/independent-log.js';
-import { type Invariant } from '../support/history/report.js';
+import { explain, type Invariant } from '../support/history/report.js';
 import { check } from '../support/history/checker.js';
 import { NS_PER_MS } from '../support/history/events.js';
 import { LEASE, script, LIMITS, broken, type Script } from '../support/history/script.js';
@@ -188,6 +188,23 @@ describe('the history checker accepts', () => {
       expect(told(true, still)).toEqual(expect.arrayContaining([2, 7]));
     }
     for (const not of [other, before]) expect(told(false, not)).toEqual(expect.arrayContaining([2, 7]));
+  });
+
+  test('and tells with what is broken which faults and stalls there were meanwhile', () => {
+    const history = script()
+      .sent(0, 'a')
+      .section(10, 20, 'a', 7)
+      .sent(30, 'b')
+      .section(40, 50, 'b', 6)
+      .worker(45, 'w-b', 'stall', { ms: 8 })
+      .worker(90, 'w-b', 'stall', { ms: 30 })
+      .fault(35, 60, 'cut', { victim: 'w-a' })
+      .fault(1, 5, 'cut', { victim: 'w-b' });
+    const lines = explain(history.check(), history.events).split('\n').slice(3);
+    expect(lines.map((line) => line.trim().split(' ').slice(0, 4).join(' '))).toEqual([
+      '45.000 ms w-b stall',
+      '35.000 ms test fault',
+    ]);
   });
 
   test('that a lock is handed on late after it went to a request that had given up, whose process stood still', () => {

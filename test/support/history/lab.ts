@@ -154,7 +154,8 @@ export class Lab {
   verify(limits: Partial<CheckLimits> = {}): Report {
     const report = this.check(limits);
     this.onVerdict?.(report);
-    if (report.violations.length > 0) throw new Error(`The history is broken.\n${explain(report)}`);
+    if (report.violations.length > 0)
+      throw new Error(`The history is broken.\n${explain(report, this.history.events)}`);
     return report;
   }
 

@@ -1,4 +1,4 @@
-import { describe, type HistoryEvent } from './events.js';
+import { describe, NS_PER_MS, type HistoryEvent } from './events.js';
 import type { HighestTokens } from './fencing.js';
 
 /** The number under which test design lists what must hold of every history. */
@@ -33,14 +33,24 @@ export interface Report {
 
 const MOST_SHOWN = 10;
 
-/** For a failing test: what was broken, by which events. */
-export function explain(report: Report): string {
+/** For a failing test: what was broken, by which events, and which faults and stalls there were meanwhile. */
+export function explain(report: Report, history: readonly HistoryEvent[]): string {
   const shown = report.violations.slice(0, MOST_SHOWN).map(({ invariant, sentence, events }) => {
-    const lines = events.map((event) => `    ${describe(event)}`);
+    const lines = [...events, ...meanwhile(events, history)].map((event) => `    ${describe(event)}`);
     return [`invariant ${invariant}: ${sentence}`, ...lines].join('\n');
   });
   const hidden = report.violations.length - shown.length;
   return [...shown, ...(hidden > 0 ? [`… and ${hidden} more`] : [])].join('\n');
+}
+
+/** The faults and stalls from the first of some events to the last. */
+function meanwhile(events: readonly HistoryEvent[], history: readonly HistoryEvent[]): HistoryEvent[] {
+  const times = events.map(({ at }) => at);
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  return history.filter((event) => {
+    if (event.type === 'fault') return event.at <= to && event.until >= from;
+    return event.type === 'stall' && event.at - event.ms * NS_PER_MS <= to && event.at >= from;
+  });
 }
 
 /** How often each invariant was broken. */
