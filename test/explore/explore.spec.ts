@@ -255,7 +255,9 @@ describe('the exploration', () => {
 describe('npm run explore -- --plans', () => {
   const plans = async (...more: string[]) => {
     const args = '--scope 1x1 --faults 2 --cancels 0 --tick 9000 --plans --only crash,cut'.split(' ');
-    const child = spawn(process.execPath, [RUN, '../explore/main.ts', ...args, ...more], { stdio: 'pipe' });
+    const child = spawn(process.execPath, [RUN, '../explore/main.ts', ...args, ...more], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     let output = '';
     child.stdout.on('data', (text) => void (output += text));
     const [code] = (await once(child, 'close')) as [number];

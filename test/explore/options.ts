@@ -15,7 +15,7 @@ export const HELP = `npm run explore -- [options]
   --lease MS      the fixed lease of the last request of each client; default: none is fixed
   --only a,b      only these faults
   --plan a,b      these faults, each once, in any order, in place of --faults
-  --plans         a search for each plan of --faults, in two processes; together they visit what one search would
+  --plans         a search for each plan of --faults, on all cores; together they visit what one search would
   --from a,b      of --plans, this one and those after it
   --minutes M     stop after so long          --states N   stop at so many states (of each plan)
   --replay FILE   the moves of FILE, one a line, step by step; - reads them from the standard input

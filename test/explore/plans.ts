@@ -1,7 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import type { FaultKind } from './scope.js';
+
+const RUN = fileURLToPath(new URL('../simulation/run.mjs', import.meta.url));
 
 /** What the search of a plan found, as its process tells it. */
 export interface PlanResult {
@@ -24,7 +27,7 @@ export async function searchPlans(plans: readonly FaultKind[][], args: readonly 
   const sum: Sum = { states: 0, transitions: 0, searches: 0, complete: 0 };
   const left = [...plans];
   const work = async (): Promise<void> => {
-    const worker = fork(process.argv[1]!, ['../explore/plan-worker.ts', ...args]);
+    const worker = fork(RUN, ['../explore/plan-worker.ts', ...args]);
     const gone = once(worker, 'exit').then(() => undefined);
     for (let plan = left.shift(); plan; plan = left.shift()) {
       const result = await Promise.race([searchPlan(worker, plan), gone]);
