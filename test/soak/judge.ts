@@ -47,7 +47,7 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
     lost: report.lost,
     excused: report.excused,
     broken: broken(report),
-    explanation: report.violations.length > 0 ? explain(report, events) : '',
+    explanation: explain(report, events),
     worstRecoveryMs: {
       'free lock, live waiter': report.worstWakeUp,
       'SIGKILL of the holder': Math.max(0, ...[...grantedByKey(lives).values()].map(afterKills)),

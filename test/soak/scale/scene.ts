@@ -151,7 +151,7 @@ export class Scene {
       number: totals.rounds + 1,
       localGrants: localGrants(livesOf(events, new Faults(events)).values()),
       broken: broken(report),
-      explanation: report.violations.length > 0 ? explain(report, events) : '',
+      explanation: explain(report, events),
       worstRecoveryMs: { 'free lock, live waiter': report.worstWakeUp },
     });
     this.expectAllServed(report);

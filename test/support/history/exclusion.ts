@@ -59,7 +59,8 @@ export function lateHolders(
       if (!last) continue;
       const next = granted[i + 1];
       if (next && last.at > next.grantedAt) {
-        if (!excepted(life, next, faults, limits) && !isOlder(next, life, faults, stalls)) {
+        const toldLate = isOlder(next, life) && wasToldLate(next, stalls, faults);
+        if (!toldLate && !excepted(life, next, faults, limits)) {
           found.push({
             invariant: 7,
             sentence: `${life.name} finds itself holding ${key} after ${next.name} was granted it`,
@@ -80,10 +81,9 @@ export function lateHolders(
   return found;
 }
 
-/** By its token, the grant that was told later is the older one, and its process stood still before it told of it. */
-function isOlder(told: Life, before: Life, faults: Faults, stalls: readonly Stall[]): boolean {
-  if (told.token === null || before.token === null || told.token >= before.token) return false;
-  return wasToldLate(told, stalls, faults);
+/** By their tokens. */
+function isOlder(one: Life, other: Life): boolean {
+  return one.token !== null && other.token !== null && one.token < other.token;
 }
 
 /**
@@ -92,8 +92,7 @@ function isOlder(told: Life, before: Life, faults: Faults, stalls: readonly Stal
  */
 export function excepted(one: Life, other: Life, faults: Faults, limits: CheckLimits): boolean {
   if (one.token !== null && one.token === other.token) return false;
-  const notifiedLate = one.token !== null && other.token !== null && other.token < one.token;
-  const [older, newer] = notifiedLate ? [other, one] : [one, other];
+  const [older, newer] = isOlder(other, one) ? [other, one] : [one, other];
   const taken = faults.taking(older.key, older.sent.at, Math.max(older.grantedAt, newer.grantedAt));
   if (!taken) return false;
   if (!older.heldTo) return true;

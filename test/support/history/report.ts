@@ -33,7 +33,7 @@ export interface Report {
 
 const MOST_SHOWN = 10;
 
-/** For a failing test: what was broken, by which events, and which faults and stalls there were meanwhile. */
+/** For a failing test: what was broken, by which events, and which faults and stalls there were meanwhile; '' if nothing was. */
 export function explain(report: Report, history: readonly HistoryEvent[]): string {
   const shown = report.violations.slice(0, MOST_SHOWN).map(({ invariant, sentence, events }) => {
     const lines = [...events, ...meanwhile(events, history)].map((event) => `    ${describe(event)}`);
