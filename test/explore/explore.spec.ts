@@ -73,6 +73,14 @@ const TO_A_LOWER_TOKEN = `request 0 0, deliver 1 0, reply 1 0, request 0 0, deli
   delay-message 1 0, evict 0 0, step-back 0 0, request 0 0, deliver 0 0, reply 0 0, request 1 0, deliver 0 0, reply 0 0, deliver 0 0,
   reply 0 0, deliver 0 0, reply 0 0, late 1 0, end 1 2, deliver 1 0, message 0 0, reply 1 0, due 0 0, deliver 0 0, reply 0 0, deliver 1 0,
   reply 1 0`;
+/** A lock that was lost here ends on the server with the lease that the last answer told (F237). */
+const UNTIL_LAST_ANSWER = inFile('view/grant.ts', 'wantsRenewal(batch) ? Math', 'false ? Math');
+/** How `--scope 2x2 --faults 2 --cancels 0 --tick 27000 --plan freeze,lose-reply` finds that, after 21,900 states. */
+const TO_A_LOCK_OF_NOBODY = `batch 0 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 0 0, reply 0 0, pass 0 0, due 0 0, freeze 1 0, deliver 0 0, pass 0 0,
+  wake 1 0, reply 1 0, due 0 0, deliver 1 0, lose-reply 1 0, batch 0 0, deliver 0 0, reply 0 0, end 0 1, pass 0 0, due 1 0, pass 0 0,
+  timeout 0 0, pass 0 0, due 1 0, deliver 0 0, reply 0 0, pass 0 0, due 1 0, pass 0 0, end 1 2, pass 0 0, due 1 0, deliver 0 0,
+  reply 0 0, pass 0 0, due 0 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 1 0,
+  reply 1 0, pass 0 0`;
 /** A lease that its margin uses up, so that no section begins under it, ms. */
 const TINY = 1;
 /** A script grants a lock that is held. */
@@ -182,6 +190,16 @@ describe('the exploration', () => {
       [...replay(World.of(LIB, mutations), scope, moves)].at(-1);
     expect(last([FORGOTTEN])).toContain('got a lower token than its client has seen');
     expect(last([])).not.toContain('token than');
+  });
+
+  test('finds a lock that is kept for a section that ended, if a renewal was carried out and not answered', () => {
+    const scope: Scope = { ...PLAIN, requests: 2, faults: 2, tick: 27_000, plan: ['freeze', 'lose-reply'] };
+    const moves = TO_A_LOCK_OF_NOBODY.split(/,\s+/).map(readMove);
+    const unmended = [...replay(World.of(LIB, [UNTIL_LAST_ANSWER]), scope, moves)];
+    expect(unmended.at(-1)).toContain('gap: for 13500 ms');
+    const toItsEnd = moves.slice(0, moves.findLastIndex(({ kind }) => kind === 'end') + 1);
+    const afterIt = [...replay(World.of(LIB), scope, toItsEnd)].slice(-2).join();
+    expect(afterIt).toContain('"release"');
   });
 
   test('finds a kept permit that is free before those in line know', () => {

@@ -231,7 +231,11 @@ export class Play {
       case 'cancel':
         return { name: `cancel ${which}`, what: (one) => one.cancel(which) };
       case 'wake':
-        return { name: kind, what: (_, state) => void (state.asleep = undefined) };
+        return {
+          name: kind,
+          // When it would have woken at the latest is of no interest any more.
+          what: (_, state) => void Object.assign(state, { asleep: undefined, wakesBy: 0 }),
+        };
       case 'resubscribe':
         return { name: kind, what: (one) => one.subscription(true) };
       case 'unsubscribe':

@@ -217,13 +217,22 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       inStore(
         'view/grant.ts',
-        'setLost(view, batch, view.now.monotonic + batch.margin);',
+        'setLost(view, batch, now.monotonic + batch.margin, serverUntil);',
         'finish(view, batch);',
       ),
     ],
     proof: test(
       'unit/redis/view/grant.spec.ts',
       'the section has the margin to stop before the next member asks',
+    ),
+  },
+  {
+    of: 'R12 a lost lock that a renewal without an answer may have kept is released (F237)',
+    what: 'it ends with the lease that the last answer told',
+    mutations: [inStore('view/grant.ts', 'wantsRenewal(batch) ? Math', 'false ? Math')],
+    proof: test(
+      'unit/redis/view/grant.spec.ts',
+      'or if a renewal was not answered, which the server may have carried out',
     ),
   },
   {

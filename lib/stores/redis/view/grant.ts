@@ -174,7 +174,7 @@ function askAnew(view: LockView, batch: Batch, requests: readonly PlaceRequest[]
 export function lose(view: LockView, batch: Batch, why: string): void {
   if (batch.holder) view.effects.push({ type: 'lose lease', grant: batch.holder.token, why });
   if (unserved(batch).length > 0) return finish(view, batch);
-  setLost(view, batch, -Infinity);
+  setLost(view, batch, -Infinity, knownEnd(batch));
 }
 
 /** The lease has run out by the local clocks (R12). */
@@ -186,13 +186,22 @@ export function runOut(view: LockView, batch: Batch): void {
 
 /** The holder was notified, and has the margin of the lease to stop, however late this was noticed. */
 function stopWithinMargin(view: LockView, batch: Batch): void {
-  setLost(view, batch, view.now.monotonic + batch.margin);
+  const { now, settings } = view;
+  const { lease, commandTimeout } = settings.timing;
+  // Redis may have carried out a renewal that was not answered, or may still do so.
+  const renewedUntil = now.monotonic + commandTimeout + (batch.leaseTime ?? lease);
+  const serverUntil = wantsRenewal(batch) ? Math.max(knownEnd(batch), renewedUntil) : knownEnd(batch);
+  setLost(view, batch, now.monotonic + batch.margin, serverUntil);
 }
 
-function setLost(view: LockView, batch: Batch, stopBy: number): void {
+/** When the lease ends on the server, by the last answer (monotonic ms). */
+function knownEnd({ since, left, margin }: Batch): number {
+  return since.monotonic + left + margin;
+}
+
+function setLost(view: LockView, batch: Batch, stopBy: number, serverUntil: number): void {
   view.batch = undefined;
   view.finished = Math.max(view.finished, batch.first);
-  const serverUntil = batch.since.monotonic + batch.left + batch.margin;
   view.lostButRunning = { batch, stopBy, serverUntil };
 }
 

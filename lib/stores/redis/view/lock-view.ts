@@ -19,7 +19,7 @@ export interface LostBatch {
   readonly batch: Batch;
   /** No other section begins here before that time. */
   readonly stopBy: number;
-  /** Until when Redis keeps the grant, as far as is known, if it is not released. */
+  /** Until when Redis may keep the grant if it is not released. */
   serverUntil: number;
 }
 

@@ -385,6 +385,17 @@ describe('the lease', () => {
     expect(view.last('release').command.grant.first).toBe(500);
   });
 
+  test('or if a renewal was not answered, which the server may have carried out', () => {
+    view.hold(500);
+    view.passes(HEARTBEAT);
+    view.now += LEASE - HEARTBEAT - MARGIN;
+    view.fail(view.last('heartbeat'));
+    expect(view.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
+    view.passes(LEASE);
+    view.dispatch({ type: 'section ended', grant: 500, kept: false });
+    expect(view.last('release').command.grant.first).toBe(500);
+  });
+
   test('M2: the reply to a renewal touches only the hold whose token was sent with it', () => {
     view.hold(500);
     view.passes(HEARTBEAT);
