@@ -35,6 +35,8 @@ export interface Book {
   /** The server lost the last token; its clock was set back. Tokens may fall after both. */
   lost: boolean;
   setBack: boolean;
+  /** The server lost the deadlines of those that wait. */
+  lostDeadlines: boolean;
   /** What is kept after sections that have ended, and for how long, ms. */
   kept: { readonly kind: Kind; left: number }[];
   readonly requests: Record<Name, Entry>;
@@ -50,6 +52,7 @@ export const EMPTY_BOOK: Book = {
   loose: 0,
   lost: false,
   setBack: false,
+  lostDeadlines: false,
   kept: [],
   requests: {},
 };
