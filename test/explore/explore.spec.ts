@@ -6,7 +6,7 @@ import { plansOf } from './faults.js';
 import { GraphCodec } from './graph.js';
 import { PairMemo, Pairs } from './pairs.js';
 import { later, NOW, toldMicros } from './scales.js';
-import { PLAIN, readMove, type FaultKind, type Scope } from './scope.js';
+import { PLAIN, readMove, type FaultKind, type Move, type Scope } from './scope.js';
 import { replay } from './replay.js';
 import { Search, type Result } from './search.js';
 import { World } from './world.js';
@@ -88,6 +88,13 @@ const HELD = [
   'local free = not kinds and (not held or leaseEnd <= now)\nif free and waiting == 0',
   'local free = true\nif free and waiting == 0',
 ] as const;
+
+const movesIn = (text: string): Move[] => text.split(/,\s+/).map(readMove);
+
+/** What a replay of these moves tells, line by line. */
+const replayed = (scope: Scope, moves: readonly Move[], mutations: readonly Mutation[] = []): string[] => [
+  ...replay(World.of(LIB, mutations), scope, moves),
+];
 
 describe('the exploration', () => {
   test('visits every state of a small scope, and finds nothing in the code as it is', () => {
@@ -185,21 +192,19 @@ describe('the exploration', () => {
       tick: 4_500,
       fixedLease: 20_000,
     };
-    const moves = TO_A_LOWER_TOKEN.split(/,\s+/).map(readMove);
-    const last = (mutations: readonly Mutation[]) =>
-      [...replay(World.of(LIB, mutations), scope, moves)].at(-1);
-    expect(last([FORGOTTEN])).toContain('got a lower token than its client has seen');
-    expect(last([])).not.toContain('token than');
+    const moves = movesIn(TO_A_LOWER_TOKEN);
+    expect(replayed(scope, moves, [FORGOTTEN]).at(-1)).toContain(
+      'got a lower token than its client has seen',
+    );
+    expect(replayed(scope, moves).at(-1)).not.toContain('token than');
   });
 
   test('finds a lock that is kept for a section that ended, if a renewal was carried out and not answered', () => {
     const scope: Scope = { ...PLAIN, requests: 2, faults: 2, tick: 27_000, plan: ['freeze', 'lose-reply'] };
-    const moves = TO_A_LOCK_OF_NOBODY.split(/,\s+/).map(readMove);
-    const unmended = [...replay(World.of(LIB, [UNTIL_LAST_ANSWER]), scope, moves)];
-    expect(unmended.at(-1)).toContain('gap: for 13500 ms');
+    const moves = movesIn(TO_A_LOCK_OF_NOBODY);
+    expect(replayed(scope, moves, [UNTIL_LAST_ANSWER]).at(-1)).toContain('gap: for 13500 ms');
     const toItsEnd = moves.slice(0, moves.findLastIndex(({ kind }) => kind === 'end') + 1);
-    const afterIt = [...replay(World.of(LIB), scope, toItsEnd)].slice(-2).join();
-    expect(afterIt).toContain('"release"');
+    expect(replayed(scope, toItsEnd).slice(-2).join()).toContain('"release"');
   });
 
   test('finds a kept permit that is free before those in line know', () => {

@@ -441,7 +441,7 @@ export class Play {
     // A lock at rest forgets its last token.
     const isForgotten = by < 0 && !left.includes(0);
     // A held lock, for which all that wait are overdue at once: who joins them now may be served first (R7).
-    const isHeld = world.held(ids[SERVER]).holds.some(({ end }) => end > NOW.server);
+    const isHeld = world.held(ids[SERVER]).holds.length > 0;
     // Not all are overdue if the server lost deadlines before, or if some lie far ahead since its clock was set back.
     const { setBack, lostDeadlines } = this.book;
     const mayPass = by > 0 && (isHeld || setBack || lostDeadlines || (hadLine && !left.includes(LINE)));
