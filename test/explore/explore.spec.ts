@@ -105,6 +105,19 @@ describe('the exploration', () => {
     expect(transitions).toBeGreaterThan(100);
   });
 
+  test('leaves nobody unserved after a crash whose late command is answered late', () => {
+    const plan: FaultKind[] = ['delay-command', 'delay-reply', 'crash'];
+    const { complete, violation } = search([], [], {
+      plan,
+      clients: 2,
+      requests: 1,
+      cancels: 0,
+      tick: 27_000,
+    });
+    expect(violation).toBeUndefined();
+    expect(complete).toBe(true);
+  });
+
   test('finds two holders where a script grants a lock that is held', () => {
     const held = inFile(SCRIPTS, ...HELD);
     expect(search([], [held]).violation).toMatchObject({ invariant: 'too many' });

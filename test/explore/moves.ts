@@ -109,9 +109,9 @@ function ofProcess(facts: Facts, network: Network, client: number, fault: AddFau
   fault('freeze', client);
 }
 
-function lateFor({ late }: Network, { asleep, crashed }: Facts, client: number, add: Add): void {
+function lateFor({ late }: Network, { asleep }: Facts, client: number, add: Add): void {
   for (const [i, [kind]] of late.entries()) {
-    if (kind === 'command' || !(asleep || crashed)) add('late', client, i);
+    if (kind === 'command' || !asleep) add('late', client, i);
   }
 }
 

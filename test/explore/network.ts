@@ -42,23 +42,31 @@ export function answerOf(answer: Answer): Reply {
   return Array.isArray(answer) && answer[0] === '!' ? new RedisError(String(answer[1])) : answer;
 }
 
-/** Puts what a client did on its way. Nobody waits any more for the replies to what it has given up. */
+/** Puts what a client did on its way. */
 export function applyOutcome(network: Network, { abandoned, sent }: Outcome): void {
-  for (const slot of abandoned) {
-    const { commands, replies, late } = network;
-    for (const [i, command] of commands.entries())
-      if (command[0] === slot) commands[i] = withoutSlot(command);
-    remove(replies, ([own]) => own === slot);
-    remove(late, (one) => one[0] === 'reply' && one[1][0] === slot);
-    for (const [i, one] of late.entries()) {
-      if (one[0] === 'command' && one[1][0] === slot) late[i] = ['command', withoutSlot(one[1])];
-    }
-  }
+  for (const slot of abandoned) abandon(network, (one) => one === slot);
   network.commands.push(...sent);
 }
 
-/** A copy of a command whose reply goes to nobody. */
-export function withoutSlot([, ...rest]: Sent): Sent {
+/** A client that crashed hears nothing any more; its commands arrive. */
+export function applyCrash(network: Network): void {
+  network.messages.length = 0;
+  remove(network.late, ([kind]) => kind === 'message');
+  abandon(network, () => true);
+}
+
+/** Nobody waits any more for the replies to these: their copies arrive, without a slot to reply to. */
+function abandon({ commands, replies, late }: Network, isAbandoned: (slot: number) => boolean): void {
+  for (const [i, command] of commands.entries())
+    if (isAbandoned(command[0])) commands[i] = withoutSlot(command);
+  remove(replies, ([slot]) => isAbandoned(slot));
+  remove(late, ([kind, one]) => kind === 'reply' && isAbandoned(one[0]));
+  for (const [i, [kind, one]] of late.entries()) {
+    if (kind === 'command' && isAbandoned(one[0])) late[i] = [kind, withoutSlot(one)];
+  }
+}
+
+function withoutSlot([, ...rest]: Sent): Sent {
   return [0, ...rest];
 }
 

@@ -21,9 +21,9 @@ import { timeToPass } from './moves.js';
 import {
   answerOf,
   answerText,
+  applyCrash,
   applyOutcome,
   readNetwork,
-  withoutSlot,
   writeNetwork,
   type Network,
 } from './network.js';
@@ -406,13 +406,7 @@ export class Play {
 
   private crash(client: number): void {
     this.write((book) => crashed(book, client));
-    this.writeNetwork(client, (network) => {
-      network.replies.length = 0;
-      network.messages.length = 0;
-      for (const [i, command] of network.commands.entries()) network.commands[i] = withoutSlot(command);
-      const late = network.late.filter(([kind]) => kind === 'command');
-      network.late.splice(0, network.late.length, ...late);
-    });
+    this.writeNetwork(client, applyCrash);
     this.ids[clientAt(client)] = this.world.clients.crashed();
   }
 
