@@ -108,6 +108,8 @@ export function noted(book: Book, client: number, holds: readonly Hold[], note: 
       if (note.left <= 0) throw new Violation('dead lease', `${name} begins with a lease that is over`);
       if (note.outdated) throw new Violation('tokens', `${name} got a lower token than its client has seen`);
       judgeToken(book, name, entry.kind, note.token);
+      // Tokens may have fallen since this grant, so the client may have to decline a lower one that its next request has by now.
+      if (book.lost && book.setBack && note.token <= book.loose) excuse(book, client, 'always');
       return;
     case 'lost':
       if (book.faults === 0 && !entry?.isFixed)
