@@ -32,7 +32,7 @@ export interface Book {
   highestAlone: number;
   /** The server may have forgotten grants up to this token, or ended them early. */
   loose: number;
-  /** The server lost the last token; its clock was set back. Tokens may fall after both. */
+  /** The server lost the last token; its clock was set back. */
   lost: boolean;
   setBack: boolean;
   /** The server lost the deadlines of those that wait. */
@@ -109,7 +109,7 @@ export function noted(book: Book, client: number, holds: readonly Hold[], note: 
       if (note.outdated) throw new Violation('tokens', `${name} got a lower token than its client has seen`);
       judgeToken(book, name, entry.kind, note.token);
       // Tokens may have fallen since this grant, so the client may have to decline a lower one that its next request has by now.
-      if (book.lost && book.setBack && note.token <= book.loose) excuse(book, client, 'always');
+      if (mayTokensFall(book) && note.token <= book.loose) excuse(book, client, 'always');
       return;
     case 'lost':
       if (book.faults === 0 && !entry?.isFixed)
@@ -131,10 +131,13 @@ export function noted(book: Book, client: number, holds: readonly Hold[], note: 
   }
 }
 
+/** What the server lost kept tokens above a clock that was set back. */
+const mayTokensFall = ({ lost, setBack }: Readonly<Book>): boolean => lost && setBack;
+
 /** Grants that hold at the same time come to their clients in any order. */
 function judgeToken(book: Book, name: Name, kind: Kind, token: number): void {
   const highest = shareOf(kind) ? book.highestAlone : book.highest;
-  if (token <= highest && token > book.loose && !(book.lost && book.setBack))
+  if (token <= highest && token > book.loose && !mayTokensFall(book))
     throw new Violation('tokens', `${name} got a token that is not higher than that of an earlier section`);
   book.highest = Math.max(book.highest, token);
   if (!shareOf(kind)) book.highestAlone = Math.max(book.highestAlone, token);

@@ -44,7 +44,7 @@ export function answerOf(answer: Answer): Reply {
 
 /** Puts what a client did on its way. */
 export function applyOutcome(network: Network, { abandoned, sent }: Outcome): void {
-  for (const slot of abandoned) abandon(network, (one) => one === slot);
+  abandon(network, (slot) => abandoned.includes(slot));
   network.commands.push(...sent);
 }
 
