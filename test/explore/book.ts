@@ -39,6 +39,8 @@ export interface Book {
   lostDeadlines: boolean;
   /** What is kept after sections that have ended, and for how long, ms. */
   kept: { readonly kind: Kind; left: number }[];
+  /** By client, of which kinds its next requests must not be. */
+  readonly used: Record<string, readonly Kind[]>;
   readonly requests: Record<Name, Entry>;
 }
 
@@ -54,6 +56,7 @@ export const EMPTY_BOOK: Book = {
   setBack: false,
   lostDeadlines: false,
   kept: [],
+  used: {},
   requests: {},
 };
 
@@ -75,10 +78,13 @@ export class Violation extends Error {
 export const readBook = (text: string): Book => JSON.parse(text) as Book;
 
 export function writeBook(book: Book): string {
-  const { requests, ...rest } = book;
-  const sorted = Object.entries(requests).sort(([a], [b]) => (a < b ? -1 : 1));
-  for (const [, { behind }] of sorted) behind.sort();
-  return JSON.stringify({ ...rest, requests: Object.fromEntries(sorted) });
+  const { used, requests, ...rest } = book;
+  for (const { behind } of Object.values(requests)) behind.sort();
+  return JSON.stringify({ ...rest, used: inOrder(used), requests: inOrder(requests) });
+}
+
+function inOrder<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /**
@@ -164,7 +170,17 @@ function forget({ requests }: Book, name: Name): void {
   }
 }
 
+/** @param kinds of which its next requests must not be; none: it makes no more, or they may be of any */
+export function uses({ used }: Book, client: number, kinds: readonly Kind[]): void {
+  if (kinds.length > 0) used[`c${client}`] = kinds;
+  else delete used[`c${client}`];
+}
+
+/** The kinds of which the next requests of a client must not be. */
+export const usedBy = ({ used }: Readonly<Book>, client: number): readonly Kind[] => used[`c${client}`] ?? [];
+
 export function crashed(book: Book, client: number): void {
+  uses(book, client, []);
   for (const name of Object.keys(book.requests)) if (name.startsWith(`c${client}:`)) forget(book, name);
 }
 

@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url';
 import type { Mutation } from '../simulation/world/load-client.js';
 import { plansOf } from './faults.js';
 import { GraphCodec } from './graph.js';
+import { movesOf } from './moves.js';
 import { PairMemo, Pairs } from './pairs.js';
+import { Play } from './play.js';
 import { later, NOW, toldMicros } from './scales.js';
-import { PLAIN, readMove, type FaultKind, type Move, type Scope } from './scope.js';
+import { moveText, PLAIN, readMove, type FaultKind, type Move, type Scope } from './scope.js';
 import { replay } from './replay.js';
 import { Search, type Result } from './search.js';
-import { World } from './world.js';
+import { BOOK, World, type State } from './world.js';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 const RUN = fileURLToPath(new URL('../simulation/run.mjs', import.meta.url));
@@ -103,6 +105,23 @@ describe('the exploration', () => {
     expect(complete).toBe(true);
     expect(ends).toBeGreaterThan(0);
     expect(transitions).toBeGreaterThan(100);
+  });
+
+  test('lets a client ask once for each kind if kinds are to be distinct', () => {
+    const scope: Scope = { ...PLAIN, clients: 1, requests: 2, kinds: ['read', 'plain'], distinct: true };
+    const world = World.of(LIB);
+    const play = new Play(world, scope);
+    const requests = (state: State): string[] =>
+      movesOf(world, state, world.book(state[BOOK]!), scope)
+        .filter(({ kind }) => kind === 'request' || kind === 'batch')
+        .map(moveText);
+    const initial = world.initial(1);
+    expect(requests(initial)).toEqual(['request 0 0', 'request 0 1', 'batch 0 1', 'batch 0 2']);
+    const reader = movesIn('request 0 0, deliver 0 0, reply 0 0').reduce(
+      (state, move) => play.after(state, move),
+      initial,
+    );
+    expect(requests(reader)).toEqual(['request 0 1']);
   });
 
   test('leaves nobody unserved after a crash whose late command is answered late', () => {

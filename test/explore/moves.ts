@@ -1,4 +1,4 @@
-import type { Book } from './book.js';
+import { usedBy, type Book } from './book.js';
 import { faultsAfter } from './faults.js';
 import type { Network } from './network.js';
 import { NOW } from './scales.js';
@@ -151,13 +151,22 @@ function timersOf(facts: Facts, network: Network, client: number, add: Add): voi
 }
 
 function ofClient(facts: Facts, client: number, scope: Scope, book: Readonly<Book>, add: Add): void {
-  const kinds = scope.kinds.length;
-  if (facts.made < scope.requests) for (let kind = 0; kind < kinds; kind++) add('request', client, kind);
-  if (scope.batch && facts.made === 0 && scope.requests > 1)
-    for (let pair = 0; pair < kinds * kinds; pair++) add('batch', client, pair);
+  if (facts.made < scope.requests) requestsOf(client, scope, book, add);
+  if (scope.batch && facts.made === 0 && scope.requests > 1) batchesOf(client, scope, add);
   for (const { sequence, mustEnd } of facts.sections) if (!mustEnd) add('end', client, sequence);
   if (book.cancels < scope.cancels) for (const sequence of facts.waiting) add('cancel', client, sequence);
   if (!facts.up && !facts.mustResubscribe) add('resubscribe', client);
+}
+
+function requestsOf(client: number, { kinds }: Scope, book: Readonly<Book>, add: Add): void {
+  const used = usedBy(book, client);
+  for (const [which, kind] of kinds.entries()) if (!used.includes(kind)) add('request', client, which);
+}
+
+function batchesOf(client: number, { kinds, distinct }: Scope, add: Add): void {
+  for (let first = 0; first < kinds.length; first++)
+    for (let second = 0; second < kinds.length; second++)
+      if (!distinct || first !== second) add('batch', client, first * kinds.length + second);
 }
 
 function onTheServer(present: readonly number[], fault: AddFault): void {

@@ -10,6 +10,7 @@ export const HELP = `npm run explore -- [options]
   --cancels N     at most N requests give up (default 1)
   --no-batch      the requests of a client never share a command
   --kinds a,b     each request is of any of these: plain, read, 1/2 for one of two permits, each also with +keep (default plain)
+  --distinct      the requests of a client are of different kinds
   --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
   --tick MS       callers act, and faults that hit nothing on its way happen, at full ticks (default ${PLAIN.tick}, half a heartbeat)
   --lease MS      the fixed lease of the last request of each client; default: none is fixed
@@ -42,6 +43,7 @@ export const { values } = parseArgs({
     lease: { type: 'string' },
     tick: { type: 'string', default: String(PLAIN.tick) },
     kinds: { type: 'string', default: 'plain' },
+    distinct: { type: 'boolean', default: false },
     only: { type: 'string' },
     plan: { type: 'string' },
     plans: { type: 'boolean', default: false },
@@ -63,6 +65,9 @@ export const { values } = parseArgs({
 export function scopeOf(): Scope {
   const [, clients, requests] = /^([1-4])x([1-4])$/.exec(values.scope) ?? [];
   if (!clients) throw new Error(`--scope is like 2x2, not ${values.scope}`);
+  const kinds = values.kinds.split(',').map(readKind);
+  if (values.distinct && new Set(kinds).size < Number(requests))
+    throw new Error(`--distinct needs a kind for each of the ${requests} requests, not only ${values.kinds}`);
   return {
     clients: Number(clients),
     requests: Number(requests),
@@ -71,7 +76,8 @@ export function scopeOf(): Scope {
     swift: !values.free,
     tick: tickOf(values.tick),
     batch: !values['no-batch'],
-    kinds: values.kinds.split(',').map(readKind),
+    kinds,
+    distinct: values.distinct,
     fixedLease: values.lease === undefined ? undefined : Number(values.lease),
     only: faultsOf(values.only),
     plan: faultsOf(values.plan),

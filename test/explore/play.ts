@@ -10,6 +10,8 @@ import {
   noted,
   passes,
   readBook,
+  usedBy,
+  uses,
   Violation,
   writeBook,
   type Book,
@@ -111,6 +113,10 @@ export class Play {
         return this.run(client, this.firstCommand(this.ids[networkAt(client)]!).command, 0);
       case 'late':
         return this.late(move);
+      case 'request':
+      case 'batch':
+        this.use(client, this.kindsOf(kind, which));
+        return this.happens(move);
       case 'end':
         return this.happens(move, keepOf(kindOf(this.book, client, which)));
       case 'cancel':
@@ -260,6 +266,15 @@ export class Play {
       default:
         throw new Error(`no such move of a client: ${kind}`);
     }
+  }
+
+  /** If the requests of a client are to differ, those that are left must know of these. */
+  private use(client: number, kinds: readonly Kind[]): void {
+    const { distinct, requests } = this.scope;
+    if (!distinct) return;
+    const { made } = this.world.facts(this.ids[clientAt(client)]!);
+    const isLast = made + kinds.length === requests;
+    this.write((book) => uses(book, client, isLast ? [] : [...usedBy(book, client), ...kinds]));
   }
 
   private note(client: number, notes: readonly Note[], notesId: number): void {

@@ -7,9 +7,11 @@ import type { World } from './world.js';
 export function explore(world: World, scope: Scope): Result {
   const bounds = { milliseconds: Number(values.minutes) * 60_000, states: Number(values.states) };
   const result = new Search(world, scope).run(bounds, (soFar) => console.log(`… ${figures(world, soFar)}`));
-  const { clients, requests, faults, kinds, plan } = scope;
+  const { clients, requests, faults, kinds, distinct, plan } = scope;
   const troubles = plan ? plan.join(' + ') : `${faults} faults`;
-  console.log(`${clients}x${requests}, ${kinds.join()}, ${troubles}: ${figures(world, result)}`);
+  console.log(
+    `${clients}x${requests}, ${kinds.join()}${distinct ? ' distinct' : ''}, ${troubles}: ${figures(world, result)}`,
+  );
   const { violation, complete } = result;
   if (!complete && !violation) {
     console.log('stopped at a bound: not every state was visited');

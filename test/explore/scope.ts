@@ -17,6 +17,8 @@ export interface Scope {
   readonly tick: number;
   /** Each request is of any of these. */
   readonly kinds: readonly Kind[];
+  /** The requests of a client are of different kinds. */
+  readonly distinct: boolean;
   /** What is on its way arrives before anything else happens, but for faults; else at any later time. */
   readonly swift: boolean;
   /** Which faults; undefined: all. */
@@ -36,6 +38,7 @@ export const PLAIN: Scope = {
   // Half a heartbeat.
   tick: 1_500,
   kinds: ['plain'],
+  distinct: false,
   swift: true,
   only: undefined,
   plan: undefined,
