@@ -1,6 +1,6 @@
 /** What the command line shows of locks that several hold together. */
 import { redisUrl, uniquePrefix } from '../../support/redis.js';
-import { SOON } from '../../support/waiting.js';
+import { eventually, SOON } from '../../support/waiting.js';
 import { HOST, Peers, runCli } from './cli-process.js';
 
 const TIME = '[\\d.]+ m?s';
@@ -64,10 +64,13 @@ describe('permits, of which three are taken and three calls wait', () => {
     expect(await outputOf('force-release', 'supplier', '--holder', id)).toContain(
       'was taken from its holder',
     );
-    const after = await outputOf('inspect', 'supplier');
+    // A holder tells its label once it has heard of its grant.
+    let after = '';
+    const shows = async (name: string): Promise<boolean> =>
+      (after = await outputOf('inspect', 'supplier')).includes(name);
+    await eventually(() => shows(`:${pids.waiter} Peer.wait`), SOON, 'the label of the next holder');
     expect(after).not.toContain(`:${pids.one} Peer.hold`);
     expect(after).toContain(`:${pids.other} Peer.hold`);
-    expect(after).toContain(`:${pids.waiter} Peer.wait`);
   });
 });
 
