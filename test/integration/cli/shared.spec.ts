@@ -66,11 +66,14 @@ describe('permits, of which three are taken and three calls wait', () => {
     );
     // A holder tells its label once it has heard of its grant.
     let after = '';
-    const shows = async (name: string): Promise<boolean> =>
-      (after = await outputOf('inspect', 'supplier')).includes(name);
-    await eventually(() => shows(`:${pids.waiter} Peer.wait`), SOON, 'the label of the next holder');
+    const isTold = async (): Promise<boolean> => {
+      after = await outputOf('inspect', 'supplier');
+      return after.includes(`:${pids.waiter} Peer.wait`);
+    };
+    await eventually(isTold, SOON, 'the label of the next holder');
     expect(after).not.toContain(`:${pids.one} Peer.hold`);
     expect(after).toContain(`:${pids.other} Peer.hold`);
+    expect(after).toContain(`:${pids.waiter} Peer.wait`);
   });
 });
 
