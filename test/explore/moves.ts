@@ -1,5 +1,6 @@
 import { usedBy, type Book } from './book.js';
 import { faultsAfter } from './faults.js';
+import type { Kind } from './kinds.js';
 import type { Network } from './network.js';
 import { NOW } from './scales.js';
 import { moveAs, type FaultKind, type Move, type MoveKind, type Scope } from './scope.js';
@@ -167,6 +168,12 @@ function batchesOf(client: number, { kinds, distinct }: Scope, add: Add): void {
   for (let first = 0; first < kinds.length; first++)
     for (let second = 0; second < kinds.length; second++)
       if (!distinct || first !== second) add('batch', client, first * kinds.length + second);
+}
+
+/** The kinds that the request of a move, or both requests of a batch, ask for: the inverse of `requestsOf` and `batchesOf`. */
+export function kindsAsked({ kind, which }: Move, { kinds }: Scope): Kind[] {
+  if (kind !== 'batch') return [kinds[which]!];
+  return [kinds[Math.floor(which / kinds.length)]!, kinds[which % kinds.length]!];
 }
 
 function onTheServer(present: readonly number[], fault: AddFault): void {

@@ -19,7 +19,7 @@ import {
 import { faultsAfter } from './faults.js';
 import { isOfUse, judge } from './judge.js';
 import { keepOf, type Kind } from './kinds.js';
-import { timeToPass } from './moves.js';
+import { kindsAsked, timeToPass } from './moves.js';
 import {
   answerOf,
   answerText,
@@ -115,7 +115,7 @@ export class Play {
         return this.late(move);
       case 'request':
       case 'batch':
-        this.use(client, this.kindsOf(kind, which));
+        this.use(client, kindsAsked(move, this.scope));
         return this.happens(move);
       case 'end':
         return this.happens(move, keepOf(kindOf(this.book, client, which)));
@@ -218,11 +218,12 @@ export class Play {
   }
 
   /** What a move does to a client, and takes from what is on its way. */
-  private actionOf(id: number, network: Network, { kind, which }: Move, keep: number | undefined): Action {
+  private actionOf(id: number, network: Network, move: Move, keep: number | undefined): Action {
+    const { kind, which } = move;
     switch (kind) {
       case 'request':
       case 'batch':
-        return this.request(id, this.kindsOf(kind, which));
+        return this.request(id, kindsAsked(move, this.scope));
       case 'reply':
         return reply(network.replies.shift()!);
       case 'message':
@@ -303,13 +304,6 @@ export class Play {
       else if (kind === 'delay-message') late.push(['message', messages.shift()!]);
       else late.push(['message', messages[0]!]);
     });
-  }
-
-  /** Of a request, or of the two of a batch. */
-  private kindsOf(move: Move['kind'], which: number): Kind[] {
-    const { kinds } = this.scope;
-    const [first, second] = [Math.floor(which / kinds.length), which % kinds.length];
-    return move === 'batch' ? [kinds[first]!, kinds[second]!] : [kinds[which]!];
   }
 
   private request(id: number, kinds: readonly Kind[]): Action {
