@@ -7,8 +7,9 @@ import { loadCode } from './load-code.js';
 import { GRACE, LockClient } from './lock-client.js';
 import type { Outcome } from './outcome.js';
 import { PairMemo } from './pairs.js';
+import { Recent, remembered } from './remembered.js';
 import { clockCode, later, NOW, renumbered, withoutFractions, type Passed } from './scales.js';
-import { remembered, type Texts } from './texts.js';
+import type { Texts } from './texts.js';
 import { tidy } from './tidy.js';
 
 /** What the search asks about a client. */
@@ -53,7 +54,7 @@ interface Acted {
 export class Clients {
   private readonly lockClient: LockClient;
   private readonly codec: GraphCodec;
-  private readonly acted = new Map<string, Acted>();
+  private readonly acted = new Recent<string, Acted>();
   private readonly moved = new PairMemo();
   readonly facts = remembered((id: number) => this.factsAnew(id));
   private readonly clocks;
@@ -90,9 +91,7 @@ export class Clients {
 
   /** @param name names what happens, with all that it depends on */
   act(id: number, name: string, what: (client: LockClient, state: Client) => void): Acted {
-    const key = `${id} ${name}`;
-    let acted = this.acted.get(key);
-    if (!acted) {
+    return this.acted.of(`${id} ${name}`, () => {
       const client = this.read(id);
       let outcome: Outcome;
       try {
@@ -100,10 +99,8 @@ export class Clients {
       } catch (error) {
         throw error instanceof Violation ? error : new Violation('threw', String((error as Error).message));
       }
-      acted = { client: this.texts.id(this.written(client)), outcome };
-      this.acted.set(key, acted);
-    }
-    return acted;
+      return { client: this.texts.id(this.written(client)), outcome };
+    });
   }
 
   /** A client when time has passed. */

@@ -2,7 +2,7 @@ import { RedisError, type Reply } from '../simulation/mini-redis/reply.js';
 import type { Outcome, Sent } from './outcome.js';
 
 /** An answer as a text can tell it: an error is `['!', text]`. */
-type Answer = number | string | null | Answer[];
+export type Answer = number | string | null | Answer[];
 type Answered = readonly [slot: number, answer: Answer];
 
 /** What is on its way between one client and the server, each in the order of its connection. */

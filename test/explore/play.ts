@@ -20,21 +20,14 @@ import { faultsAfter } from './faults.js';
 import { isOfUse, judge } from './judge.js';
 import { keepOf, type Kind } from './kinds.js';
 import { kindsAsked, timeToPass } from './moves.js';
-import {
-  answerOf,
-  answerText,
-  applyCrash,
-  applyOutcome,
-  readNetwork,
-  writeNetwork,
-  type Network,
-} from './network.js';
+import { answerOf, applyCrash, applyOutcome, readNetwork, writeNetwork, type Network } from './network.js';
 import type { Note } from './outcome.js';
 import { PairMemo, Pairs } from './pairs.js';
+import { remembered } from './remembered.js';
 import { NOW, type Passed } from './scales.js';
 import { moveAs, type FaultKind, type Move, type Scope } from './scope.js';
 import { NAMES } from './server.js';
-import { remembered, Texts } from './texts.js';
+import { Texts } from './texts.js';
 import { LONGEST_SLEEP } from './clients.js';
 import { BOOK, clientAt, networkAt, SERVER, type State, type World } from './world.js';
 import type { Client } from './client.js';
@@ -45,15 +38,6 @@ const LINE = 1;
 const DEADLINES = 2;
 /** By how much the server's clock is set, ms: more than a lease. */
 const CLOCK_STEP = 40_000;
-
-/** What happened to a client, and to what is on its way: numbers of their texts. */
-interface Happened {
-  readonly client: number;
-  readonly network: number;
-  readonly notes: readonly Note[];
-  /** Names the notes. */
-  readonly notesId: number;
-}
 
 /** What is done to a client, and a name for it with all that it depends on. */
 interface Action {
@@ -75,7 +59,8 @@ export class Play {
   private readonly names = new Texts();
   private readonly commands = new Texts();
   private readonly happened = new PairMemo();
-  private readonly happenings: Happened[] = [];
+  /** By the numbers of their names. */
+  private readonly notes = new Map<number, readonly Note[]>();
   private readonly notedBooks = new PairMemo();
   private readonly letInBooks = new PairMemo();
   private readonly laterBooks = new PairMemo();
@@ -191,30 +176,26 @@ export class Play {
     const { client } = move;
     const pair = this.pairs.id(ids[clientAt(client)]!, ids[networkAt(client)]!);
     const code = moveAs(move.kind, 0, move.which).code * 2 + (keep === undefined ? 0 : 1);
-    const known = this.happened.of(
-      pair,
-      code,
-      () =>
-        this.happenings.push(this.happensTo(ids[clientAt(client)]!, ids[networkAt(client)]!, move, keep)) - 1,
-    );
-    const { client: after, network, notes, notesId } = this.happenings[known]!;
-    ids[clientAt(client)] = after;
-    ids[networkAt(client)] = network;
+    const happened = this.happened.of(pair, code, () => this.happensTo(pair, move, keep));
+    const after = this.pairs.first(happened);
+    ids[clientAt(client)] = this.pairs.first(after);
+    ids[networkAt(client)] = this.pairs.second(after);
+    const notesId = this.pairs.second(happened);
+    const notes = this.notes.get(notesId)!;
     if (notes.length > 0) this.note(client, notes, notesId);
   }
 
-  private happensTo(client: number, networkId: number, move: Move, keep: number | undefined): Happened {
-    const { world } = this;
-    const network = readNetwork(world.texts.text(networkId));
+  /** The pair of the client and what is on its way, after the move, and with it the number of the notes: a pair of both. */
+  private happensTo(pair: number, move: Move, keep: number | undefined): number {
+    const { world, pairs } = this;
+    const client = pairs.first(pair);
+    const network = readNetwork(world.texts.text(pairs.second(pair)));
     const { name, what } = this.actionOf(client, network, move, keep);
     const { client: after, outcome } = world.clients.act(client, name, what);
     applyOutcome(network, outcome);
-    return {
-      client: after,
-      network: world.texts.id(writeNetwork(network)),
-      notes: outcome.notes,
-      notesId: this.names.id(JSON.stringify(outcome.notes)),
-    };
+    const notesId = this.names.id(JSON.stringify(outcome.notes));
+    this.notes.set(notesId, outcome.notes);
+    return pairs.id(pairs.id(after, world.texts.id(writeNetwork(network))), notesId);
   }
 
   /** What a move does to a client, and takes from what is on its way. */
@@ -333,16 +314,14 @@ export class Play {
     const before = ids[SERVER]!;
     const code = (command * 4 + client) * 16 + subscribed;
     const run = this.ran.of(before, code, () => this.runAnew(client, command, subscribed));
-    const ran = world.runs.at(run);
-    ids[SERVER] = ran.id;
-    const { wrong } = world.held(ran.id);
+    const after = (ids[SERVER] = world.runs.serverAfter(run));
+    const { wrong } = world.held(after);
     if (wrong) throw new Violation('rule', wrong);
-    if (ran.id !== before) this.letIn(before, run);
+    if (after !== before) this.letIn(before, run);
+    const { answer, messages: published } = world.runs.said(run);
     if (slot > 0)
-      this.onItsWay(client, this.answers, slot, run, ({ replies }) =>
-        replies.push([slot, answerText(ran.answer)]),
-      );
-    for (const [i, [to, text]] of ran.messages.entries())
+      this.onItsWay(client, this.answers, slot, run, ({ replies }) => replies.push([slot, answer]));
+    for (const [i, [to, text]] of published.entries())
       this.onItsWay(to, this.messages, i, run, ({ messages }) => messages.push(text));
   }
 
@@ -360,7 +339,7 @@ export class Play {
       if (world.facts(ids[clientAt(client)]!).steady) steady += 1 << client;
     this.writeOnce(this.letInBooks, run * 16 + steady, (book) => {
       const earlier = world.held(before).holds.map(({ token }) => token);
-      for (const hold of world.held(world.runs.at(run).id).holds) {
+      for (const hold of world.held(world.runs.serverAfter(run)).holds) {
         if (earlier.includes(hold.token)) continue;
         if (steady & (1 << hold.client)) passes(book, hold);
         keeps(book, hold, scope.fixedLease);

@@ -1,22 +1,36 @@
+/** A piece ends with the brackets that close: texts that differ little have most of their pieces in common. */
+const PIECE = /[^\]}]*[\]}]*/g;
+/** How many numbers a character can stand for. */
+const RADIX = 1 << 16;
+
 /** Texts as numbers: equal texts have equal numbers, which differ from one search to the next. */
 export class Texts {
+  /** By the packed texts. */
   private readonly ids = new Map<string, number>();
-  private readonly texts: string[] = [];
+  /** The numbers of the pieces of each text, two characters for each: a search keeps millions of texts, which are alike. */
+  private readonly packed: string[] = [];
   private readonly hashes: number[] = [];
+  private readonly pieceIds = new Map<string, number>();
+  private readonly pieces: string[] = [];
 
   id(text: string): number {
-    let id = this.ids.get(text);
+    const packed = this.pack(text);
+    let id = this.ids.get(packed);
     if (id === undefined) {
-      id = this.texts.length;
-      this.texts.push(text);
+      id = this.packed.length;
+      this.packed.push(packed);
       this.hashes.push(hash(text));
-      this.ids.set(text, id);
+      this.ids.set(packed, id);
     }
     return id;
   }
 
   text(id: number): string {
-    return this.texts[id]!;
+    const packed = this.packed[id]!;
+    let text = '';
+    for (let i = 0; i < packed.length; i += 2)
+      text += this.pieces[packed.charCodeAt(i) * RADIX + packed.charCodeAt(i + 1)]!;
+    return text;
   }
 
   /** An order of texts that is the same in each search. */
@@ -26,7 +40,23 @@ export class Texts {
   }
 
   get size(): number {
-    return this.texts.length;
+    return this.packed.length;
+  }
+
+  private pack(text: string): string {
+    const codes: number[] = [];
+    for (const piece of text.match(PIECE)!) {
+      if (piece === '') continue;
+      let id = this.pieceIds.get(piece);
+      if (id === undefined) {
+        // A copy: the match alone would keep the whole text in memory.
+        const copy = Buffer.from(piece).toString();
+        id = this.pieces.push(copy) - 1;
+        this.pieceIds.set(copy, id);
+      }
+      codes.push(Math.floor(id / RADIX), id % RADIX);
+    }
+    return String.fromCharCode(...codes);
   }
 }
 
@@ -34,13 +64,4 @@ export function hash(text: string): number {
   let result = 0;
   for (let i = 0; i < text.length; i++) result = (Math.imul(result, 31) + text.charCodeAt(i)) | 0;
   return result;
-}
-
-/** Remembers what a pure function of the number of a text returned. */
-export function remembered<Result>(make: (id: number) => Result): (id: number) => Result {
-  const known: (Result | undefined)[] = [];
-  return (id) => {
-    while (known.length <= id) known.push(undefined);
-    return (known[id] ??= make(id));
-  };
 }

@@ -1,7 +1,8 @@
 import { PairMemo, Pairs } from './pairs.js';
+import { remembered } from './remembered.js';
 import { microsIn, toldMicros, withMicros } from './scales.js';
 import { exactIn } from './server.js';
-import { remembered, type Texts } from './texts.js';
+import { Texts } from './texts.js';
 
 /** The times in µs of a part of a state. */
 interface Times {
@@ -13,14 +14,15 @@ interface Times {
 /** New values for the times of a part; those that it does not name stay. */
 type Changes = ReadonlyMap<number, number>;
 
-const UNCHANGED = 0;
-
 /** Tells the times in µs of a state by their order, so that situations which are alike are equal. */
 export class Told {
-  private readonly times: Times[] = [];
-  private readonly timesIds = new Map<string, number>();
-  private readonly changes: Changes[] = [new Map()];
-  private readonly changesIds = new Map<string, number>();
+  private readonly timesTexts = new Texts();
+  private readonly times = remembered((id) => JSON.parse(this.timesTexts.text(id)) as Times);
+  private readonly changesTexts = new Texts();
+  private readonly changes = remembered(
+    (id) => new Map(JSON.parse(this.changesTexts.text(id)) as [number, number][]) as Changes,
+  );
+  private readonly unchanged = this.changesTexts.id('[]');
   private readonly tuples = new Pairs();
   /** For the times of all parts, one after the other: how each part changes; undefined: none does. */
   private readonly known: (readonly number[] | undefined | null)[] = [];
@@ -49,14 +51,12 @@ export class Told {
 
   private timesOf(id: number, exact: readonly number[] | undefined): number {
     const values = microsIn(this.texts.text(id));
-    return numberOf(this.timesIds, this.times, `${values.join()} ${(exact ?? values).join()}`, {
-      values,
-      exact: exact ?? values,
-    });
+    const times: Times = { values, exact: exact ?? values };
+    return this.timesTexts.id(JSON.stringify(times));
   }
 
   private changesOf(state: readonly number[]): readonly number[] | undefined {
-    const parts = state.map((_, i) => this.times[this.timesAt(state, i)]!);
+    const parts = state.map((_, i) => this.times(this.timesAt(state, i)));
     const union = new Set(parts.flatMap(({ values }) => values));
     const exact = new Set(parts.flatMap((part) => part.exact));
     const told = toldMicros(
@@ -68,24 +68,13 @@ export class Told {
 
   private changesFor(values: readonly number[], told: Changes): number {
     const pairs = values.flatMap((value) => (told.has(value) ? [[value, told.get(value)!] as const] : []));
-    if (pairs.length === 0) return UNCHANGED;
-    return numberOf(this.changesIds, this.changes, pairs.join(), new Map(pairs));
+    return this.changesTexts.id(JSON.stringify(pairs));
   }
 
   private partWith(id: number, changes: number): number {
-    if (changes === UNCHANGED) return id;
+    if (changes === this.unchanged) return id;
     return this.changed.of(id, changes, () =>
-      this.texts.id(withMicros(this.texts.text(id), this.changes[changes]!)),
+      this.texts.id(withMicros(this.texts.text(id), this.changes(changes))),
     );
   }
-}
-
-/** The number of this name, under which the value stands in the list. */
-function numberOf<Value>(ids: Map<string, number>, list: Value[], name: string, value: Value): number {
-  let id = ids.get(name);
-  if (id === undefined) {
-    id = list.push(value) - 1;
-    ids.set(name, id);
-  }
-  return id;
 }

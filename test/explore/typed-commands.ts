@@ -64,20 +64,24 @@ export class TypedCommands {
       undefined,
     ) as unknown as OpenCommands;
     const retriable = (failure: CommandFailure): boolean => failure.retriable;
-    const never = new Promise<never>(() => undefined);
+    // Each call gets a promise to itself, so that what waits for it is free to go. A search never yields: if the promise settled, or if all
+    // shared one, whatever waits would pile up.
+    const never = (): Promise<never> => new Promise(() => undefined);
     const senders: Omit<Senders, 'received'> = {
       clockOf,
       repeatUntil: (script, _keys, values, until, read) => {
         this.captured = { script, values: values(clockOf().atMost(until)), until, read, rule: retriable };
+        return never();
       },
       repeat: (script, _keys, values, until, read, rule = retriable) => {
         this.captured = { script, values: values(0), until, read, rule };
+        return never();
       },
       once: (script, _keys, values) => {
         const limit = clockOf().atMost(NOW.monotonic + timing.commandTimeout);
         const { readHeartbeat: read } = code;
         this.captured = { script, values: values(limit), until: 0, read, rule: () => false };
-        return never;
+        return never();
       },
     };
     return Object.assign(commands, senders);

@@ -4,10 +4,11 @@ import { Clients, type Facts } from './clients.js';
 import { heldOf } from './held.js';
 import { EMPTY_NETWORK, readNetwork, type Network } from './network.js';
 import { PairMemo } from './pairs.js';
+import { remembered } from './remembered.js';
 import { clockCode, later, type Passed } from './scales.js';
 import { ScriptRuns } from './script-runs.js';
 import { EMPTY_SERVER, presentKeys, renamed, serverLater, serverRenamed, without } from './server.js';
-import { remembered, Texts } from './texts.js';
+import { Texts } from './texts.js';
 import { Told } from './told.js';
 
 /** A state of everything: the numbers of the texts of the server, of the book, and of each client and its network. */
