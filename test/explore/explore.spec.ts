@@ -7,10 +7,12 @@ import { GraphCodec } from './graph.js';
 import { movesOf } from './moves.js';
 import { PairMemo, Pairs } from './pairs.js';
 import { Play } from './play.js';
+import { remembered } from './remembered.js';
 import { later, NOW, toldMicros } from './scales.js';
 import { moveText, PLAIN, readMove, type FaultKind, type Move, type Scope } from './scope.js';
 import { replay } from './replay.js';
 import { Search, type Result } from './search.js';
+import { Texts } from './texts.js';
 import { BOOK, World, type State } from './world.js';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
@@ -354,6 +356,47 @@ describe('what is remembered', () => {
     const ids = [pairs.id(3, 4), pairs.id(4, 3), pairs.id(3, 4)];
     expect(ids).toEqual([0, 1, 0]);
     expect([pairs.first(1), pairs.second(1)]).toEqual([4, 3]);
+  });
+
+  test('is a number for each text, from which it comes back, whatever its brackets', () => {
+    const texts = new Texts();
+    const some = [
+      '',
+      '[',
+      ']',
+      '[]',
+      '][',
+      '{}]',
+      '[1]',
+      '[1',
+      '[1]2',
+      '[[1],[1]]',
+      '[[1],[1]],[1]',
+      '"ü 漢 😀"]',
+    ];
+    const ids = some.map((text) => texts.id(text));
+    expect(new Set(ids).size).toBe(some.length);
+    expect(some.map((text) => texts.id(text))).toEqual(ids);
+    expect(ids.map((id) => texts.text(id))).toEqual(some);
+  });
+
+  test('is the same text also with more pieces than a character can count', () => {
+    const texts = new Texts();
+    const textOf = (i: number): string => `[${i}]common[${i * 2}`;
+    const ids = Array.from({ length: 100_000 }, (_, i) => texts.id(textOf(i)));
+    for (const i of [0, 1, 32_767, 65_535, 65_536, 65_537, 99_999])
+      expect(texts.text(ids[i]!)).toBe(textOf(i));
+    expect(texts.size).toBe(100_000);
+  });
+
+  test('is made again once it was forgotten', () => {
+    let made = 0;
+    const twice = remembered((id) => (made++, id * 2));
+    expect([twice(1), twice(1)]).toEqual([2, 2]);
+    expect(made).toBe(1);
+    for (let id = 2; id < 200_000; id++) twice(id);
+    expect(twice(1)).toBe(2);
+    expect(made).toBe(200_000);
   });
 });
 
