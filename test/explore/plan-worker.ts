@@ -4,7 +4,7 @@ import { explore } from './report.js';
 import type { FaultKind } from './scope.js';
 import { World } from './world.js';
 
-/** What one search computed is of use to the next, up to so many texts: about 5 GB. */
+/** What one search computed is of use to the next, up to so many texts: about 2 GB. */
 const MOST_TEXTS = 2_000_000;
 
 let world = World.of(values.lib);
