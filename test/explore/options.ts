@@ -13,6 +13,7 @@ export const HELP = `npm run explore -- [options]
   --distinct      the requests of a client are of different kinds
   --free          what is on its way arrives at any later time; default: whatever overtakes it costs a fault
   --tick MS       callers act, and faults that hit nothing on its way happen, at full ticks (default ${PLAIN.tick}, half a heartbeat)
+  --step MS       by how much the server's clock is set (default ${PLAIN.step})
   --lease MS      the fixed lease of the last request of each client; default: none is fixed
   --only a,b      only these faults
   --plan a,b      these faults, each once, in any order, in place of --faults
@@ -42,6 +43,7 @@ export const { values } = parseArgs({
     free: { type: 'boolean', default: false },
     lease: { type: 'string' },
     tick: { type: 'string', default: String(PLAIN.tick) },
+    step: { type: 'string', default: String(PLAIN.step) },
     kinds: { type: 'string', default: 'plain' },
     distinct: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -74,7 +76,8 @@ export function scopeOf(): Scope {
     faults: Number(values.faults),
     cancels: Number(values.cancels),
     swift: !values.free,
-    tick: tickOf(values.tick),
+    tick: millisecondsOf('tick', values.tick),
+    step: millisecondsOf('step', values.step),
     batch: !values['no-batch'],
     kinds,
     distinct: values.distinct,
@@ -91,8 +94,9 @@ function faultsOf(text: string | undefined): FaultKind[] | undefined {
   return kinds;
 }
 
-function tickOf(text: string): number {
-  const tick = Number(text);
-  if (!Number.isSafeInteger(tick) || tick < 1) throw new Error(`--tick is a number of ms, not ${text}`);
-  return tick;
+function millisecondsOf(option: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new Error(`--${option} is a number of ms, not ${text}`);
+  return value;
 }

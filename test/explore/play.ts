@@ -36,8 +36,6 @@ import type { LockClient } from './lock-client.js';
 /** The second key is the line, the third has the deadlines of those that wait. */
 const LINE = 1;
 const DEADLINES = 2;
-/** By how much the server's clock is set, ms: more than a lease. */
-const CLOCK_STEP = 40_000;
 
 /** What is done to a client, and a name for it with all that it depends on. */
 interface Action {
@@ -119,7 +117,7 @@ export class Play {
         return this.lose(kind === 'flush' ? [0, 1, 2] : [which]);
       case 'step-forward':
       case 'step-back':
-        return this.step(kind === 'step-forward' ? CLOCK_STEP : -CLOCK_STEP);
+        return this.step(kind === 'step-forward' ? this.scope.step : -this.scope.step);
       case 'lose-command':
       case 'lose-reply':
       case 'lose-message':

@@ -15,6 +15,8 @@ export interface Scope {
   readonly fixedLease: number | undefined;
   /** Callers act, and faults that hit nothing on its way happen, at full ticks, ms. */
   readonly tick: number;
+  /** By how much the clock of the server is set, ms. */
+  readonly step: number;
   /** Each request is of any of these. */
   readonly kinds: readonly Kind[];
   /** The requests of a client are of different kinds. */
@@ -37,6 +39,8 @@ export const PLAIN: Scope = {
   fixedLease: undefined,
   // Half a heartbeat.
   tick: 1_500,
+  // More than a lease.
+  step: 40_000,
   kinds: ['plain'],
   distinct: false,
   swift: true,
