@@ -16,8 +16,8 @@ export const NOW = {
 } as const;
 
 const SPAN = 10_000_000;
-/** The oldest tickets and tokens are told as if they were so old, ms. */
-const LONG_AGO = 90_000;
+/** The oldest tickets and tokens are told as if they were so old, ms: longer than three steps of a clock, or sleeps. */
+const LONG_AGO = 200_000;
 /** So far apart (µs) are two moments of one millisecond. */
 const STEP = 16;
 /** A client is subscribed for at least so long, where it is longer than anything that is measured, ms. */

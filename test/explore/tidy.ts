@@ -1,9 +1,11 @@
+import { elapsedSince } from '../../lib/core/port/lease.js';
 import type { Client } from './client.js';
 import { LONG, NOW } from './scales.js';
 
-/** The age of a reply is told in steps, up to one that is longer than a reply is relied on, ms. */
-const AGE_STEP = 10_000;
+/** So old a message is over, whatever its lease, ms. */
 const OLDEST_REPLY = 40_000;
+/** So long a clock counts that was set back, ms. */
+const FORMER_LIFE = 60_000;
 
 /**
  * Tells apart only what a client may still act on: how old a thing is that is over does not matter. The drift of clocks, which the
@@ -47,18 +49,20 @@ function atLeast(time: number, age: number): number {
 function tidyClock({ clock }: Client): void {
   const open = clock as unknown as {
     best?: { at: { monotonic: number; wall: number }; earliest: number; latest: number };
-    observedAt?: { monotonic: number; wall: number };
+    askedAt?: { monotonic: number; wall: number };
+    former?: { at: { monotonic: number; wall: number } };
   };
   const now: { monotonic: number; wall: number } = { monotonic: NOW.monotonic, wall: NOW.wall };
   const ageOf = ({ monotonic, wall }: typeof now): number | undefined =>
     NOW.monotonic - monotonic === NOW.wall - wall ? NOW.monotonic - monotonic : undefined;
-  const { best, observedAt } = open;
+  const { best, askedAt, former } = open;
+  if (former && elapsedSince(former.at, now) >= FORMER_LIFE) delete open.former;
   const age = best && ageOf(best.at);
   if (best && age !== undefined) {
     open.best = { at: now, earliest: best.earliest + age, latest: best.latest + age };
   }
-  const seen = observedAt && ageOf(observedAt);
-  if (seen === undefined) return;
-  const steps = Math.min(Math.ceil(seen / AGE_STEP) * AGE_STEP, OLDEST_REPLY);
-  open.observedAt = { monotonic: now.monotonic - steps, wall: now.wall - steps };
+  const asked = askedAt && ageOf(askedAt);
+  if (asked === undefined) return;
+  const told = Math.min(asked, OLDEST_REPLY);
+  open.askedAt = { monotonic: now.monotonic - told, wall: now.wall - told };
 }

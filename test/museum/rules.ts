@@ -190,13 +190,43 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       {
         file: 'stores/redis-client/server/server-clock.ts',
-        from: 'return age < 0 ? Infinity : age;',
-        to: 'return Math.max(0, age);',
+        from: 'age < 0 ? Infinity : Math.max(age, ',
+        to: 'Math.max(0, age, ',
       },
     ],
     proof: test(
       'unit/redis-client/server/server-clock.spec.ts',
       'is unknown if the message comes from the future',
+    ),
+  },
+  {
+    of: 'R11 a message is as old as the last reply at least',
+    what: 'it is as old as its stamp says',
+    mutations: [
+      {
+        file: 'stores/redis-client/server/server-clock.ts',
+        from: ', elapsedSince(askedAt, instant))',
+        to: ')',
+      },
+    ],
+    proof: test(
+      'unit/redis-client/server/server-clock.spec.ts',
+      'is not shorter than the time since the last reply',
+    ),
+  },
+  {
+    of: 'R11 a message is as old as the clock says that was set back',
+    what: 'the present clock alone counts',
+    mutations: [
+      {
+        file: 'stores/redis-client/server/server-clock.ts',
+        from: 'this.formerly(instant) - stamp, ',
+        to: '',
+      },
+    ],
+    proof: test(
+      'unit/redis-client/server/server-clock.spec.ts',
+      'counts by the clock from before for a minute',
     ),
   },
   {
@@ -241,13 +271,13 @@ export const RULES: readonly Exhibit[] = [
     mutations: [
       {
         file: 'stores/redis-client/server/server-clock.ts',
-        from: 'elapsedSince(observedAt, instant) > trusted',
-        to: 'instant.monotonic - observedAt.monotonic > trusted',
+        from: 'elapsedSince(askedAt, instant))',
+        to: 'instant.monotonic - askedAt.monotonic)',
       },
       {
         file: 'stores/redis-client/server/server-clock.ts',
-        from: 'if (disagreement(best.at, instant) > AGREEMENT) return Infinity;\n    const elapsed = elapsedSince(best.at, instant);',
-        to: 'const elapsed = instant.monotonic - best.at.monotonic;',
+        from: ' || disagreement(best.at, instant) > AGREEMENT) return Infinity;\n    const age = latestAt(best, instant) - stamp;',
+        to: ') return Infinity;\n    const age = best.latest + instant.monotonic - best.at.monotonic - stamp;',
       },
     ],
     proof: simulation('suspend'),

@@ -201,12 +201,12 @@ export class RedisLockStore implements LockStore {
       this.drivers.find(name)?.dispatch({ type: 'share revoked', share: message.share });
       return;
     }
-    // The message may be old (M1), so its largest possible age is taken off. A process that got no replies for the length of a
-    // lease, or whose host was suspended since the last one, does not know that age, and asks Redis before it enters.
+    // The message may be old (M1), so its largest possible age is taken off. A process that got no replies for the length of that
+    // lease, or whose host was suspended since the last one, asks Redis before it enters.
     const driver = this.drivers.get(name);
     const clock = this.client.connection.clockOf(driver.keys[0]);
     const since = now();
-    const age = clock.ageAtMost(message.stamp, since, this.options.lease);
+    const age = clock.ageAtMost(message.stamp, since);
     const left = message.left - age;
     if (message.kind === 'shared') {
       this.commands.sawShares(message);

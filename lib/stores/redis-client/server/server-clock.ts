@@ -23,15 +23,17 @@ interface Sample {
  */
 export class ServerClock {
   private best: Sample | undefined;
-  /** When the last reply came: since then the clock may have been set. */
-  private observedAt: Instant | undefined;
+  /** When the last command that was answered was sent: the clock may have been set since, even while its reply lay unread. */
+  private askedAt: Instant | undefined;
+  /** The clock as it was before it was set back. */
+  private former: Omit<Sample, 'earliest'> | undefined;
 
   /** @param onStep the server's clock was set: by at least so many ms (negative: back) */
   constructor(private readonly onStep: (step: number) => void) {}
 
   /** A reply with server time `serverTime` (ms) to a command sent and received at these instants. */
   observe(sentAt: Instant, receivedAt: Instant, serverTime: number): void {
-    this.observedAt = receivedAt;
+    this.askedAt = sentAt;
     const sample = {
       at: receivedAt,
       earliest: serverTime,
@@ -42,11 +44,13 @@ export class ServerClock {
     const apart = disagreement(best.at, receivedAt);
     const error = longer * DRIFT;
     const earliest = best.earliest + longer - apart - error;
-    const latest = best.latest + longer + error;
+    const latest = latestAt(best, receivedAt);
     if (sample.earliest > latest || sample.latest < earliest) {
       // No time fits both samples, whichever local clock is right: the server's clock was set, or another node answered while a slot
       // moves. The time is unknown until the next answer.
       this.best = undefined;
+      if (sample.latest < earliest)
+        this.former = { at: receivedAt, latest: Math.max(latest, this.formerly(receivedAt)) };
       this.onStep(sample.earliest > latest ? sample.earliest - latest : sample.latest - earliest);
     } else if (longer > SAMPLE_LIFE || apart > AGREEMENT || width(sample) <= width(best) + 2 * error) {
       this.best = sample;
@@ -64,17 +68,26 @@ export class ServerClock {
    * The largest possible age (ms) at `instant` of a message stamped with Redis time `stamp`. Infinity while it is unknown: without a
    * sample, for a stamp in the future (then the server's clock was set, and this process has not noticed yet), and where the local clocks
    * disagree about the time since the sample (then this host was suspended, or its wall clock was set).
-   *
-   * @param trusted how long (ms) after a reply the sample is relied on; later the age is Infinity
    */
-  ageAtMost(stamp: number, instant: Instant, trusted: number): number {
-    const { best, observedAt } = this;
-    if (!best || !observedAt || elapsedSince(observedAt, instant) > trusted) return Infinity;
-    if (disagreement(best.at, instant) > AGREEMENT) return Infinity;
-    const elapsed = elapsedSince(best.at, instant);
-    const age = best.latest + elapsed + elapsed * DRIFT - stamp;
-    return age < 0 ? Infinity : age;
+  ageAtMost(stamp: number, instant: Instant): number {
+    const { best, askedAt } = this;
+    if (!best || !askedAt || disagreement(best.at, instant) > AGREEMENT) return Infinity;
+    const age = latestAt(best, instant) - stamp;
+    // A message from before a step back looks younger than it is, and so does one from after a step forward that no reply has shown yet.
+    return age < 0 ? Infinity : Math.max(age, this.formerly(instant) - stamp, elapsedSince(askedAt, instant));
   }
+
+  /** The time (ms) at `instant` by the clock as it was before it was set back; 0 if it was not in the last minute. */
+  private formerly(instant: Instant): number {
+    const { former } = this;
+    return former && elapsedSince(former.at, instant) < SAMPLE_LIFE ? latestAt(former, instant) : 0;
+  }
+}
+
+/** The time of Redis at `instant` is not later than this, if its clock was not set since the sample. */
+function latestAt({ at, latest }: Omit<Sample, 'earliest'>, instant: Instant): number {
+  const elapsed = elapsedSince(at, instant);
+  return latest + elapsed + elapsed * DRIFT;
 }
 
 /** By how much the two local clocks differ about the time from `start` to `end`, ms. */

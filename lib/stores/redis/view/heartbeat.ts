@@ -92,16 +92,18 @@ function applyHeartbeat(
 function applyRenewal(view: LockView, batch: Batch, reply: HeartbeatReply): void {
   if (view.batch !== batch) return;
   const { status, grant } = reply;
-  if (status === 'renewed' && grant && cameLate(view, grant)) view.nextBeat = view.now.monotonic;
-  else if (status === 'renewed' && grant) renewBatch(view, batch, grant);
-  // This check also applies to a heartbeat that did not renew the grant.
-  if (status === 'gone' && grant?.first !== batch.first) {
+  const isLate = grant && cameLate(view, grant);
+  if (status === 'renewed') {
+    if (isLate) view.nextBeat = view.now.monotonic;
+    else if (grant) renewBatch(view, batch, grant);
+  } else if (grant?.first !== batch.first) {
+    // This check also applies to a heartbeat that did not renew the grant.
     lose(
       view,
       batch,
       'Redis no longer has this grant (it expired, was released by force, or its data was lost)',
     );
-  }
+  } else if (!isLate && !view.settings.replicated) prolong(view, batch, grant);
 }
 
 /** A heartbeat has asked about the grant that came too late. If its reply does not contain the grant, the grant is over. */
@@ -110,9 +112,14 @@ function applyLateRenewal(view: LockView, late: PresentGrant, reply: HeartbeatRe
 }
 
 /** Redis has renewed the grant (M1, M2). */
-function renewBatch(view: LockView, batch: Batch, { since, left }: PresentGrant): void {
-  renew(view, batch, batch.holder?.token, { since, left, leaseTime: batch.leaseTime });
+function renewBatch(view: LockView, batch: Batch, grant: PresentGrant): void {
+  prolong(view, batch, grant);
   batch.confirmed = true;
+}
+
+/** Redis has told how much of the lease is left; a message, whose age is only estimated, may have promised less. */
+function prolong(view: LockView, batch: Batch, { since, left }: PresentGrant): void {
+  renew(view, batch, batch.holder?.token, { since, left, leaseTime: batch.leaseTime });
 }
 
 // ---- replicas --------------------------------------------------------------------------------------------------------

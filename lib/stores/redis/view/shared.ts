@@ -121,10 +121,14 @@ export function confirmShares(view: LockView, reply: HeartbeatReply, apply: () =
   if (view.shares.size === 0) return;
   const isLate = reply.shares && cameLate(view, reply.shares);
   if (isLate) view.beatBy(view.now.monotonic);
-  const listed = new Map(reply.shares?.list.map(({ sequence, number }) => [sequence, number]));
+  const listed = new Map(reply.shares?.list.map((share) => [share.sequence, share]));
   for (const hold of [...view.shares.values()]) {
     if (hold.order >= reply.order) continue;
-    if (listed.get(hold.request.sequence) !== hold.number) loseNow(view, hold, GONE);
-    else if (hold.renewable && reply.shares && !isLate) renew(view, hold, hold.name, reply.shares);
+    const share = listed.get(hold.request.sequence);
+    if (share?.number !== hold.number) loseNow(view, hold, GONE);
+    else if (reply.shares && !isLate && (hold.fixed || hold.renewable)) {
+      const { since, left } = reply.shares;
+      renew(view, hold, hold.name, { since, left: share.left ?? left, leaseTime: hold.request.leaseTime });
+    }
   }
 }

@@ -139,3 +139,49 @@ test('a lease that must not be renewed any more is not', () => {
   view.passes(HEARTBEAT);
   expect(view.last('heartbeat').command.args.renewal.first).toBe(0);
 });
+
+describe('if a message promised less of the lease than is left, since its age is only estimated', () => {
+  /** Redis counts the lease from now on; the message counts as old. */
+  const handoff = (left: number): void => {
+    const since = { monotonic: view.now, wall: view.now };
+    view.dispatch({ type: 'granted', grant: { first: 500, batch: [1], left, since } });
+  };
+
+  test('a heartbeat that does not renew it learns how much is left', () => {
+    view.queue(10);
+    handoff(LEASE - HEARTBEAT);
+    view.dispatch({ type: 'renewing stopped', grant: 500 });
+    view.passes(HEARTBEAT);
+    const sent = view.last('heartbeat');
+    view.reply(sent, { status: 'gone', listeners: 1, grant: [500, 1], left: LEASE - HEARTBEAT });
+    expect(view.effectsOf('renew lease')).toMatchObject([{ grant: 500, since: { monotonic: sent.at } }]);
+    view.passes(sent.at + 0.9 * (LEASE - HEARTBEAT) - 1 - view.now);
+    expect(view.effectsOf('lose lease')).toEqual([]);
+    view.passes(1);
+    expect(view.effectsOf('lose lease')).toHaveLength(1);
+  });
+
+  test('M1: it does not learn that from an answer that came later than commandTimeout', () => {
+    view.queue(10);
+    handoff(LEASE - HEARTBEAT);
+    view.dispatch({ type: 'renewing stopped', grant: 500 });
+    view.passes(HEARTBEAT);
+    view.now += COMMAND_TIMEOUT + 1;
+    view.reply(view.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1], left: LEASE });
+    expect(view.effectsOf('renew lease')).toEqual([]);
+    expect(view.effectsOf('lose lease')).toEqual([]);
+  });
+
+  test('nor if replicas must confirm a renewal, since Redis may have renewed it without them', () => {
+    view = new ViewUnderTest({ replicated: true });
+    view.queue(10);
+    handoff(LEASE);
+    const replicated = { replicas: 1, enough: true, refusal: undefined };
+    view.reply(view.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated });
+    const renewed = view.effectsOf('renew lease').length;
+    view.dispatch({ type: 'renewing stopped', grant: 500 });
+    view.passes(HEARTBEAT);
+    view.reply(view.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
+    expect(view.effectsOf('renew lease')).toHaveLength(renewed);
+  });
+});

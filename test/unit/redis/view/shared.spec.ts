@@ -74,3 +74,14 @@ describe('a shared hold that is over before its request can enter it', () => {
     expect(view.refused).toEqual({ 1: 'lease too short' });
   });
 });
+
+test('a fixed lease of a shared hold is as long as Redis says, if the message of its grant promised less', () => {
+  view.queue(10, { ...READ, leaseTime: LEASE });
+  const told = shares(view.now, LEASE - HEARTBEAT).shares;
+  view.dispatch({ type: 'shared', shares: told });
+  expect(view.granted).toEqual(['shared 1']);
+  view.passes(HEARTBEAT);
+  const sent = view.last('heartbeat');
+  view.reply(sent, { status: 'gone', listeners: 1, ...shares(sent.at, LEASE - HEARTBEAT) });
+  expect(view.effectsOf('renew lease')).toMatchObject([{ grant: 'shared 1', since: { monotonic: sent.at } }]);
+});
