@@ -3,10 +3,13 @@ const PIECE = /[^\]}]*[\]}]*/g;
 /** How many numbers a character can stand for. */
 const RADIX = 1 << 16;
 
+/** A map has at most 2^24 entries, fewer than a search may need of texts. */
+const MAPS = 16;
+
 /** Texts as numbers: equal texts have equal numbers, which differ from one search to the next. */
 export class Texts {
   /** By the packed texts. */
-  private readonly ids = new Map<string, number>();
+  private readonly ids = Array.from({ length: MAPS }, () => new Map<string, number>());
   /** The numbers of the pieces of each text, two characters for each: a search keeps millions of texts, which are alike. */
   private readonly packed: string[] = [];
   private readonly hashes: number[] = [];
@@ -15,12 +18,13 @@ export class Texts {
 
   id(text: string): number {
     const packed = this.pack(text);
-    let id = this.ids.get(packed);
+    const ids = this.ids[hash(packed) & (MAPS - 1)]!;
+    let id = ids.get(packed);
     if (id === undefined) {
       id = this.packed.length;
       this.packed.push(packed);
       this.hashes.push(hash(text));
-      this.ids.set(packed, id);
+      ids.set(packed, id);
     }
     return id;
   }
