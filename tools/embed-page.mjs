@@ -16,8 +16,8 @@ const TYPES = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascrip
 const files = readdirSync(PAGE).sort();
 const texts = files.map((file) => {
   const text = withoutRemarks(readFileSync(join(PAGE, file), 'utf8'));
-  // A style sheet needs no spaces and line ends around these.
-  return extname(file) === '.css' ? text.replace(/ ?([{};,:])\s/g, '$1') : text;
+  // A style sheet needs no spaces and line ends around these, and no semicolon at the end of a block.
+  return extname(file) === '.css' ? text.replace(/ ?([{};,:])\s/g, '$1').replaceAll(';}', '}') : text;
 });
 const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 if (bytes > MOST_BYTES) fail(`The page of the board has ${bytes} bytes; at most ${MOST_BYTES} are allowed.`);

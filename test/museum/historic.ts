@@ -200,9 +200,7 @@ export const HISTORIC: readonly Exhibit[] = [
   {
     of: 'expired lock handed out after a long wait (node-redlock 296; etcd 11456)',
     what: 'a message is taken for fresh however old it is',
-    mutations: [
-      inStore('redis-lock-store.ts', 'clock.ageAtMost(message.stamp, since, this.options.lease)', '0'),
-    ],
+    mutations: [inStore('redis-lock-store.ts', 'clock.ageAtMost(message.stamp, since)', '0')],
     proof: simulation('delay', 'pause'),
   },
   {

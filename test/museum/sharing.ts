@@ -106,8 +106,8 @@ export const SHARING: readonly Exhibit[] = [
     mutations: [
       inStore(
         'view/shared.ts',
-        'if (listed.get(hold.request.sequence) !== hold.number) loseNow(view, hold, GONE);\n    else if',
-        'if',
+        'if (share?.number !== hold.number) loseNow(view, hold, GONE);\n    else if (',
+        'if (share && ',
       ),
     ],
     proof: { ...simulation('evict', 'flush', 'force-release'), plans: { shared: true } },

@@ -74,3 +74,8 @@ export function parseMessage(text: string): Message | undefined {
   }
   return undefined;
 }
+
+/** What is left (ms) of a lease of which a message told, by the age of that message; 0 if half of it may be over. */
+export function leftAfter(age: number, told: number): number {
+  return age < told / 2 ? told - age : 0;
+}

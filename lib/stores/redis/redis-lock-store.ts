@@ -19,7 +19,7 @@ import { LockCommands, type LineKeys } from './commands/lock-commands.js';
 import type { RawReply } from './commands/reply.js';
 import { encodeName, namesInRedis } from './lock-names.js';
 import { namesOfGrants, toSnapshot } from './lock-snapshot.js';
-import { parseMessage } from './message.js';
+import { leftAfter, parseMessage } from './message.js';
 import type { Wait } from '../../core/port/wait.js';
 import { NativeDriver, type ClientContext } from './native-driver.js';
 import { PrimaryMarker } from './replication/primary-marker.js';
@@ -201,17 +201,17 @@ export class RedisLockStore implements LockStore {
       this.drivers.find(name)?.dispatch({ type: 'share revoked', share: message.share });
       return;
     }
-    // The message may be old (M1), so its largest possible age is taken off. A process that got no replies for the length of that
-    // lease, or whose host was suspended since the last one, asks Redis before it enters.
+    // The message may be old (M1), so its largest possible age is taken off. If half of its lease may be over, or the age is unknown
+    // because the host was suspended, the client asks Redis before it enters.
     const driver = this.drivers.get(name);
     const clock = this.client.connection.clockOf(driver.keys[0]);
     const since = now();
     const age = clock.ageAtMost(message.stamp, since);
-    const left = message.left - age;
+    const left = leftAfter(age, message.left);
     if (message.kind === 'shared') {
       this.commands.sawShares(message);
       const list = message.list.map((share) =>
-        share.left === undefined ? share : { ...share, left: share.left - age },
+        share.left === undefined ? share : { ...share, left: leftAfter(age, share.left) },
       );
       driver.dispatch({ type: 'shared', shares: { list, left, since } });
       return;

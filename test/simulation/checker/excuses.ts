@@ -38,6 +38,8 @@ export class Excuses {
   private readonly shortestWindow: number;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
+  /** How late a command or a reply may come, ms; delays at the same time add up. */
+  private readonly longestDelay: number;
   /** Of a plan in which only the server fails. */
   private readonly outages: readonly Outage[];
   /** The longest time for which the server may honour a grant without hearing from its client. */
@@ -56,6 +58,8 @@ export class Excuses {
     this.shortestWindow = Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
     this.heartbeat = Math.max(...times.map(({ lease, window }) => Math.min(window, lease) / 3));
     this.kinds = new Set(plan.faults.map(({ kind }) => kind));
+    const delays = plan.faults.filter(({ kind }) => kind === 'delay');
+    this.longestDelay = delays.reduce((sum, { amount }) => sum + amount, 0);
     this.outages = outagesOf(plan);
     const fixed = plan.flows.flatMap(({ requests }) => requests.flatMap(({ leaseTime }) => leaseTime ?? []));
     const kept = plan.flows.flatMap(({ requests }) => requests.map(({ holdAtLeast = 0 }) => holdAtLeast));
@@ -155,11 +159,13 @@ export class Excuses {
     const withoutMessages = this.heartbeat + 100 + 10 * this.plan.latency;
     const messagesMayBeLost = this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
     const longest = messagesMayBeLost ? withoutMessages : 0;
+    // A client that cannot tell how old a message is asks Redis: the command and its reply are late as well.
+    const delayed = 2 * this.longestDelay;
     // Where too few replicas answer, the client learns that only when its WAIT ends, which may be after the lease; and that WAIT begins
     // when the one before has ended.
     const unconfirmed = this.protections.mayStayUnconfirmed(client) ? 2 * this.commandTimeout : 0;
     const lease = planned.leaseTime ?? Infinity;
-    return lease <= Math.max(longest, unconfirmed, this.longestConfirming(client), ...SHORT_LEASES);
+    return lease <= Math.max(longest, delayed, unconfirmed, this.longestConfirming(client), ...SHORT_LEASES);
   }
 
   /** The client of `waiting` was unreachable when the lock passed on, or the server forgot the line. */

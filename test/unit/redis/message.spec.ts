@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseMessage } from '../../../lib/stores/redis/message.js';
+import { leftAfter, parseMessage } from '../../../lib/stores/redis/message.js';
 
 describe('a message to a client', () => {
   test('announces a grant of several requests, for a lock whose prefix has spaces', () => {
@@ -33,4 +33,10 @@ describe('a message to a client', () => {
   ])('that no script sends is ignored: %p', (text) => {
     expect(parseMessage(text)).toBeUndefined();
   });
+});
+
+test('of a lease that a message tells, nothing is relied on if half of it may be over', () => {
+  expect(leftAfter(499, 1_000)).toBe(501);
+  expect(leftAfter(500, 1_000)).toBe(0);
+  expect(leftAfter(Infinity, 1_000)).toBe(0);
 });
