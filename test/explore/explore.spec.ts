@@ -70,27 +70,22 @@ const FORGOTTEN = inFile('view/replies.ts', '  view.finished = Math.max(view.fin
  * How `--scope 2x2 --faults 3 --cancels 0 --tick 4500 --lease 20000 --no-batch --only delay-message,evict,step-back` finds that, after
  * 303,206 states: too long for a test.
  */
-const TO_A_LOWER_TOKEN = `request 0 0, deliver 0 0, reply 0 0, request 1 0, deliver 0 0, reply 0 0, end 1 1, deliver 1 0,
+const TO_A_LATE_GRANT = `request 0 0, deliver 0 0, reply 0 0, request 1 0, deliver 0 0, reply 0 0, end 1 1, deliver 1 0,
   delay-message 0 0, reply 1 0, evict 0 0, step-back 0 0, request 1 0, deliver 1 0, reply 1 0, request 0 0, deliver 0 0, reply 0 0,
-  deliver 0 0, reply 0 0, deliver 1 0, reply 1 0, end 0 2, deliver 0 0, reply 0 0, message 1 0, late 0 0, deliver 0 0, reply 0 0,
-  due 1 0, deliver 0 0, reply 0 0, deliver 1 0, reply 1 0`;
+  deliver 0 0, reply 0 0, deliver 1 0, reply 1 0, end 0 2, deliver 0 0, reply 0 0, message 1 0, late 0 0`;
+const TO_A_LOWER_TOKEN = `${TO_A_LATE_GRANT}, deliver 0 0, reply 0 0, due 1 0, deliver 0 0, reply 0 0, deliver 1 0, reply 1 0`;
 /** The same in the code as it is, which tells the clients in another order. */
-const TO_A_HIGHER_TOKEN = `request 0 0, deliver 0 0, reply 0 0, request 1 0, deliver 0 0, reply 0 0, end 1 1, deliver 1 0,
-  delay-message 0 0, reply 1 0, evict 0 0, step-back 0 0, request 1 0, deliver 1 0, reply 1 0, request 0 0, deliver 0 0, reply 0 0,
-  deliver 0 0, reply 0 0, deliver 1 0, reply 1 0, end 0 2, deliver 0 0, reply 0 0, message 1 0, late 0 0, deliver 1 0, reply 1 0,
-  due 1 0, deliver 1 0, reply 1 0, deliver 1 0, reply 1 0`;
+const TO_A_HIGHER_TOKEN = `${TO_A_LATE_GRANT}, deliver 1 0, reply 1 0, due 1 0, deliver 1 0, reply 1 0, deliver 1 0, reply 1 0`;
 /** A lock that was lost here ends on the server with the lease that the last answer told (F237). */
 const UNTIL_LAST_ANSWER = inFile('view/grant.ts', 'wantsRenewal(batch) ? Math', 'false ? Math');
 /** How `--scope 2x2 --faults 2 --cancels 0 --tick 27000 --plan freeze,lose-reply` finds that, after 22,965 states. */
-const TO_A_LOCK_OF_NOBODY = `batch 0 0, deliver 0 0, reply 0 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0,
-  freeze 1 0, deliver 0 0, pass 0 0, wake 0 0, reply 0 0, due 1 0, deliver 0 0, lose-reply 0 0, batch 1 0, deliver 0 0, reply 0 0,
-  end 0 1, pass 0 0, due 1 0, pass 0 0, timeout 1 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, pass 0 0, end 1 2,
-  pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0,
-  pass 0 0, due 0 0, deliver 1 0, reply 1 0, pass 0 0`;
-/** The same up to the end of that section in the code as it is, which tells the clients in another order. */
-const TO_ITS_RELEASE = `batch 0 0, deliver 0 0, reply 0 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, freeze 1 0,
+const TO_A_LATE_END = `batch 0 0, deliver 0 0, reply 0 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, freeze 1 0,
   deliver 0 0, pass 0 0, wake 0 0, reply 0 0, due 1 0, deliver 0 0, lose-reply 0 0, batch 1 0, deliver 0 0, reply 0 0, end 0 1,
-  pass 0 0, due 1 0, pass 0 0, timeout 1 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, pass 0 0, end 0 2`;
+  pass 0 0, due 1 0, pass 0 0, timeout 1 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 1 0, pass 0 0`;
+const TO_A_LOCK_OF_NOBODY = `${TO_A_LATE_END}, end 1 2, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 1 0,
+  reply 1 0, pass 0 0, due 1 0, deliver 1 0, reply 1 0, pass 0 0, due 0 0, deliver 1 0, reply 1 0, pass 0 0`;
+/** The same up to the end of that section in the code as it is, which tells the clients in another order. */
+const TO_ITS_RELEASE = `${TO_A_LATE_END}, end 0 2`;
 /** A message is as old as its stamp says, although the clock of the server may have been set forward since the last reply (F238). */
 const AGE_BY_STAMP: Mutation = {
   file: 'stores/redis-client/server/server-clock.ts',

@@ -75,7 +75,7 @@ export function parseMessage(text: string): Message | undefined {
   return undefined;
 }
 
-/** What is left (ms) of a lease of which a message told, by the age of that message; 0 if half of it may be over. */
+/** Milliseconds left of a lease of `told` ms, announced by a message that may be `age` ms old; 0 if half of the lease may have passed. */
 export function leftAfter(age: number, told: number): number {
   return age < told / 2 ? told - age : 0;
 }

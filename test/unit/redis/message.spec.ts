@@ -35,7 +35,7 @@ describe('a message to a client', () => {
   });
 });
 
-test('of a lease that a message tells, nothing is relied on if half of it may be over', () => {
+test('a lease that a message announces counts as over if half of it may have passed', () => {
   expect(leftAfter(499, 1_000)).toBe(501);
   expect(leftAfter(500, 1_000)).toBe(0);
   expect(leftAfter(Infinity, 1_000)).toBe(0);

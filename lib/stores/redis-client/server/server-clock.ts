@@ -45,13 +45,14 @@ export class ServerClock {
     const error = longer * DRIFT;
     const earliest = best.earliest + longer - apart - error;
     const latest = latestAt(best, receivedAt);
-    if (sample.earliest > latest || sample.latest < earliest) {
+    // By how much this reply is outside of the times that fit the best sample; negative: behind them.
+    const step = Math.max(0, sample.earliest - latest) + Math.min(0, sample.latest - earliest);
+    if (step !== 0) {
       // No time fits both samples, whichever local clock is right: the server's clock was set, or another node answered while a slot
       // moves. The time is unknown until the next answer.
       this.best = undefined;
-      if (sample.latest < earliest)
-        this.former = { at: receivedAt, latest: Math.max(latest, this.formerly(receivedAt)) };
-      this.onStep(sample.earliest > latest ? sample.earliest - latest : sample.latest - earliest);
+      if (step < 0) this.former = { at: receivedAt, latest: Math.max(latest, this.formerly(receivedAt)) };
+      this.onStep(step);
     } else if (longer > SAMPLE_LIFE || apart > AGREEMENT || width(sample) <= width(best) + 2 * error) {
       this.best = sample;
     }

@@ -171,17 +171,4 @@ describe('if a message promised less of the lease than is left, since its age is
     expect(view.effectsOf('renew lease')).toEqual([]);
     expect(view.effectsOf('lose lease')).toEqual([]);
   });
-
-  test('nor if replicas must confirm a renewal, since Redis may have renewed it without them', () => {
-    view = new ViewUnderTest({ replicated: true });
-    view.queue(10);
-    handoff(LEASE);
-    const replicated = { replicas: 1, enough: true, refusal: undefined };
-    view.reply(view.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated });
-    const renewed = view.effectsOf('renew lease').length;
-    view.dispatch({ type: 'renewing stopped', grant: 500 });
-    view.passes(HEARTBEAT);
-    view.reply(view.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
-    expect(view.effectsOf('renew lease')).toHaveLength(renewed);
-  });
 });

@@ -141,3 +141,14 @@ test('that the grant is gone counts at once', () => {
   view.written(view.last('heartbeat'), { status: 'gone', listeners: 1 });
   expect(view.effectsOf('lose lease')).toMatchObject([{ grant: 500 }]);
 });
+
+test('a heartbeat that renews nothing does not tell how much of the lease is left, since Redis may have renewed it without replicas', () => {
+  view.queue(10);
+  view.message(500, 1);
+  view.reply(view.last('confirm'), { status: 'renewed', listeners: 1, grant: [500, 1], replicated: ENOUGH });
+  const renewed = view.effectsOf('renew lease').length;
+  view.dispatch({ type: 'renewing stopped', grant: 500 });
+  view.passes(HEARTBEAT);
+  view.reply(view.last('heartbeat'), { status: 'gone', listeners: 1, grant: [500, 1] });
+  expect(view.effectsOf('renew lease')).toHaveLength(renewed);
+});
