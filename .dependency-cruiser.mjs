@@ -30,7 +30,7 @@ const HALLS = {
     ['commands'],
     ['view', 'peers', 'scripts', 'start-up'],
   ],
-  'lib/stores/redis': [['scripts'], ['commands'], ['view', 'replication']],
+  'lib/stores/redis': [['scripts']],
   'lib/stores/redisson': [['scripts'], ['commands'], ['view']],
   'lib/cli': [['call'], ['commands']],
 };

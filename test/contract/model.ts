@@ -15,6 +15,13 @@ export class ReferenceLock {
     this.holder = this.line.shift();
   }
 
+  /** One in line has the lock in place of the present holder, who is the first in line again. */
+  overtake(name: string): void {
+    this.leave(name);
+    this.line.unshift(this.holder!);
+    this.holder = name;
+  }
+
   leave(name: string): void {
     this.line.splice(this.line.indexOf(name), 1);
   }

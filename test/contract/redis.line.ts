@@ -10,7 +10,7 @@ export const capabilities: Capabilities = {
   sharing: true,
   severalClients: true,
   lease: LEASE,
-  waiterLabels: false,
+  waiterLabels: true,
   runs: true,
   knowsOthers: true,
   fixedLeasesLearn: true,

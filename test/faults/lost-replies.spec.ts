@@ -96,7 +96,7 @@ describe.each(WAYS)(
 
     test('release: one release, the next is granted at once, and late copies do not end its grant', async () => {
       const [first, next] = await holderAndLine('k', troubled, other);
-      const rule = lose('release');
+      const rule = lose('done');
       void first.release();
       await scene.expectWithin(await first.event('releaseSent'), await next!.granted(TIME_LIMIT), 0);
       await pause(LEASE + HEARTBEAT);
@@ -109,7 +109,7 @@ describe.each(WAYS)(
 
     test('release to a waiter of the same client, whose grant is in the lost reply: it is granted', async () => {
       const [first, next] = await holderAndLine('k', troubled, troubled);
-      const rule = lose('release');
+      const rule = lose('done');
       void first.release();
       const sent = await first.event('releaseSent');
       await scene.expectWithin(sent, await next!.granted(TIME_LIMIT), bound);
@@ -139,7 +139,7 @@ describe.each(WAYS)(
 
     test('leave: out of the line once and for all; late copies take no other request out', async () => {
       const [first, next] = await holderAndLine('k', other, troubled);
-      const rule = lose('leave');
+      const rule = lose('done');
       next!.abort();
       await next!.event('aborted');
       await rule.hit(1, TIME_LIMIT);
@@ -156,7 +156,7 @@ describe.each(WAYS)(
 
     test('force release: the grant that it saw is ended, and late copies do not end the next one', async () => {
       const [first, next, last] = await holderAndLine('k', other, troubled, other);
-      const rule = lose('forceRelease');
+      const rule = lose('done');
       scene.lab.history.fault('forced', { key: 'k' }).heal();
       const from = stamp();
       const { error } = await troubled.query('forceRelease', 'k', TIME_LIMIT);

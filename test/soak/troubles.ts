@@ -202,7 +202,7 @@ export const TROUBLES: readonly Trouble[] = [
     name: 'lose a reply, deliver the command again',
     perSecond: 0.08,
     make: (target, random) => {
-      const match = script(random.pick<ScriptName>(['acquire', 'release', 'heartbeat', 'leave']));
+      const match = script(random.pick<ScriptName>(['acquire', 'done', 'heartbeat']));
       const reply = random.pick(['cut', 'lost'] as const);
       const rule = target.proxy.rule({
         match,

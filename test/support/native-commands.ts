@@ -1,14 +1,13 @@
-import { scriptsOfClient } from '../../lib/stores/redis/commands/client-scripts.js';
-import { timing } from '../../lib/stores/redis/commands/timing.js';
+import { scriptsOf } from '../../lib/stores/redis/commands.js';
 import { USUAL_TIMES } from './history/lab.js';
 import type { ProxiedCommand } from './tcp-proxy.js';
 
-export type ScriptName = 'acquire' | 'release' | 'heartbeat' | 'leave' | 'inspect' | 'forceRelease';
+export type ScriptName = 'acquire' | 'done' | 'heartbeat' | 'inspect';
 
 const { lease, livenessWindow, commandTimeout } = USUAL_TIMES;
 
 /** The scripts of the workers of a lab with the usual times that are not strict. */
-export const LAB_SCRIPTS = scriptsOfClient(timing(lease, livenessWindow, commandTimeout), undefined);
+export const LAB_SCRIPTS = scriptsOf({ lease, window: livenessWindow, commandTimeout }, undefined);
 
 /** Recognizes the scripts of such workers among commands; for the rules of a TcpProxy. */
 export function script(name: ScriptName): (command: ProxiedCommand) => boolean {

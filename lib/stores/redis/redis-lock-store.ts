@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { now } from '../../core/port/lease.js';
-import { LockProtocolError, LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
+import { LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
   type Grant,
@@ -12,108 +11,107 @@ import {
   type StoreHealth,
 } from '../../core/port/lock-store.js';
 import type { Peers } from '../../core/port/peers.js';
-import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
-import { warnOfClockStep } from '../redis-client/server/server-clock.js';
-import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
-import { LockCommands, type LineKeys } from './commands/lock-commands.js';
-import type { RawReply } from './commands/reply.js';
-import { encodeName, namesInRedis } from './lock-names.js';
-import { namesOfGrants, toSnapshot } from './lock-snapshot.js';
-import { leftAfter, parseMessage } from './message.js';
 import type { Wait } from '../../core/port/wait.js';
-import { NativeDriver, type ClientContext } from './native-driver.js';
-import { PrimaryMarker } from './replication/primary-marker.js';
-import { openReplication, type Replication } from './replication/replication.js';
+import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
+import { CommandFailure } from '../redis-client/server/server-failure.js';
+import { StoreClient } from '../redis-client/store-client.js';
+import { Commands } from './commands.js';
+import { Locks } from './locks.js';
+import { encodeName, namesInRedis } from './names.js';
+import { PrimaryMarker } from './primary-marker.js';
+import { openReplicas, type Replicas } from './replicas.js';
 import { requiredCommands } from './required-commands.js';
-import { checkOptions, leaseTooLong, NO_SHARING, type RedisLockStoreOptions } from './store-options.js';
-import { SubscriptionCheck } from './subscription-check.js';
-import { timing } from './commands/timing.js';
+import { namesOfHolds, toSnapshot } from './snapshot.js';
+import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
 const UNCOUNTED =
   'Redis counts no connection that listens for messages of this process, although they arrive: something between them passes messages ' +
-  'on, such as a proxy or a replica. A process that dies in line is therefore passed over when its livenessWindow is over, not at once. ' +
-  'Connect to the primary directly to mend that.';
+  'on, such as a proxy or a replica. A process that dies in line is therefore passed over when its livenessWindow has elapsed, not ' +
+  'immediately. Connect to the primary directly to mend that.';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;
-  readonly noSharing: string | undefined;
 
-  private readonly drivers = new LockDrivers((name, forget) => this.newDriver(name, forget));
   private readonly client: StoreClient;
-  private readonly replication: Replication | undefined;
+  private readonly locks: Locks;
+  private readonly commands: Commands;
   private readonly marker: PrimaryMarker;
-  private readonly commands: LockCommands;
-  private readonly context: ClientContext;
+  private readonly replicas: Replicas | undefined;
   readonly peers: Peers;
   private readonly keyPrefix: string;
-  private sequence = 0;
+  private readonly channel: string;
+  private isUncounted = false;
+  /** Whether Redis counted nobody when this client last sent itself a message, which is still to arrive. */
+  private countsNobody = false;
 
   constructor(private readonly options: RedisLockStoreOptions) {
-    const { redis, commandTimeout, maxLease, onWarning } = options;
-    if (options.replicas) this.noSharing = NO_SHARING;
+    const { redis, lease, livenessWindow, commandTimeout, maxLease, onWarning } = options;
     const commands = openConnection(redis, 'commands');
     const subscriptions = openSubscription(redis);
     const { isCluster } = commands.client;
     this.keyPrefix = commands.keyPrefix;
     checkOptions(options, this.keyPrefix, isCluster);
-    const times = timing(options.lease, options.livenessWindow, commandTimeout);
-    const clientId = `2-${randomBytes(16).toString('hex')}`;
+    const clientId = randomBytes(16).toString('hex');
+    const fullPrefix = `${this.keyPrefix}${options.keyPrefix}:`;
+    const channels = `${fullPrefix}client:`;
+    this.channel = channels + clientId;
+    this.isUncounted = isCluster;
     const client = new StoreClient({
       commands,
       subscriptions,
       clientId,
-      channels: `${this.keyPrefix}${options.keyPrefix}:client:`,
+      channels,
       commandTimeout,
       onWarning,
     });
     const { connection, subscriber, timers, where } = client;
     this.client = client;
     this.peers = client.peers;
-    this.replication = options.replicas && openReplication(options, options.replicas);
-    client.further = this.replication;
+    this.replicas = options.replicas && openReplicas(options, options.replicas);
+    client.further = this.replicas;
+    const times = { lease, window: livenessWindow, commandTimeout };
+    this.commands = new Commands(client, times, maxLease);
     const markerKey = `${options.keyPrefix}:primary`;
     this.marker = new PrimaryMarker(
       connection,
       timers,
+      this.commands.scripts.primary,
       markerKey,
       this.keyPrefix + markerKey,
       maxLease,
       onWarning,
     );
-    this.marker.onRefused = (error) => {
-      for (const driver of this.drivers.all()) driver.dispatch({ type: 'refused', error });
-    };
-    this.commands = new LockCommands(client, clientId, times, maxLease);
-    const check = new SubscriptionCheck(subscriber, times.heartbeat, !isCluster, () => {
-      onWarning(UNCOUNTED);
-      this.subscriptionChanged();
-    });
-    this.context = {
-      commands: this.commands,
-      replication: this.replication,
-      subscriber,
-      subscriptionCheck: check,
-      timers,
-      timing: times,
+    this.locks = new Locks({
+      id: clientId,
       where,
+      commands: this.commands,
+      times,
+      timers,
+      replicas: this.replicas,
+      prefix: `${options.keyPrefix}:`,
+      fullPrefix,
+      isCluster,
+      // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
+      listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
+      isUncounted: () => this.isUncounted,
+    });
+    this.marker.onRefused = (error) => this.locks.refuse(error);
+    subscriber.onMessage = (channel, message) => {
+      if (channel === this.channel) this.heard();
+      if (!client.peers.onMessage(message)) this.locks.message(message);
     };
-    subscriber.onMessage = (_channel, message) => {
-      check.received(message);
-      if (!client.peers.onMessage(message)) this.onMessage(message);
+    subscriber.onUp = () => this.connected();
+    connection.onConnected = () => {
+      this.marker.connected();
+      this.connected();
     };
-    // A heartbeat finds out what was missed (M6), and marks the client alive before the server considers it dead (R6).
-    subscriber.onUp = subscriber.onDown = () => this.subscriptionChanged();
-    connection.onConnected = () => this.onConnected();
-    connection.onClockStep = (step) => warnOfClockStep(step, options);
   }
 
   start(): Promise<void> {
     const required = requiredCommands(this.options.keyPrefix, this.keyPrefix);
-    return this.client.start(required, () =>
-      Promise.all([this.marker.settled(), this.replication?.settled()]),
-    );
+    return this.client.start(required, () => Promise.all([this.marker.settled(), this.replicas?.settled()]));
   }
 
   encode(key: string): string {
@@ -124,12 +122,12 @@ export class RedisLockStore implements LockStore {
     const refused = this.refusal(wait.request);
     if (refused) return Promise.reject(refused);
     this.client.connect();
-    this.sequence += 1;
-    return this.drivers.get(encodeName(wait.request.key)).acquire(wait, this.sequence);
+    return this.locks.acquire(wait);
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
-    return toSnapshot(key, await this.look(key, MOST_SHOWN));
+    const keys = this.locks.keysOf(encodeName(key));
+    return toSnapshot(key, await this.client.answer(() => this.commands.inspect(keys, MOST_SHOWN)));
   }
 
   keptKeys(): Promise<KeptKeys> {
@@ -138,12 +136,25 @@ export class RedisLockStore implements LockStore {
     return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));
   }
 
-  async forceRelease(key: string, named: NamedGrant = {}): Promise<boolean> {
+  async forceRelease(key: string, { token, holder }: NamedGrant = {}): Promise<boolean> {
     if (this.marker.refused) throw this.marker.refused;
-    const ended = await this.endByForce(key, named);
-    // The caller may be the holder itself: its driver is notified here rather than by a message.
-    this.drivers.find(encodeName(key))?.dispatch({ type: 'look' });
-    return ended;
+    const asked = token ?? holder;
+    const name = encodeName(key);
+    const keys = this.locks.keysOf(name);
+    const inspection = await this.client.answer(() =>
+      this.commands.inspect(keys, MOST_SHOWN).catch((error: unknown) => {
+        // Data that no script can read names no holder; the script clears it away.
+        if (asked === undefined && error instanceof CommandFailure && error.remedy === 'none')
+          return undefined;
+        throw error;
+      }),
+    );
+    const ids = inspection ? namesOfHolds(key, inspection, asked) : [''];
+    if (ids.length === 0) return false;
+    await this.client.answer(() => this.commands.force(keys, ids));
+    // The caller may be the holder itself, and its subscription broken.
+    this.locks.all.find(name)?.look();
+    return true;
   }
 
   health(): Promise<StoreHealth> {
@@ -151,75 +162,7 @@ export class RedisLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    return this.client.close(this.drivers);
-  }
-
-  private look(key: string, waiters: number): Promise<RawReply> {
-    return this.client.answer(() => this.commands.inspect(this.keysOf(encodeName(key)), waiters));
-  }
-
-  /** Names the grants that it ends, so that a repeated command cannot end later ones. */
-  private async endByForce(key: string, { token, holder }: NamedGrant): Promise<boolean> {
-    const asked = token ?? holder;
-    let names: number | readonly string[] | undefined;
-    try {
-      names = namesOfGrants(key, await this.look(key, 0), asked);
-      if (names === undefined) return false;
-    } catch (error) {
-      // A grant that no script can read has no known name; the script clears it away.
-      if (asked !== undefined || !(error instanceof LockProtocolError)) throw error;
-    }
-    const keys = this.keysOf(encodeName(key));
-    const { status } = await this.client.answer(() => this.commands.forceRelease(keys, names));
-    return status === 'forced';
-  }
-
-  private newDriver(name: string, forget: () => void): NativeDriver {
-    const keys = this.keysOf(name);
-    return new NativeDriver(keys, this.context, this.client.connection.serverOf(keys[0]), forget);
-  }
-
-  private keysOf(name: string): LineKeys {
-    const hash = `${this.options.keyPrefix}:{${name}}`;
-    return [hash, `${hash}:queue`, `${hash}:clients`];
-  }
-
-  private onMessage(text: string): void {
-    const message = parseMessage(text);
-    const before = `${this.keyPrefix}${this.options.keyPrefix}:{`;
-    if (!message?.hash.startsWith(before)) return;
-    const name = message.hash.slice(before.length, -1);
-    if (message.kind === 'revoked') {
-      this.drivers.find(name)?.dispatch({ type: 'revoked', first: message.first });
-      return;
-    }
-    if (message.kind === 'kept') {
-      this.drivers.find(name)?.dispatch({ type: 'look' });
-      return;
-    }
-    if (message.kind === 'revoked share') {
-      this.drivers.find(name)?.dispatch({ type: 'share revoked', share: message.share });
-      return;
-    }
-    // The message may be old (M1), so its largest possible age is taken off. If half of its lease may be over, or the age is unknown
-    // because the host was suspended, the client asks Redis before it enters.
-    const driver = this.drivers.get(name);
-    const clock = this.client.connection.clockOf(driver.keys[0]);
-    const since = now();
-    const age = clock.ageAtMost(message.stamp, since);
-    const left = leftAfter(age, message.left);
-    if (message.kind === 'shared') {
-      this.commands.sawShares(message);
-      const list = message.list.map((share) =>
-        share.left === undefined ? share : { ...share, left: leftAfter(age, share.left) },
-      );
-      driver.dispatch({ type: 'shared', shares: { list, left, since } });
-      return;
-    }
-    // If no request waits any more, `drivers.get` makes a driver, which hands the grant on (R10) and is forgotten again.
-    const grant = { batch: message.batch, first: message.first, left, since };
-    this.commands.saw(grant);
-    driver.dispatch({ type: 'granted', grant });
+    return this.client.close(this.locks.all);
   }
 
   /** The error with which this client refuses the request without asking Redis. */
@@ -227,24 +170,24 @@ export class RedisLockStore implements LockStore {
     if (this.client.closing) return new LockShuttingDownError(key);
     const { maxLease = Infinity } = this.marker;
     if (leaseTime > maxLease) return leaseTooLong(key, leaseTime, maxLease);
-    return this.marker.refused ?? this.replication?.refused;
+    return this.marker.refused ?? this.replicas?.refused;
   }
 
-  private onConnected(): void {
+  /** A connection is new: Redis may have lost what it had told, and messages may have been missed. */
+  private connected(): void {
+    this.locks.look();
     const { connection, subscriber } = this.client;
-    this.marker.connected();
-    for (const driver of this.drivers.all()) {
-      driver.dispatch({ type: 'server', id: connection.serverOf(driver.keys[0]) });
-      driver.dispatch({ type: 'look' });
-    }
-    // A subscription that stayed with a former primary receives all messages, but the new primary does not see it (R6).
-    const [runId, subscribedRunId] = [connection.serverRunId, subscriber.serverRunId];
-    if (runId !== undefined && subscribedRunId !== undefined && runId !== subscribedRunId)
-      subscriber.rebuild();
+    if (!subscriber.up || !connection.ready || connection.client.isCluster) return;
+    connection.client.publish(this.channel, 'ping').then(
+      (count) => (this.countsNobody = count === 0),
+      () => undefined,
+    );
   }
 
-  private subscriptionChanged(): void {
-    const { upSince } = this.client.subscriber;
-    for (const driver of this.drivers.all()) driver.dispatch({ type: 'subscription', upSince });
+  /** A message came on the channel of this client. */
+  private heard(): void {
+    if (this.countsNobody === this.isUncounted || this.client.connection.client.isCluster) return;
+    this.isUncounted = this.countsNobody;
+    if (this.isUncounted) this.options.onWarning(UNCOUNTED);
   }
 }

@@ -1,124 +1,107 @@
--- Takes the lock if it is free and no request waits; otherwise takes a place in its line. Repeating it changes nothing.
+-- Asks for the lock: it is granted, or each request gets a place in line. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] the caller  [2] deadline in Redis ms (R2)  [3] sequence of the request
---       [4] label of a holder  [5] highest token the client has seen
---       [6] to [9] are left out when all have their defaults ('', -1, 0, 'wait'):
---       [6] its fixed lease in ms, '': its lease is renewed, 'alone': so it is, and it joins no batch  [7] most waiters allowed, -1: any number
---       [8] ticket to take back, 0: none  [9] 'try': never queue, or 'wait'
---       the last three: the caller's listener (includes/lock.lua)
--- Returns reply(status, a, b, c):
---       EXPIRED  the deadline has passed; nothing was written
---       GRANTED  the request is in the present grant, since this call or an earlier one
---       DONE     the request was granted and released before (M9)
---       BUSY     a try on a lock that is not free: a = label of the holder, b = held for ms, c = ms for which it is kept, if it is
---       FULL     the line is full: a = its length
---       QUEUED   a = ticket, b = how many requests will be served before it
--- Errors OOM when memory is full, unless the lock can be passed to a waiting request (R3); PROTOCOL or NEWER before any write.
---- include: time
--- A hundred years, ms. Lua writes leases up to this length in full, and much larger numbers with an exponent.
-local CENTURY = 3155760000000
-local sequence, text, seen = ARGV[3], ARGV[4], ARGV[5]
-local mark, maxQueue, ownTicket, mode = '', -1, 0, 'wait'
-if #ARGV > 8 then
-  mark, maxQueue, ownTicket, mode = unpack(ARGV, 6, 9)
-end
-local me = client .. ':' .. sequence
+-- ARGV  [1] id of a request  [2] its terms and label: all there is for one plain request that waits as long as it takes.
+--       Otherwise four values for each request: id, terms and label, 'try' or the most that may wait before it ('': any number), its
+--       ticket ('': it has none yet). Several together are plain, of one client, and waited for.
+-- Returns the token alone: the lock was free, and is granted for LEASE ms
+--       or a reply (includes/reply.lua) with an answer for each request:
+--       granted         see the reply's own third value
+--       held LEFT TOKEN it holds the lock since an earlier copy of this command
+--       line TICKET N   it is in line, N are served before it
+--       full N          N wait, more than it accepts; it is not in line
+--       busy BLOCKER    a try that was not admitted (includes/holders.lua)
+--       over            it was given up (a mark of `done`)
+-- Errors OOM if memory is full and nothing could be passed on; NEWER, PROTOCOL before any write
+local time = redis.call('TIME')
 
--- A short cut with the same result as the code below, for a free lock that no request waits for and a clock ahead of every token.
-local state, lastToken, releasedRequest = unpack(redis.call('HMGET', hash, 'state', 'last-token', 'released-request'))
-local lease, life = LEASE_TEXT, LEASE_LIFE
-if mark ~= '' and mark ~= 'alone' then
-  local ms = tonumber(mark)
-  lease, life = mark, ms and ms >= 0 and ms <= CENTURY and ms % 1 == 0 and tostring(ms + RETENTION)
-end
-if not STRICT and life and releasedRequest ~= me
-  and (state == 'free' and lastToken and #lastToken == 16 and lastToken < stamp
-    or not (state or lastToken) and redis.call('ZCARD', queue) == 0)
-  and #ARGV[2] >= 13 and stampMs <= ARGV[2]
-  and #seen <= 16 and seen < stamp then
-  redis.call('HSET', hash, 'state', 'held', 'holder', client, 'token', stamp, 'last-token', stamp,
-    'requests', sequence, 'since', stampMs, 'lease', lease, 'label', text, unpack(state and {} or { 'format', FORMAT }))
-  redis.call('PEXPIRE', hash, life)
-  return 'GRANTED ' .. stamp .. ' ' .. lease .. ' ' .. sequence
+-- The usual case: the lock is free. The same as below, in four calls.
+if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+  local token = string.format('%s%06d', time[1], time[2])
+  local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
+  redis.call('HSET', KEYS[1], 'format', FORMAT, 'token', token, 'mode', 'write', 'end', ends,
+    'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], LEASE)
+  return token
 end
 
---- include: changes
-if now > tonumber(ARGV[2]) then
-  return reply('EXPIRED')
+--- include: lock
+--- include: terms
+--- include: holders
+--- include: strict
+--- include: pass
+--- include: reply
+local lock, problem = open(time, 1)
+if problem then
+  return redis.error_reply(problem)
 end
-if holds(sequence) then
-  return reply('GRANTED')
-end
-if releasedRequest == me then
-  return reply('DONE')
+local client, limit, waiting = string.match(ARGV[1], '^[^:]+'), lock.limit, 0
+
+-- Whether a request may be granted although nobody has looked at the line: it is empty.
+local function isNext(terms)
+  return waiting == 0 and #ARGV <= 4 and admits(lock, terms) and mayGrant(lock)
 end
 
-lease = (mark == '' or mark == 'alone') and LEASE or whole(mark)
-seen, maxQueue, ownTicket = whole(seen), tonumber(maxQueue), whole(ownTicket)
-if not (lease and seen and ownTicket and maxQueue) then
-  return protocolError('arguments of the command')
+-- The answer for a request that is neither granted nor given up, or nil: it is in line now, and `pass` decides.
+local function wait(name, terms, most, ticket)
+  if most == 'try' and not admits(lock, terms) then
+    return 'busy ' .. blocker(lock)
+  end
+  if tonumber(most) and ticket == '' and waiting >= tonumber(most) then
+    -- Dead requests at the head may leave.
+    pass(lock, client)
+    waiting = redis.call('ZCARD', lock.queue)
+    if waiting >= tonumber(most) and not isNext(terms) then
+      return 'full ' .. waiting
+    end
+  end
+  enter(lock, client, name, ticket)
+  waiting = waiting + 1
 end
-lastToken = math.max(lastToken, seen)
 
---- include: primary
-local function take()
-  grant(client, sequence, 1, lease, text)
-  return reply('GRANTED')
-end
-
--- If a lease has ended, settle may have to put requests of its grant back, so the line may not count as empty.
-local waiting = redis.call('ZCARD', queue)
-local free = not kinds and (not held or leaseEnd <= now)
-if free and waiting == 0 and not isRun() and not unconfirmed() and mayGrant() then
+expire(lock)
+waiting = redis.call('ZCARD', lock.queue)
+local answers, inLine = {}, {}
+for i = 1, #ARGV, 4 do
+  local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
+  local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
+  local held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
   if held then
-    -- The lease of the old holder has ended: it gets a new generation (M5).
-    redis.call('HDEL', hash, 'client:' .. holder)
+    answer = describeHeld(lock, held)
+  elseif mark then
+    answer = 'over'
+  elseif waiting == 0 or not redis.call('ZSCORE', lock.queue, name) then
+    lock.limit = terms.limit or lock.limit
+    if isNext(terms) then
+      hold(lock, id, about, terms, LEASE)
+      lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
+      answer = 'granted'
+    else
+      answer = wait(name, terms, most, ticket)
+      if answer then
+        lock.limit = limit
+      end
+    end
   end
-  plusQueue = ''
-  return take()
-end
-
--- A try on a held lock needs none of the code that passes a free lock on. Where there are several kinds, leases may be over.
-if mode == 'try' and not free and not kinds then
-  return reply('BUSY', label, now - since, keptFor())
-end
-
---- include: place
-free = free or kinds
-if not free and maxQueue < 0 then
-  enter()
-  return queued()
-end
-
---- include: line
---- include: blocker
-if free then
-  -- The lock can be passed to a waiting request, so the first write must be one that is allowed when memory is full (R3).
-  keepHash(lineLife())
-end
-if mode == 'try' then
-  settle()
-  if not held and used == 0 and not askAgainAt and mayGrant() then
-    -- All waiters were dead.
-    return take()
-  end
-  return reply('BUSY', whoHolds())
-end
-
-if not ticket and ownTicket == 0 and maxQueue >= 0 then
-  local inRun = free and not kinds and 0 or unserved()
-  local isFull
-  waiting, isFull = makeRoom(waiting, inRun, maxQueue)
-  if isFull then
-    return reply('FULL', waiting + inRun)
+  answers[#answers + 1] = answer or 'line'
+  if not answer then
+    inLine[#answers] = name
   end
 end
-enter()
-if free then
-  settle()
-  if holds(sequence) then
-    return reply('GRANTED')
+if next(inLine) then
+  pass(lock, client)
+end
+for i, name in pairs(inLine) do
+  local ticket = redis.call('ZSCORE', lock.queue, name)
+  if not ticket then
+    answers[i] = 'granted'
+  elseif ARGV[4 * i - 1] == 'try' then
+    redis.call('ZREM', lock.queue, name)
+    lock.limit = limit
+    answers[i] = 'busy ' .. blocker(lock)
+  else
+    answers[i] = 'line ' .. number(ticket) .. ' ' .. redis.call('ZRANK', lock.queue, name)
   end
 end
-return queued()
+close(lock)
+return reply(lock, client, answers)

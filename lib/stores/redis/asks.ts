@@ -1,0 +1,131 @@
+import { now } from '../../core/port/lease.js';
+import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import type { Usual } from './commands.js';
+import type { Holds } from './holds.js';
+import type { LockCore } from './lock-core.js';
+import { readBlocker, type Reply } from './reply.js';
+import type { Request } from './request.js';
+
+/** One acquire asks for so many requests. */
+const MOST_TOGETHER = 64;
+
+/** The requests of one lock that ask for their places, for the first time or again. */
+export class Asks {
+  private fresh: Request[] = [];
+  private isDue = false;
+  /** When to ask for those that must wait (monotonic). */
+  at = Infinity;
+
+  constructor(
+    private readonly lock: LockCore,
+    private readonly holds: Holds,
+  ) {}
+
+  /** Asks when this turn of the event loop has ended, or after `pause` ms. */
+  add(request: Request, pause = 0): void {
+    this.fresh.push(request);
+    if (pause > 0) {
+      this.at = Math.min(this.at, performance.now() + pause);
+    } else if (!this.isDue) {
+      this.isDue = true;
+      this.lock.askSoon();
+    }
+  }
+
+  /** Sends what is to be asked for: plain requests together, others alone. */
+  send(): void {
+    const { fresh } = this;
+    this.fresh = [];
+    this.isDue = false;
+    this.at = Infinity;
+    let group: Request[] = [];
+    for (const request of fresh) {
+      if (request.state !== 'asking') continue;
+      const joins = request.isPlain && request.most === Infinity;
+      if (group.length > 0 && (!joins || group.length === MOST_TOGETHER)) {
+        this.ask(group);
+        group = [];
+      }
+      group.push(request);
+      if (joins) continue;
+      this.ask(group);
+      group = [];
+    }
+    if (group.length > 0) this.ask(group);
+  }
+
+  private ask(group: readonly Request[]): void {
+    const { lock } = this;
+    const askedAt = now();
+    for (const request of group) request.askedAt ??= askedAt;
+    lock.sent();
+    const repeated = (): void => {
+      for (const request of group) request.isCopied = true;
+    };
+    lock.client.commands.acquire(lock.keys, group, repeated).then(
+      (reply) => {
+        this.answered(group, reply);
+        lock.ended();
+      },
+      (error: unknown) => {
+        this.failed(group, error);
+        lock.ended();
+      },
+    );
+  }
+
+  private answered(group: readonly Request[], reply: Reply | Usual): void {
+    const { lock } = this;
+    if ('usual' in reply) {
+      const left = group[0]!.fixed ?? lock.client.times.lease;
+      return this.holds.give(
+        { token: reply.usual, left, sequences: [group[0]!.sequence] },
+        { since: reply.sentAt, left },
+      );
+    }
+    lock.note(reply, true);
+    for (const [i, request] of group.entries()) this.apply(request, reply, reply.answers[i] ?? []);
+  }
+
+  private apply(request: Request, reply: Reply, words: readonly string[]): void {
+    const { lock } = this;
+    const [what, first, second] = words;
+    // What became of it since the command was sent counts more (rule 6).
+    if (request.state !== 'asking') {
+      if (request.state === 'over' && (what === 'line' || what === 'held'))
+        void lock.done(request.id, { how: 'mark', about: request.about });
+      return;
+    }
+    switch (what) {
+      case 'line':
+        request.ticket = first!;
+        lock.told(request, reply);
+        lock.move(request, 'waiting');
+        return lock.reportPlace(request, Number(second));
+      case 'held': {
+        const left = Number(first);
+        return this.holds.enter(request, Number(second), { since: reply.sentAt, left });
+      }
+      case 'busy':
+        return lock.end(request, 'timed out', readBlocker([], words.slice(1)));
+      case 'full':
+        return lock.end(request, 'full');
+    }
+  }
+
+  /** A request that has a place survives an outage until its wait time ends; a new one is refused. */
+  private failed(group: readonly Request[], error: unknown): void {
+    const failure = toCommandFailure(error);
+    for (const request of group) {
+      if (request.state !== 'asking') continue;
+      if (request.ticket !== '' && failure.retriable) {
+        this.add(request, Math.min(failure.retryAfter, 1_000));
+        continue;
+      }
+      if (request.ticket !== '' || failure.effect === 'unknown') {
+        void this.lock.done(request.id, { how: 'mark', about: request.about });
+      }
+      this.lock.end(request, failure.error);
+    }
+  }
+}

@@ -1,0 +1,224 @@
+import type { LockTimeoutError } from '../../core/errors/errors.js';
+import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
+import type { LockCore } from './lock-core.js';
+import { MOST_MISSED } from './refusals.js';
+import type { Granted } from './reply.js';
+import type { Request } from './request.js';
+
+/** A section that lasts for longer than this (ms) after a handoff renews its first lease; shorter ones cost no heartbeat (rule 4). */
+const FIRST_RENEWAL = 100;
+
+/** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
+interface Batch {
+  /** The id under which Redis keeps it: that of its first request. */
+  readonly id: string;
+  /** Its lease, which one hands to the next, as a command confirmed it last. */
+  since: Instant;
+  left: number;
+  isConfirmed: boolean;
+  readonly grantedAt: number;
+  present: { readonly request: Request; readonly since: number } | undefined;
+  /** Those that wait for their turn. */
+  readonly rest: { readonly request: Request; readonly token: number }[];
+}
+
+/** A lease as a command told it: `left` ms from its sending. */
+interface Told {
+  readonly since: Instant;
+  readonly left: number;
+  /** It came by a message: it is the first lease, and its end is not known exactly. */
+  readonly isMessage?: boolean;
+  /** The replicas have it. */
+  readonly isConfirmed?: boolean;
+}
+
+/** What this client holds of one lock. */
+export class Holds {
+  private batch: Batch | undefined;
+  /** When to renew, and when the first lease ends here (monotonic). */
+  renewAt = Infinity;
+  endsAt = Infinity;
+
+  constructor(private readonly lock: LockCore) {}
+
+  /** Redis has granted requests of this client; those that nobody wants any more are given back. */
+  give(granted: Granted, told: Told): void {
+    const all = granted.sequences.map((sequence) => this.lock.requests.get(sequence));
+    const wanted = all.filter((request) => request?.state === 'asking' || request?.state === 'waiting');
+    if (all.some((request) => request && !request.isPlain)) {
+      for (const [i, request] of all.entries()) {
+        if (request && wanted.includes(request)) this.enterNew(request, granted.token, told);
+        else if (!request) this.giveBack(granted.sequences[i]!);
+      }
+      return;
+    }
+    const [head] = all;
+    // Such a grant was told before.
+    if (head && !wanted.includes(head)) return;
+    if (wanted.length === 0) return this.giveBack(granted.sequences[0]!);
+    if (all.length === 1) return this.enterNew(head!, granted.token, told);
+    this.endBatch();
+    const rest = all.flatMap((request, i) =>
+      request && wanted.includes(request) ? { request, token: granted.token + i } : [],
+    );
+    for (const { request } of rest) this.lock.move(request, 'next');
+    const id = this.lock.idOf(granted.sequences[0]!);
+    const { since, left } = told;
+    const grantedAt = performance.now();
+    this.batch = { id, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
+    if (!this.serveNext(told.isMessage)) void this.lock.done(id);
+  }
+
+  /** As `enter`, for a grant whose lease begins now: a fixed one in its full length. */
+  private enterNew(request: Request, token: number, told: Told): void {
+    this.enter(request, token, { ...told, left: request.fixed ?? told.left });
+  }
+
+  /** The request has the lock, for what is left of its lease. */
+  enter(request: Request, token: number, { since, left, isMessage = false, isConfirmed }: Told): void {
+    // Redis has told since that this grant is over.
+    if (token <= request.told) return this.lock.askAgain(request);
+    const { lease: usual } = this.lock.client.times;
+    const { fixed } = request;
+    const valid = left - safetyMargin(fixed ?? usual, left);
+    const now = performance.now();
+    const remaining = valid - elapsedSince(since);
+    if (remaining <= 0 && request.number !== token) request.missed += 1;
+    request.number = token;
+    if (remaining <= 0) return this.missed(request, left - elapsedSince(since));
+    if (this.lock.client.isReplicated && !isConfirmed) {
+      request.isReported = false;
+      this.lock.move(request, 'confirming');
+      this.renewAt = now;
+      return;
+    }
+    request.isReported = fixed !== undefined && !isMessage && !this.lock.client.isReplicated;
+    request.waited = request.wait.waited;
+    request.lease = new Lease(request.key, since, valid);
+    request.lease.onLost(() => this.ranOut(request));
+    request.lease.onRenewingStopped(() => void (request.isStopped = true));
+    this.lock.move(request, 'held');
+    if (!request.isReported) {
+      const renewal = isMessage ? now + FIRST_RENEWAL : since.monotonic + usual / 3;
+      this.renewAt = Math.min(this.renewAt, renewal);
+    }
+    this.endsAt = Math.min(this.endsAt, now + remaining);
+    request.wait.serve(request);
+  }
+
+  /** A heartbeat told that the hold of a request lasts for `left` ms more from `since` on. */
+  renewed(request: Request, since: Instant, left: number): void {
+    const { fixed } = request;
+    const { batch } = this;
+    if (batch && batch.present?.request === request) Object.assign(batch, { since, left, isConfirmed: true });
+    if (request.state === 'confirming') {
+      return this.enter(request, request.number, { since, left, isConfirmed: true });
+    }
+    request.present = '';
+    request.lease.renew(since, left - safetyMargin(fixed ?? this.lock.client.times.lease, left));
+    if (fixed !== undefined) request.isReported = true;
+  }
+
+  /** A request whose grant is not confirmed is given up. */
+  giveUp(request: Request): void {
+    if (this.batch?.present?.request !== request) return void this.lock.done(request.hold);
+    const { id } = this.batch;
+    if (!this.serveNext(true)) void this.lock.done(id);
+  }
+
+  /** The section of a held request has ended. A lost grant is not kept. */
+  release(request: Request, keep: number | undefined): Promise<void> {
+    const { batch } = this;
+    const isKept = request.state === 'held' && request.lease.end();
+    const turn = batch?.present?.request === request ? batch.present : undefined;
+    this.lock.move(request, 'over');
+    // The rest of a lease that is not renewed any more may be too short for the next.
+    const { id, hold, about, isCopied } = request;
+    const mark = isCopied ? ({ how: 'mark', about } as const) : undefined;
+    if (turn && mark && id !== hold) void this.lock.done(id, mark);
+    if (turn && isKept && keep === undefined && !request.isStopped && this.serveNext())
+      return Promise.resolve();
+    if (turn) this.endBatch();
+    if (!isKept || keep === undefined) return this.lock.done(hold, id === hold ? mark : undefined);
+    // Redis counts from the grant of the batch, the holder from its turn.
+    const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
+    return this.lock.done(request.hold, { how: 'keep', ms: Math.ceil(keep + waitedForTurn) });
+  }
+
+  /** Redis has ended the hold. */
+  lose(request: Request, why: string): void {
+    if (request.state === 'confirming') return this.lock.askAgain(request);
+    request.lease.lose(why);
+  }
+
+  /** Ends the leases that have run out by the clocks of this host. */
+  expire(now: number): void {
+    if (this.endsAt > now) return;
+    this.endsAt = Infinity;
+    for (const { lease, state } of this.lock.held()) {
+      if (state !== 'held') continue;
+      const left = lease.state === 'lost' ? 0 : lease.remaining();
+      if (left > 0) this.endsAt = Math.min(this.endsAt, performance.now() + left);
+    }
+  }
+
+  /** The requests of the batch that had no turn ask for their places again, with their tickets. */
+  endBatch(): void {
+    const { batch } = this;
+    this.batch = undefined;
+    for (const { request } of batch?.rest ?? []) if (request.state === 'next') this.lock.askAgain(request);
+  }
+
+  /** What a request of the batch waits for: the one that has its turn, and those in front of it. */
+  blockerOf(request: Request): LockTimeoutError['blockedBy'] {
+    const { present, rest = [] } = this.batch ?? {};
+    const waiting = rest.filter((other) => other.request.state === 'next');
+    const ahead = Math.max(
+      0,
+      waiting.findIndex((other) => other.request === request),
+    );
+    if (!present) return { ahead };
+    return { holder: present.request.who, heldFor: performance.now() - present.since, ahead };
+  }
+
+  /** The next of the batch that still waits has its turn; false if there is none, or the lease has expired. */
+  private serveNext(isMessage = false): boolean {
+    const { batch } = this;
+    for (let next = batch?.rest.shift(); batch && next; next = batch.rest.shift()) {
+      const { request, token } = next;
+      if (request.state !== 'next') continue;
+      request.hold = batch.id;
+      if (batch.present) request.present = `${token} ${request.about}`;
+      batch.present = { request, since: performance.now() };
+      this.enter(request, token, { ...batch, isMessage });
+      if (request.state !== 'next' && request.state !== 'asking') return true;
+    }
+    this.endBatch();
+    return false;
+  }
+
+  /**
+   * The grant of a request had expired before it could be entered; a lease that is always too short is refused.
+   *
+   * @param rest ms for which Redis may still keep that grant
+   */
+  private missed(request: Request, rest: number): void {
+    if (request.fixed === undefined || request.missed < MOST_MISSED) {
+      return this.lock.askAgain(request, Math.max(1, rest));
+    }
+    void this.lock.done(request.hold);
+    this.lock.end(request, 'lease too short');
+  }
+
+  /** Redis has granted a request that nobody wants any more. */
+  private giveBack(sequence: number): void {
+    void this.lock.done(this.lock.idOf(sequence));
+  }
+
+  /** The lease of a hold is over, as this client sees it. Its section has the margin to stop. */
+  private ranOut(request: Request): void {
+    this.lock.move(request, 'lost');
+    if (this.batch?.present?.request === request) this.endBatch();
+    this.lock.plan();
+  }
+}

@@ -1,0 +1,195 @@
+import { now } from '../../core/port/lease.js';
+import { LONGEST_LABEL, type Grant } from '../../core/port/lock-store.js';
+import type { Wait } from '../../core/port/wait.js';
+import { detached } from '../../core/runtime/async-context.js';
+import type { Timers } from '../../core/runtime/timers.js';
+import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import { LockDrivers } from '../redis-client/store-client.js';
+import type { Beat, Commands, LockKeys, Times } from './commands.js';
+import { Lock, type LockClient } from './lock.js';
+import { encodeName } from './names.js';
+import type { Replicas, Replicated } from './replicas.js';
+import { readMessage, type Reply } from './reply.js';
+import { termsOf } from './terms.js';
+
+/** One heartbeat names so many locks at most, so that its script blocks Redis for a fraction of a millisecond. */
+const MOST_LOCKS = 32;
+/** After a heartbeat that Redis will go on to refuse, the next follows in so many ms. */
+const LASTING = { retryAfter: 1_000 };
+
+interface Beaten {
+  readonly lock: Lock;
+  readonly beat: Beat;
+}
+
+interface Parts {
+  readonly id: string;
+  /** host/pid */
+  readonly where: string;
+  readonly commands: Commands;
+  readonly times: Times;
+  readonly timers: Timers;
+  readonly replicas: Replicas | undefined;
+  /** Before `{name}` in the keys of a lock, without and with the prefix that ioredis adds. */
+  readonly prefix: string;
+  readonly fullPrefix: string;
+  /** On a Cluster each lock may be on another node, so each has its own heartbeats. */
+  readonly isCluster: boolean;
+  /** Resolves when messages can come, or soon. */
+  readonly listening: () => Promise<void> | undefined;
+  /** Whether Redis cannot count the channel of this client. */
+  readonly isUncounted: () => boolean;
+}
+
+/** All locks of one client: sends what they ask for together, and gives them their messages. */
+export class Locks implements LockClient {
+  readonly id: string;
+  readonly commands: Commands;
+  readonly times: Times;
+  readonly timers: Timers;
+  readonly isReplicated: boolean;
+  readonly all = new LockDrivers<Lock>((name, forget) => new Lock(this, this.keysOf(name), forget));
+  private asking: Lock[] = [];
+  private beating: Beaten[] = [];
+  private sequence = 0;
+
+  constructor(private readonly parts: Parts) {
+    const { id, commands, times, timers, replicas } = parts;
+    this.id = id;
+    this.commands = commands;
+    this.times = times;
+    this.timers = timers;
+    this.isReplicated = replicas !== undefined;
+  }
+
+  acquire(wait: Wait): Promise<Grant> {
+    const { request } = wait;
+    this.sequence += 1;
+    const terms = termsOf(request, this.parts.isUncounted());
+    const about = `${terms}:${this.parts.where}/${request.label.slice(0, LONGEST_LABEL)}`;
+    return this.all.get(encodeName(request.key)).ask(wait, this.sequence, about);
+  }
+
+  keysOf(name: string): LockKeys {
+    const hash = `${this.parts.prefix}{${name}}`;
+    return [hash, `${hash}:queue`, `${hash}:clients`];
+  }
+
+  ask(lock: Lock): void {
+    if (this.asking.push(lock) > 1) return;
+    // Each request to a route comes in its own turn of the event loop: those that were read together are sent together.
+    detached(() => setImmediate(() => this.sendAsks()));
+  }
+
+  beat(lock: Lock): void {
+    const beat = lock.beats.next();
+    if (!beat) return;
+    lock.sent();
+    const { replicas } = this.parts;
+    if (replicas) return void this.beatReplicated(lock, beat, replicas);
+    if (this.beating.push({ lock, beat }) === 1) process.nextTick(() => this.sendBeats());
+  }
+
+  message(text: string): void {
+    const message = readMessage(text);
+    if (!message?.hash.startsWith(`${this.parts.fullPrefix}{`)) return;
+    const name = message.hash.slice(this.parts.fullPrefix.length + 1, -1);
+    // A grant for a lock that is not known here is given back.
+    if (message.kind === 'granted') this.all.get(name).granted(message.granted, now());
+    else if (message.kind === 'lost') this.all.find(name)?.lostByForce(message.sequence, message.token);
+    else this.all.find(name)?.look();
+  }
+
+  /** A connection is back: Redis is asked what it knows of each request. */
+  look(): void {
+    for (const lock of this.all.all()) lock.look();
+  }
+
+  /** Refuses all requests that are not granted. */
+  refuse(error: Error): void {
+    for (const lock of this.all.all()) {
+      for (const request of [...lock.requests.values()]) lock.refuse(request, error);
+    }
+  }
+
+  private sendAsks(): void {
+    const asking = this.asking;
+    this.asking = [];
+    const listening = this.parts.listening();
+    if (listening) void listening.then(() => asking.forEach((lock) => lock.sendAsks()));
+    else for (const lock of asking) lock.sendAsks();
+  }
+
+  private sendBeats(): void {
+    const all = this.beating;
+    this.beating = [];
+    const size = this.parts.isCluster ? 1 : MOST_LOCKS;
+    for (let from = 0; from < all.length; from += size) void this.sendTogether(all.slice(from, from + size));
+  }
+
+  /** Never rejects. */
+  private async sendTogether(together: readonly Beaten[]): Promise<void> {
+    try {
+      const beats = together.map(({ beat }) => beat);
+      const replies = await this.commands.heartbeat(this.id, beats);
+      for (const [i, { lock }] of together.entries()) apply(lock, replies[i]!);
+    } catch (error) {
+      const failure = toCommandFailure(error);
+      // The data of one lock may be the reason: the others must not suffer.
+      if (together.length > 1 && !failure.retriable) {
+        await Promise.all(together.map((one) => this.sendTogether([one])));
+        return;
+      }
+      for (const { lock } of together) lock.beats.failed(failure.retriable ? failure : LASTING);
+      for (const { lock } of together) lock.ended();
+    }
+  }
+
+  /** A hold counts only when the replicas have it. Never rejects. */
+  private async beatReplicated(lock: Lock, beat: Beat, replicas: Replicas): Promise<void> {
+    const { unconfirmed } = lock.beats;
+    // A grant is repeated until it is confirmed or its time is up; a renewal is followed by the next one anyway.
+    const deadline = performance.now() + (unconfirmed.length > 0 ? replicas.grantTimeout : 0);
+    let answered = false;
+    const refuse = (outcome: Replicated | undefined): void => {
+      for (const request of unconfirmed) {
+        if (request.state === 'confirming') lock.refuse(request, replicas.failureOf(request.key, outcome));
+      }
+    };
+    try {
+      const outcome = await replicas.confirm(
+        (runner) => this.commands.heartbeat(this.id, [beat], runner),
+        deadline,
+        ([reply]) => {
+          if (answered || !reply || reply instanceof Error) return;
+          answered = true;
+          lock.note(reply, beat.waiting.length > 0);
+          lock.beats.applyLine(reply);
+          lock.plan();
+        },
+      );
+      const [reply] = outcome.answer;
+      if (outcome.enough && reply && !(reply instanceof Error)) {
+        lock.beats.applyLeases(reply);
+      } else {
+        refuse(outcome);
+        lock.beats.failed(LASTING);
+      }
+    } catch (error) {
+      refuse(undefined);
+      lock.beats.failed(toCommandFailure(error));
+    }
+    lock.ended();
+  }
+}
+
+function apply(lock: Lock, reply: Reply | Error): void {
+  if (reply instanceof Error) {
+    lock.beats.failed(LASTING);
+  } else {
+    lock.note(reply, true);
+    lock.beats.applyLine(reply);
+    lock.beats.applyLeases(reply);
+  }
+  lock.ended();
+}

@@ -1,0 +1,78 @@
+import type { Instant } from '../../core/port/lease.js';
+import type { LockTimeoutError } from '../../core/errors/errors.js';
+
+/** What a script granted to this client: the first token of a batch, or the last of several shared grants. */
+export interface Granted {
+  readonly token: number;
+  /** ms of the lease, counted from the grant. */
+  readonly left: number;
+  readonly sequences: readonly number[];
+}
+
+/** A reply about one lock (scripts/includes/reply.lua). */
+export interface Reply {
+  /** When the command was sent that is answered. */
+  readonly sentAt: Instant;
+  /** The token that the lock gave last. */
+  readonly token: number;
+  /** In how many ms a request in line should ask again; undefined: there is no reason to. */
+  readonly again: number | undefined;
+  readonly granted: Granted | undefined;
+  /** The answer for each request that the command named, split into words. */
+  readonly answers: readonly (readonly string[])[];
+}
+
+/** @throws Error for anything else than a reply of the scripts */
+export function readReply(raw: unknown, sentAt: Instant): Reply {
+  if (!Array.isArray(raw) || raw.length < 3) throw new Error(`PROTOCOL unexpected reply ${String(raw)}`);
+  const [token, again, granted, ...answers] = raw as string[];
+  return {
+    sentAt,
+    token: Number(token),
+    again: again === '' ? undefined : Number(again),
+    granted: granted === '' ? undefined : readGranted(granted!),
+    answers: answers.map((answer) => answer.split(' ')),
+  };
+}
+
+/** Reads `<token> <ms> <sequence>,…`. */
+function readGranted(text: string): Granted {
+  const [token, left, sequences = ''] = text.split(' ');
+  return { token: Number(token), left: Number(left), sequences: sequences.split(',').map(Number) };
+}
+
+/**
+ * Reads what blocks a lock: `<used> <limit> <held for> <kept for> <who>`.
+ *
+ * @param place `line <how many are ahead>`
+ */
+export function readBlocker(
+  place: readonly string[],
+  words: readonly string[],
+): LockTimeoutError['blockedBy'] {
+  const ahead = place[0] === 'line' ? { ahead: Number(place[1]) } : {};
+  if (words.length < 5) return ahead;
+  const [used = 0, limit = 0, heldFor, keptFor = 0] = words.slice(0, 4).map(Number);
+  const holder = words.slice(4).join(' ');
+  if (keptFor > 0) return { ...ahead, holder, keptFor };
+  return { ...ahead, holder, heldFor, ...(limit > 0 && { used, limit }) };
+}
+
+/** A message to this client. */
+export type Message =
+  | { readonly kind: 'granted'; readonly hash: string; readonly granted: Granted }
+  /** A hold was ended by force. */
+  | { readonly kind: 'lost'; readonly hash: string; readonly sequence: number; readonly token: number }
+  /** The lock may be free sooner than this client was told. */
+  | { readonly kind: 'look'; readonly hash: string };
+
+/** The name of the hash comes last: it begins with the key prefix, which may contain spaces. Undefined for any other text. */
+export function readMessage(text: string): Message | undefined {
+  const [, granted, byMessage = ''] = /^granted (\d{1,16} \d{1,16} [\d,]+) (.*)$/s.exec(text) ?? [];
+  if (granted !== undefined) return { kind: 'granted', hash: byMessage, granted: readGranted(granted) };
+  const [, sequence, token, ofLost = ''] = /^lost (\d{1,16}) (\d{1,16}) (.*)$/s.exec(text) ?? [];
+  if (token !== undefined)
+    return { kind: 'lost', hash: ofLost, sequence: Number(sequence), token: Number(token) };
+  const [, look] = /^look (.*)$/s.exec(text) ?? [];
+  return look === undefined ? undefined : { kind: 'look', hash: look };
+}

@@ -1,0 +1,82 @@
+-- A request is over: its hold ends, or it leaves the line. Who is next gets the lock. Repeating it changes nothing.
+--
+-- KEYS  [1] hash  [2] queue  [3] clients
+-- ARGV  [1] id of the request: all there is for the end of a usual hold
+--       [2] its terms and label, '' if it cannot be in line  [3] what else:
+--       ''       nothing
+--       'why'    the answer tells what blocks the lock
+--       'mark'   a copy of its acquire may still be under way and is to do nothing: leaves a mark for MARK ms
+--       'keep'   [4] ms, counted from the grant, for which no request gets what it held
+--       'force'  it belongs to another client, which is told; [4] … more ids
+-- Returns 1: it held the lock alone, and nobody waits
+--       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
+-- Errors NEWER, PROTOCOL before any write
+-- The usual case: the only holder ends, nobody waits. The hash of such a lock has five fields.
+if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
+  and redis.call('EXISTS', KEYS[2]) == 0 then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+
+--- include: lock
+--- include: terms
+--- include: holders
+--- include: strict
+--- include: pass
+--- include: reply
+local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
+local client = string.match(id, '^[^:]+')
+-- A write that is allowed when memory is full comes first (rule 10).
+redis.call('HDEL', KEYS[1], '')
+local time = redis.call('TIME')
+local lock, problem = open(time, 1)
+if problem == UNREADABLE and how == 'force' then
+  redis.call('DEL', KEYS[1])
+  lock, problem = open(time, 1)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+local answer, changed = 'none', false
+
+if how == 'force' then
+  client = ''
+  table.remove(ARGV, 3)
+  table.remove(ARGV, 2)
+  for _, one in ipairs(ARGV) do
+    local value = drop(lock, one)
+    if value then
+      answer, changed = 'held', true
+      local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
+      if owner then
+        redis.call('PUBLISH', lock.prefix .. 'client:' .. owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
+      end
+    end
+  end
+else
+  local value = drop(lock, id)
+  local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
+  if value then
+    answer, changed = 'held', true
+    if how == 'keep' then
+      keep(lock, id, value, tonumber(ARGV[4]))
+    end
+  elseif rank then
+    redis.call('ZREM', lock.queue, id .. ':' .. about)
+    answer, changed = 'line ' .. rank, rank == 0
+  end
+  if how == 'mark' then
+    redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
+    lock.life = math.max(lock.life, MARK)
+  end
+end
+expire(lock)
+if changed or lock.used == 0 then
+  pass(lock, client)
+end
+if how == 'keep' and lock.used > 0 then
+  tellLine(lock)
+end
+local why = how == 'why' and blocker(lock) or nil
+close(lock)
+return reply(lock, client, { answer, why })

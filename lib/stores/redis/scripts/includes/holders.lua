@@ -1,0 +1,137 @@
+-- Who holds the lock: a field `h:<id>` for each, with the value `<end of its lease> <token> <terms>:<label>`. What holdAtLeast keeps has
+-- a field `h:-<id>`, which belongs to no client.
+
+-- A call looks at this many holders at most.
+local MOST_HOLDERS = 1000
+
+local function readHold(value)
+  local ends, token, text = string.match(value, '^(%d+) (%d+) ([^:]*):')
+  return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readTerms(text or '') }
+end
+
+local function setHold(lock, id, ends, rest)
+  redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
+  lock.ends = math.min(lock.ends, ends)
+  lock.life = math.max(lock.life, ends - lock.now)
+end
+
+-- Counts a hold in.
+local function take(lock, terms)
+  lock.mode, lock.used, lock.limit = terms.mode, lock.used + terms.weight, terms.limit or lock.limit
+end
+
+-- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one.
+local function hold(lock, id, about, terms, lease)
+  lock.token = math.max(lock.micros, lock.token + 1)
+  if lock.used == 0 then
+    lock.ends = math.huge
+  end
+  take(lock, terms)
+  setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
+end
+
+-- Ends a hold. Returns what it was; nil if it is none.
+local function drop(lock, id)
+  local value = redis.call('HGET', lock.hash, 'h:' .. id)
+  if not value then
+    return nil
+  end
+  redis.call('HDEL', lock.hash, 'h:' .. id)
+  lock.used = math.max(0, lock.used - readHold(value).terms.weight)
+  if lock.used == 0 then
+    lock.mode, lock.ends = nil, math.huge
+  end
+  return value
+end
+
+-- Keeps what a hold had until `ms` after its grant.
+local function keep(lock, id, value, ms)
+  local was = readHold(value)
+  local ends = math.floor(was.token / 1000) + ms
+  if ends > lock.now then
+    take(lock, was.terms)
+    setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
+  end
+end
+
+-- Ends what is over: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
+-- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far, `sum` what is held so far.
+local function expire(lock)
+  if lock.ends > lock.now then
+    return
+  end
+  local cursor, least, sum = unpack(redis.call('HMGET', lock.hash, 'scan', 'least', 'sum'))
+  least, sum = tonumber(least) or math.huge, tonumber(sum) or 0
+  local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
+  for i = 1, #page[2], 2 do
+    local field, value = page[2][i], page[2][i + 1]
+    local kind, ends = string.match(field, '^[hx]:'), tonumber(string.match(value, '^%d+')) or 0
+    if kind and ends <= lock.now then
+      redis.call('HDEL', lock.hash, field)
+      lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
+    elseif kind == 'h:' then
+      least, sum = math.min(least, ends), sum + readHold(value).terms.weight
+    end
+  end
+  if page[1] ~= '0' then
+    redis.call('HSET', lock.hash, 'scan', page[1], 'least', number(math.min(least, 2 ^ 53)), 'sum', number(sum))
+    lock.more = true
+    return
+  end
+  if cursor then
+    redis.call('HDEL', lock.hash, 'scan', 'least', 'sum')
+  else
+    -- All was seen in one look, so this is the truth.
+    lock.used = sum
+  end
+  lock.ends, lock.mode = least, lock.used > 0 and lock.mode or nil
+end
+
+local function describeHeld(lock, value)
+  local was = readHold(value)
+  return 'held ' .. number(math.max(0, was.ends - lock.now)) .. ' ' .. number(was.token)
+end
+
+-- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all. `present`: the token, terms and label that
+-- the hold has now, '' if they are unchanged.
+local function renew(lock, id, lease, present)
+  local value = redis.call('HGET', lock.hash, 'h:' .. id)
+  if not value then
+    return 'none'
+  end
+  local was = readHold(value)
+  if present ~= '' then
+    value = number(was.ends) .. ' ' .. present
+  end
+  lease = lease or was.terms.fixed and 0 or LEASE
+  if lease == 0 and present == '' then
+    return describeHeld(lock, value)
+  end
+  local ends = lease > 0 and lock.now + lease or was.ends
+  setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
+  if lock.mode == 'write' then
+    lock.ends = ends
+  end
+  return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
+end
+
+-- What blocks the lock: `<used> <limit or -> <held for ms> <kept for ms> <who>`, by the hold that has lasted longest; empty if nothing does.
+local function blocker(lock)
+  if lock.used == 0 then
+    return ''
+  end
+  local page, longest, who, kept, keeper = redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)[2], nil, '', 0, ''
+  for i = 1, #page, 2 do
+    local was, label = readHold(page[i + 1]), string.match(page[i + 1], '^[^:]*:(.*)$') or ''
+    if string.sub(page[i], 3, 3) == '-' then
+      if was.ends - lock.now > kept then
+        kept, keeper = was.ends - lock.now, label
+      end
+    elseif not longest or was.token < longest then
+      longest, who = was.token, label
+    end
+  end
+  local heldFor = longest and math.max(0, lock.now - math.floor(longest / 1000)) or 0
+  return number(lock.used) .. ' ' .. (lock.limit and number(lock.limit) or '-') .. ' ' .. number(heldFor) .. ' '
+    .. (longest and 0 or number(kept)) .. ' ' .. (longest and who or keeper)
+end

@@ -1,0 +1,119 @@
+-- The line: who enters it, and passing the lock on to its head.
+
+-- A call looks at this many entries at most, in pages.
+local MOST_ENTRIES, PAGE = 1000, 64
+-- So many requests of one client are granted together at most.
+local MOST_TOGETHER = 64
+-- For so long a client that does not listen may stay silent before its requests leave the line, ms.
+local SILENCE = 250
+-- The first lease of a grant that goes out by message (rule 4).
+local FIRST_LEASE = math.min(WINDOW, LEASE)
+
+local function markAlive(lock, client)
+  redis.call('ZADD', lock.clients, lock.now + WINDOW, client)
+  outlive(lock.clients, 2 * WINDOW)
+  outlive(lock.queue, 2 * WINDOW)
+end
+
+-- Puts a request into the line, behind all others or into the place of its ticket.
+local function enter(lock, client, name, ticket)
+  if ticket == '' then
+    local last = redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
+    ticket = number(math.max(lock.micros, last and last + 1 or 0))
+  end
+  -- The clients come first: if something else is kept under that key, nothing has been written yet.
+  markAlive(lock, client)
+  redis.call('ZADD', lock.queue, ticket, name)
+  outlive(lock.queue, 2 * WINDOW)
+end
+
+-- Whether a client that waits can take a grant: 'here'; 'deaf', nobody listens to its channel; or 'gone', it has not called for too long.
+local function reach(lock, client, terms)
+  local found = lock.reached[client]
+  if not found then
+    local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
+    if alive < lock.now then
+      found = 'gone'
+    elseif terms.isUncounted or redis.call('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] > 0 then
+      found = 'here'
+    else
+      found = 'deaf'
+      redis.call('ZADD', lock.clients, 'XX', 'LT', lock.now + SILENCE, client)
+    end
+    lock.reached[client] = found
+  end
+  return found
+end
+
+-- Grants the entry at `rank` of the line, and with a plain one its plain neighbours of the same client (rule 9). Returns their names.
+local function give(lock, name, rank, client, terms, lease)
+  local gain = lock.granted[client] or { left = lease }
+  lock.granted[client] = gain
+  hold(lock, string.match(name, '^[^:]+:%d+'), string.match(name, '^[^:]+:%d+:(.*)$'), terms, lease)
+  gain.token, gain[#gain + 1] = lock.token, string.match(name, '^[^:]+:(%d+)')
+  local names = { name }
+  if terms.isPlain then
+    local prefix = client .. ':'
+    for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
+      local sequence = string.sub(other, 1, #prefix) == prefix and string.match(other, '^[^:]+:(%d+):u?:')
+      if not sequence then
+        break
+      end
+      gain[#gain + 1], names[#names + 1] = sequence, other
+    end
+    lock.token = lock.token + #names - 1
+  end
+  return names
+end
+
+-- Gives the lock to the head of the line, and on, as long as the head is admitted. Who cannot be reached is passed over (rule 7).
+-- `caller` learns of its grants by the reply, others by a message.
+local function pass(lock, caller)
+  local rank, looked, size, isBlocked = 0, 0, 1, false
+  while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
+    local page, leave = redis.call('ZRANGE', lock.queue, rank, rank + size - 1), {}
+    for _, name in ipairs(page) do
+      local client, terms = string.match(name, '^[^:]+'), readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
+      if not admits(lock, terms) or not mayGrant(lock) then
+        isBlocked = true
+        break
+      end
+      local found = client == caller and 'here' or reach(lock, client, terms)
+      if found == 'deaf' then
+        rank = rank + 1
+      elseif found == 'gone' then
+        leave[#leave + 1] = name
+      else
+        local granted = give(lock, name, rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
+        for _, one in ipairs(granted) do
+          leave[#leave + 1] = one
+        end
+      end
+    end
+    if #leave > 0 then
+      redis.call('ZREM', lock.queue, unpack(leave))
+    end
+    looked = looked + #page
+    if #page < size then
+      break
+    elseif looked >= MOST_ENTRIES then
+      lock.more = not isBlocked
+      break
+    end
+    size = math.min(2 * size, PAGE)
+  end
+  for client, gain in pairs(lock.granted) do
+    if client ~= caller and not gain.isSent then
+      gain.isSent = true
+      redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
+        .. table.concat(gain, ',') .. ' ' .. lock.hash)
+    end
+  end
+end
+
+-- Lets all that wait ask again: the lock is free at another time than they were told.
+local function tellLine(lock)
+  for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
+    redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'look ' .. lock.hash)
+  end
+end

@@ -1,0 +1,25 @@
+-- The terms of a request, and who is admitted.
+--
+-- Terms are the third part of a name: '' or flags behind each other: r (reads), p<weight>/<limit> (takes permits), f<ms> (its lease is
+-- fixed), a (alone: joins no batch), u (its client listens where the server cannot count it).
+local function readTerms(text)
+  local weight, limit = string.match(text, '^p(%d+)/(%d+)')
+  return {
+    mode = weight and 'permits' or string.sub(text, 1, 1) == 'r' and 'read' or 'write',
+    weight = tonumber(weight) or 1,
+    limit = tonumber(limit),
+    fixed = tonumber(string.match(text, 'f(%d+)') or nil),
+    isPlain = text == '' or text == 'u',
+    isUncounted = string.sub(text, -1) == 'u',
+  }
+end
+
+-- What is held admits an exclusive request if it is nothing, a read beside reads, and permits that fit into the smaller limit. A weight
+-- that a lowered limit no longer fits is admitted when nothing is held.
+local function admits(lock, terms)
+  if lock.used == 0 or terms.mode == 'write' then
+    return lock.used == 0
+  end
+  return terms.mode == lock.mode
+    and (lock.mode == 'read' or lock.used + terms.weight <= math.min(terms.limit, lock.limit or terms.limit))
+end

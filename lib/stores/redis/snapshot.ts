@@ -1,0 +1,120 @@
+import { LockHolderChangedError } from '../../core/errors/errors.js';
+import type { KeptLock, LockHolder, LockSnapshot, LockWaiter } from '../../core/port/lock-store.js';
+import { shareOf } from './terms.js';
+
+/** What scripts/inspect.lua replies. */
+export type RawInspection = readonly [
+  now: string,
+  mode: string,
+  used: string,
+  limit: string,
+  /** field, value, … */
+  holds: readonly string[],
+  waiting: number,
+  /** name, ticket, … */
+  line: readonly string[],
+  /** client, until when it counts as alive, … */
+  clients: readonly string[],
+];
+
+interface Held extends LockHolder {
+  /** `client:sequence`, after a `-` if nobody holds it and it is only kept. */
+  readonly name: string;
+  readonly number: number;
+}
+
+/** Reads the reply of the inspect script. */
+export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
+  const [, mode, used, limit, , queueLength, line, clients] = raw;
+  const now = Number(raw[0]);
+  const alive = new Map(pairs(clients));
+  const waiters = pairs(line).map(([name, ticket]): LockWaiter => {
+    const [client = '', sequence, terms = '', ...label] = name.split(':');
+    const share = shareOf(terms);
+    return {
+      id: `${client}:${sequence}`,
+      client,
+      who: label.join(':'),
+      waitingFor: Math.max(0, now - Number(ticket) / 1_000),
+      live: Number(alive.get(client) ?? 0) >= now,
+      ...(share && { share }),
+    };
+  });
+  const { holders, kept } = holds(raw);
+  const isShared = mode === 'read' || mode === 'permits';
+  return {
+    key,
+    holder: holders[0],
+    holders,
+    ...(kept && { kept }),
+    ...(isShared && { used: Number(used) }),
+    ...(mode === 'permits' && limit !== '' && { limit: Number(limit) }),
+    waiters,
+    queueLength,
+  };
+}
+
+/**
+ * How scripts name the holds of a lock, kept ones included.
+ *
+ * @param asked only the hold with this token, or the shared hold with this id
+ * @throws LockHolderChangedError if it does not hold the lock
+ */
+export function namesOfHolds(
+  key: string,
+  raw: RawInspection,
+  asked: number | string | undefined,
+): readonly string[] {
+  const all = present(raw);
+  if (asked === undefined) return all.map(({ name }) => name);
+  const named = all.filter(({ token, id }) => asked === token || asked === id);
+  const { holders, kept } = holds(raw);
+  if (named.length === 0) throw new LockHolderChangedError(key, asked, holders[0]?.token ?? kept?.token);
+  return named.map(({ name }) => name);
+}
+
+function holds(raw: RawInspection): { holders: LockHolder[]; kept: KeptLock | undefined } {
+  const all = present(raw);
+  const holders = all
+    .filter(({ name }) => !name.startsWith('-'))
+    .map(({ name: _, number: __, ...holder }) => holder);
+  const [last] = all.sort((one, other) => other.leaseLeft - one.leaseLeft);
+  const kept =
+    holders.length === 0 && last ? { who: last.who, token: last.token, left: last.leaseLeft } : undefined;
+  return { holders, kept };
+}
+
+/** The holds that have not ended, the longest first. */
+function present(raw: RawInspection): Held[] {
+  const now = Number(raw[0]);
+  return pairs(raw[4])
+    .flatMap(([field, value]): Held[] => {
+      const [, ends, number, terms = '', who = ''] = /^(\d+) (\d+) ([^:]*):(.*)$/s.exec(value) ?? [];
+      const leaseLeft = Number(ends ?? 0) - now;
+      if (leaseLeft <= 0) return [];
+      const share = shareOf(terms);
+      const name = field.slice('h:'.length);
+      const [client = ''] = name.replace('-', '').split(':');
+      const token = share ? undefined : Number(number);
+      const heldFor = Math.max(0, now - Number(number) / 1_000);
+      return [
+        {
+          name,
+          number: Number(number),
+          client,
+          who,
+          token,
+          heldFor,
+          leaseLeft,
+          ...(share && { share, id: name }),
+        },
+      ];
+    })
+    .sort((one, other) => one.number - other.number);
+}
+
+function pairs(list: readonly string[]): [string, string][] {
+  const found: [string, string][] = [];
+  for (let i = 0; i < list.length; i += 2) found.push([list[i]!, list[i + 1]!]);
+  return found;
+}
