@@ -91,11 +91,7 @@ export class Asks {
     const { lock } = this;
     const [what, first, second] = words;
     // What became of it since the command was sent counts more (rule 6).
-    if (request.state !== 'asking') {
-      if (request.state === 'over' && (what === 'line' || what === 'held'))
-        void lock.done(request.id, { how: 'mark', about: request.about });
-      return;
-    }
+    if (request.state !== 'asking') return;
     switch (what) {
       case 'line':
         request.ticket = first!;

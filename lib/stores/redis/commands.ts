@@ -116,16 +116,20 @@ export class Commands {
     const { lease, commandTimeout } = this.times;
     const what = this.scripts.done;
     const values = how ? [id, 'about' in how ? how.about : '', how.how, 'ms' in how ? how.ms : ''] : [id];
+    // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
+    const later = how?.how === 'why' ? [id, how.about, 'mark'] : values;
     const since = performance.now();
     const { retry, connection } = this.usual;
     let sentAt = now();
-    const run = (): Promise<unknown> => {
+    const run = (words: readonly (string | number)[]): Promise<unknown> => {
       sentAt = now();
-      return connection.scripts.run(what, keys, values);
+      return connection.scripts.run(what, keys, words);
     };
     const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
-    return run().then(read, (error: unknown) => {
-      const more = retry.after(error, run, since + lease, untilGivenBack).then(read, () => ended());
+    return run(values).then(read, (error: unknown) => {
+      const more = retry
+        .after(error, () => run(later), since + lease, untilGivenBack)
+        .then(read, () => ended());
       return atMost(more, Math.max(0, since + commandTimeout - performance.now()));
     });
   }

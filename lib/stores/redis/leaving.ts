@@ -1,3 +1,4 @@
+import type { How } from './commands.js';
 import type { Holds } from './holds.js';
 import type { LockCore } from './lock-core.js';
 import { refusal, type Why } from './refusals.js';
@@ -28,19 +29,20 @@ export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why 
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  // A copy of its acquire may still be under way (rule 8).
-  else if (state === 'asking' ? request.askedAt : request.isCopied)
-    void lock.done(id, { how: 'mark', about });
-  else if (state === 'waiting') void lock.done(id, { how: 'why', about });
+  else if (request.askedAt && state !== 'next') void lock.done(id, howToEnd(request));
   lock.plan();
 }
 
 /** A request in line gives up: its error names what blocked it, if Redis tells so in time. */
 function leaveLine(lock: LockCore, request: Request): void {
-  const { id, about, wait, isCopied } = request;
+  const { id, wait } = request;
   lock.move(request, 'over');
   lock.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
-  void lock.done(id, { how: isCopied ? 'mark' : 'why', about }, ({ answers: [place = [], blocker = []] }) => {
+  void lock.done(id, howToEnd(request), ({ answers: [place = [], blocker = []] }) => {
     if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
   });
+}
+
+function howToEnd({ about, isCopied }: Request): How {
+  return { how: isCopied ? 'mark' : 'why', about };
 }
