@@ -14,7 +14,7 @@
 -- The usual case: the only holder ends, nobody waits. The hash of such a lock has five fields.
 if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
   and redis.call('EXISTS', KEYS[2]) == 0 then
-  redis.call('DEL', KEYS[1], KEYS[3])
+  redis.call('DEL', KEYS[1])
   return 1
 end
 

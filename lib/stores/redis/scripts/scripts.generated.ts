@@ -28,7 +28,6 @@ local function close(lock)
 if redis.call('EXISTS', lock.queue) == 1 then
 lock.life = math.max(lock.life, 2 * WINDOW)
 elseif lock.used == 0 then
-redis.call('DEL', lock.clients)
 redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
 if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
 redis.call('DEL', lock.hash)
@@ -425,7 +424,7 @@ return reply(lock, client, answers)`] as const;
 
 export const done = ['done', 3, `if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
 and redis.call('EXISTS', KEYS[2]) == 0 then
-redis.call('DEL', KEYS[1], KEYS[3])
+redis.call('DEL', KEYS[1])
 return 1
 end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
 local client = string.match(id, '^[^:]+')
