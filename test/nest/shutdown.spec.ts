@@ -1,4 +1,11 @@
-import { Controller, type INestApplicationContext, Injectable } from '@nestjs/common';
+import {
+  Controller,
+  type DynamicModule,
+  type INestApplicationContext,
+  Injectable,
+  type OnModuleDestroy,
+  type Type,
+} from '@nestjs/common';
 import { EventPattern, type MicroserviceOptions, ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -135,4 +142,53 @@ describe('a section that runs when its application closes', () => {
     await (await within(next, SOON, 'the lock')).release();
     expect(states).toEqual(['held', 'the next is inside']);
   });
+});
+
+describe('what a section uses when its application closes', () => {
+  @Injectable()
+  class Database implements OnModuleDestroy {
+    open = true;
+    onModuleDestroy(): void {
+      this.open = false;
+    }
+  }
+  class DatabaseModule {}
+  const database = { module: DatabaseModule, providers: [Database], exports: [Database] };
+  const globalDatabase = { ...database, global: true };
+  const lock = (isGlobal = true) => FairLockModule.forRoot({ store: 'memory', isGlobal });
+
+  test.each<[string, DynamicModule[], Type[]]>([
+    ['the root module', [lock()], [Database]],
+    ['the root module, with a lock that is not global', [lock(false)], [Database]],
+    ['a module imported after the lock', [lock(), database], []],
+    ['a module imported before the lock', [database, lock()], []],
+    ['a global module imported after the lock', [lock(), globalDatabase], []],
+    ['a global module imported before the lock', [globalDatabase, lock()], []],
+  ])(
+    'is still there until the section, or the term of a leader, has ended: %s',
+    async (_, imports, providers) => {
+      const module = await (await Test.createTestingModule({ imports, providers }).compile()).init();
+      const [locks, db] = [module.get(FairLockService), module.get(Database)];
+      const [leads, told, end] = [deferred(), deferred(), deferred()];
+      const section = locks.withLock('shop', async () => {
+        await end.promise;
+        return db.open;
+      });
+      let openForLeader: boolean | undefined;
+      locks.lead('relay', async ({ signal }) => {
+        leads.resolve();
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        openForLeader = db.open;
+        told.resolve();
+      });
+      await leads.promise;
+      const closed = module.close();
+      await within(told.promise, SOON, 'the leader to be told');
+      await expect(locks.acquire('other')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+      end.resolve();
+      expect([await section, openForLeader]).toEqual([true, true]);
+      await within(closed, SOON, 'close()');
+      expect(db.open).toBe(false);
+    },
+  );
 });
