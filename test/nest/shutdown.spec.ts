@@ -1,6 +1,7 @@
 import {
   Controller,
   type DynamicModule,
+  Get,
   type INestApplicationContext,
   Injectable,
   type OnModuleDestroy,
@@ -191,4 +192,64 @@ describe('what a section uses when its application closes', () => {
       expect(db.open).toBe(false);
     },
   );
+});
+
+describe('a call that meets the end of its application', () => {
+  @Controller()
+  class Jobs {
+    constructor(readonly locks: FairLockService) {}
+
+    @FairLocked('job', { onTimeout: 'skip' })
+    async skipped(): Promise<string | undefined> {
+      return 'done';
+    }
+
+    @Get()
+    @FairLocked('job', { onTimeout: 'skip' })
+    async asRequest(): Promise<string | undefined> {
+      return 'done';
+    }
+  }
+  const warnings: unknown[] = [];
+  const logger = {
+    log: () => undefined,
+    error: () => undefined,
+    warn: (line: unknown) => warnings.push(line),
+  };
+
+  test("is skipped with onTimeout: 'skip', in line or new, unless it is a request, whose client may ask another instance", async () => {
+    const imports = [FairLockModule.forRoot({ store: 'memory' })];
+    const module = await Test.createTestingModule({ imports, controllers: [Jobs] }).compile();
+    await module.init();
+    const jobs = module.get(Jobs);
+    await using lock = await jobs.locks.acquire('job');
+    const inLine = jobs.skipped();
+    const request = expect(jobs.asRequest()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await waiting(jobs.locks, 'job', 2);
+    const closed = module.close();
+    expect(await inLine).toBeUndefined();
+    await request;
+    expect(await jobs.skipped()).toBeUndefined();
+    await lock.release();
+    await closed;
+  });
+
+  test('is logged if nobody catches its error, while other errors end the process as before', async () => {
+    const imports = [FairLockModule.forRoot({ store: 'memory' })];
+    const module = await Test.createTestingModule({ imports }).setLogger(logger).compile();
+    await (await module.init()).close();
+    const refusal: unknown = await module
+      .get(FairLockService)
+      .acquire('presence')
+      .catch((error: unknown) => error);
+    const reject = (reason: unknown) => process.emit('unhandledRejection', reason, Promise.resolve());
+    reject(refusal);
+    expect(warnings).toEqual([expect.stringContaining('"presence"')]);
+    const bug = new Error('a bug');
+    expect(() => reject(bug)).toThrow(bug);
+    const own = () => undefined;
+    process.once('unhandledRejection', own);
+    reject(bug); // the application has its own listener
+    expect(warnings).toHaveLength(1);
+  });
 });

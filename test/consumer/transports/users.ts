@@ -1,8 +1,18 @@
 import { ServerResponse } from 'node:http';
-import { Controller, Get, type MessageEvent, Post, Query as QueryOf, Res, Sse } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  type MessageEvent,
+  type OnApplicationBootstrap,
+  Post,
+  Query as QueryOf,
+  Res,
+  Sse,
+} from '@nestjs/common';
 import { Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { type OnGatewayDisconnect, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { type Observable, of } from 'rxjs';
 
@@ -81,7 +91,7 @@ export class UsersResolver {
 }
 
 @WebSocketGateway()
-export class UsersGateway {
+export class UsersGateway implements OnGatewayDisconnect {
   @SubscribeMessage('pay')
   @FairLocked(KEY, { waitTime: 0 })
   async pay(): Promise<unknown> {
@@ -93,4 +103,18 @@ export class UsersGateway {
   async slow(): Promise<unknown> {
     return { event: 'slow', data: 'paid' };
   }
+
+  @FairLocked('presence')
+  async handleDisconnect(): Promise<void> {}
+}
+
+/** Calls that nobody waits for, as those of an event emitter are. */
+@Injectable()
+export class Heartbeat implements OnApplicationBootstrap {
+  onApplicationBootstrap(): void {
+    if (process.env['HEARTBEAT'] === 'true') setInterval(() => void this.beat(), 5);
+  }
+
+  @FairLocked('heartbeat')
+  async beat(): Promise<void> {}
 }
