@@ -31,6 +31,6 @@ export function logErrorsOfLifecycle(prototype: object): void {
 function log(where: string, error: unknown): void {
   if (!(error instanceof FairLockError)) throw error;
   new Logger('FairLock').warn(
-    `${where} failed, and nobody gets its error: ${error.details}` + see('An error that nobody catches'),
+    `${where} failed, and Nest drops its promise: ${error.details}` + see('An unhandled rejection'),
   );
 }
