@@ -122,7 +122,7 @@ export function describeTransports(versions: TransportVersions): void {
       });
     });
 
-    test('a signal ends an application as it should, although nobody catches what its gateway and its timer are refused', async () => {
+    test('a signal ends an application as it should: a leader first, which still has its database, while its gateway and its timer are refused, unhandled', async () => {
       const app = await RunningApp.start(program, uniquePrefix(), {
         RPC_PORT: String(await freePort()),
         HEARTBEAT: 'true',

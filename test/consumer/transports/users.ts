@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
 import {
   Controller,
@@ -5,6 +6,7 @@ import {
   Injectable,
   type MessageEvent,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
   Post,
   Query as QueryOf,
   Res,
@@ -108,11 +110,24 @@ export class UsersGateway implements OnGatewayDisconnect {
   async handleDisconnect(): Promise<void> {}
 }
 
-/** Calls that nobody waits for, as those of an event emitter are. */
+/** Calls whose rejection is unhandled, as of a listener of events; and a leader that uses what the root module closes. */
 @Injectable()
-export class Heartbeat implements OnApplicationBootstrap {
+export class Heartbeat implements OnApplicationBootstrap, OnModuleDestroy {
+  private open = true;
+
+  constructor(private readonly locks: FairLockService) {}
+
   onApplicationBootstrap(): void {
-    if (process.env['HEARTBEAT'] === 'true') setInterval(() => void this.beat(), 5);
+    if (process.env['HEARTBEAT'] !== 'true') return;
+    setInterval(() => void this.beat(), 5);
+    this.locks.lead('relay', async ({ signal }) => {
+      await once(signal, 'abort');
+      if (!this.open) console.error('The database of the leader is closed already.');
+    });
+  }
+
+  onModuleDestroy(): void {
+    this.open = false;
   }
 
   @FairLocked('heartbeat')
