@@ -10,10 +10,11 @@ const REJECTED = 'unhandledRejection';
  * the process lives.
  */
 export function logUnhandledRefusals(): void {
-  if (!process.listeners(REJECTED).includes(onRejection)) process.on(REJECTED, onRejection);
+  if (!process.listeners(REJECTED).includes(onRejectionInFairLock))
+    process.on(REJECTED, onRejectionInFairLock);
 }
 
-function onRejection(reason: unknown): void {
+function onRejectionInFairLock(reason: unknown): void {
   if (reason instanceof LockShuttingDownError) {
     new Logger('FairLock').warn(
       `A rejection was not handled, which would have ended the process: ${reason.details}` +
@@ -23,6 +24,6 @@ function onRejection(reason: unknown): void {
   }
   // Node ends a process only if there is no listener: this one must not save it from other errors. That of another copy of this package
   // does not count.
-  const others = process.listeners(REJECTED).filter(({ name }) => name !== onRejection.name);
+  const others = process.listeners(REJECTED).filter(({ name }) => name !== onRejectionInFairLock.name);
   if (others.length === 0) throw reason;
 }
