@@ -121,6 +121,17 @@ export function describeTransports(versions: TransportVersions): void {
         expect(client.answers()).not.toMatch(SECRETS);
       });
     });
+
+    test('a signal ends an application as it should: a leader first, which still has its database, while its gateway and its timer are refused, unhandled', async () => {
+      const app = await RunningApp.start(program, uniquePrefix(), {
+        RPC_PORT: String(await freePort()),
+        HEARTBEAT: 'true',
+      });
+      const socket = new WebSocket(app.url.replace('http', 'ws'));
+      await once(socket, 'open');
+      expect(await app.close()).toBeNull();
+      expect(app.errors()).toBe('');
+    });
   });
 }
 

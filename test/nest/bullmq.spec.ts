@@ -1,7 +1,7 @@
 import { BullModule, getQueueToken, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { type Job, type Queue, QueueEvents } from 'bullmq';
-import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { DelayedError, type Job, Queue, QueueEvents } from 'bullmq';
+import { FairLocked, FairLockModule, FairLockService, LockShuttingDownError } from 'nestjs-fair-lock';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, within, SOON } from '../support/waiting.js';
 import { held, waiting } from './web-app.js';
@@ -71,4 +71,53 @@ describe('a BullMQ processor', () => {
     const results = (await within(done, SOON, 'the jobs')) as unknown[];
     expect(results).toEqual(jobs.map((job) => ({ id: job.id, key: 'account:a' })));
   });
+});
+
+@Processor('refunds')
+class RefundsProcessor extends WorkerHost {
+  readonly begun = deferred();
+
+  constructor(readonly locks: FairLockService) {
+    super();
+  }
+
+  /** As in docs/recipes/queues.md. */
+  override async process(job: Job, token?: string): Promise<void> {
+    this.begun.resolve();
+    await gate.promise;
+    try {
+      await this.locks.withLock('account:a', () => undefined);
+    } catch (error) {
+      if (!(error instanceof LockShuttingDownError)) throw error;
+      await job.moveToDelayed(Date.now() + 5_000, token);
+      throw new DelayedError();
+    }
+  }
+}
+
+test('a job with one attempt whose lock is refused because its worker closes can be put back into the queue', async () => {
+  gate = deferred();
+  const queue = new Queue('refunds', { connection, prefix });
+  const module = await Test.createTestingModule({
+    imports: [
+      FairLockModule.forRoot({ store: 'memory' }),
+      BullModule.forRoot({ connection, prefix }),
+      BullModule.registerQueue({ name: 'refunds' }),
+    ],
+    providers: [RefundsProcessor],
+  }).compile();
+  await module.init();
+  const processor = module.get(RefundsProcessor);
+  const job = await queue.add('refund', {});
+  await within(processor.begun.promise, SOON, 'the job');
+  const lock = await processor.locks.acquire('x');
+  const refused = expect(processor.locks.acquire('x')).rejects.toThrow(LockShuttingDownError);
+  const closed = module.close();
+  await refused; // the shutdown has begun
+  await lock.release();
+  gate.resolve();
+  await within(closed, SOON, 'close()');
+  expect(await job.getState()).toBe('delayed');
+  await queue.obliterate({ force: true });
+  await queue.close();
 });

@@ -339,6 +339,27 @@ describe('FairLockModule', () => {
     }
   });
 
+  test.each(['onModuleInit', 'onApplicationBootstrap'])(
+    'has connected nothing where the boot fails in %s, so that the process can end',
+    async (hook) => {
+      await using server = await listener();
+      const fails = {
+        [hook]: () => {
+          throw new Error('no boot');
+        },
+      };
+      const module = await Test.createTestingModule({
+        imports: [FairLockModule.forRoot({ redis: `redis://127.0.0.1:${server.port}`, commandTimeout: 100 })],
+        providers: [{ provide: 'fails', useValue: fails }],
+      })
+        .setLogger(new Recorder())
+        .compile();
+      await expect(module.init()).rejects.toThrow('no boot');
+      expect(server.connections).toBe(0);
+      await module.close();
+    },
+  );
+
   test.each(['before', 'while'])('says nothing where it is closed %s it starts', async (when) => {
     await using server = await listener();
     const recorder = new Recorder();
@@ -347,7 +368,6 @@ describe('FairLockModule', () => {
     const starting = when === 'while' ? module.init() : undefined;
     if (starting) await eventually(() => server.connections > 0, SOON, 'a connection');
     // What Nest 11 does where a signal comes during the boot; Nest 12 waits for the boot.
-    module.get(FairLockModule).beforeApplicationShutdown();
     await module.get(FairLockModule).onApplicationShutdown();
     await (starting ?? module.init());
     expect(recorder.lines).toEqual([]);

@@ -1,11 +1,16 @@
 import { once } from 'node:events';
 import { UseInterceptors } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import {
+  MessageBody,
+  type OnGatewayConnection,
+  SubscribeMessage,
+  WebSocketGateway,
+} from '@nestjs/websockets';
 import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { interval, map, Observable } from 'rxjs';
 import { WebSocket } from 'ws';
-import { within, SOON } from '../support/waiting.js';
+import { eventually, within, SOON } from '../support/waiting.js';
 import { free, held, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
 
 @WebSocketGateway()
@@ -40,6 +45,16 @@ class OrdersGateway {
   async busy(): Promise<void> {}
 }
 
+@WebSocketGateway()
+class PresenceGateway implements OnGatewayConnection {
+  async handleConnection(): Promise<void> {
+    await this.enter();
+  }
+
+  @FairLocked('presence', { waitTime: 0 })
+  async enter(): Promise<void> {}
+}
+
 @UseInterceptors(FairLockInterceptor.for(() => 'whole gateway'))
 @WebSocketGateway()
 class LockedGateway {
@@ -50,6 +65,7 @@ class LockedGateway {
 describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   let web: WebApp;
   let client: WebSocket;
+  let warnings: unknown[] = [];
   const send = (event: string, data: unknown) => client.send(JSON.stringify({ event, data }));
   const answer = async () => {
     const [message] = (await within(once(client, 'message'), SOON, 'an answer')) as [Buffer];
@@ -57,8 +73,14 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   };
 
   beforeAll(async () => {
-    web = await webApp(platform, { providers: [OrdersGateway, LockedGateway] }, {}, (app) =>
-      app.useWebSocketAdapter(new WsAdapter(app)),
+    web = await webApp(
+      platform,
+      { providers: [OrdersGateway, PresenceGateway, LockedGateway] },
+      {},
+      (app) => {
+        app.useWebSocketAdapter(new WsAdapter(app));
+        app.useLogger({ log: () => undefined, error: () => undefined, warn: (line) => warnings.push(line) });
+      },
     );
   });
   afterAll(() => web.app.close());
@@ -104,6 +126,18 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
     expect(await web.locks.isLocked('stream')).toBe(true);
     client.terminate();
     await free(web.locks, 'stream');
+  });
+
+  test('whose handler of a connection gets no lock says so, and does not end the process', async () => {
+    await using _lock = await web.locks.acquire('presence');
+    warnings = [];
+    const other = new WebSocket(web.url.replace('http', 'ws'));
+    await once(other, 'open');
+    await eventually(() => warnings.length > 0, SOON, 'a warning');
+    expect(warnings).toEqual([
+      expect.stringMatching(/^PresenceGateway\.handleConnection failed, .*"presence"/),
+    ]);
+    other.terminate();
   });
 
   test('answers a busy lock as an exception event, without a filter of its own', async () => {

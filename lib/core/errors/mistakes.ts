@@ -9,6 +9,7 @@ export const SECTIONS = {
   'Decorators of the ECMAScript standard': 'errors',
   'A method called on an object that Nest did not create': 'errors',
   'An override without a decorator': 'errors',
+  'An unhandled rejection': 'errors',
   'A hold used after its end': 'errors',
   'Options of the module': 'reference',
   'Options of a call': 'reference',

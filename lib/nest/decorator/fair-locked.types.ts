@@ -34,8 +34,8 @@ export interface FairLockedOptions
   extends Omit<AcquireOptions, OptionOfService | keyof SharingOptions>, MethodSharing {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
-   * undefined (a stream ends without a value). A function replaces the method: it is called with the same `this` and arguments,
-   * without the lock.
+   * undefined (a stream ends without a value); a method that is no handler of a request skips also when the application closes. A
+   * function replaces the method: it is called with the same `this` and arguments, without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
-import { LockConfigurationError, LockTimeoutError } from '../../core/errors/errors.js';
+import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
@@ -189,7 +189,10 @@ export class LockedMethod {
 
   /** What replaces the method when the lock was not granted. */
   private insteadOf(error: unknown): 'skip' | Callable | undefined {
-    return error instanceof LockTimeoutError ? this.onTimeout : undefined;
+    if (error instanceof LockTimeoutError) return this.onTimeout;
+    // The client of a request is told, so that it can ask another instance.
+    const skips = error instanceof LockShuttingDownError && !this.place.fromRequest();
+    return skips && this.onTimeout === 'skip' ? 'skip' : undefined;
   }
 
   private service(self: unknown): FairLockService {

@@ -2,7 +2,8 @@ import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import { FairLockFilter } from '../request/fair-lock.filter.js';
 import { type FairLockModuleOptions } from '../../setup/options.js';
-import { FairLockRegistration } from './fair-lock.registration.js';
+import { FAIR_LOCK_REGISTRATION, FairLockRegistration } from './fair-lock.registration.js';
+import { OutermostModule } from './outermost.module.js';
 import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, getFairLockToken } from '../fair-lock.tokens.js';
@@ -10,9 +11,6 @@ import { prepareGateways } from '../request/gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
-
-/** The injection token of the registration itself, among its own providers. */
-export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
 
 /** Settings of a registration that must be known before its options are made, even in `forRootAsync`. */
 export interface FairLockRegistrationOptions {
@@ -43,6 +41,7 @@ export const {
     (definition, { isGlobal, name, filter }) => ({
       ...definition,
       global: isGlobal ?? true,
+      imports: [...(definition.imports ?? []), OutermostModule],
       providers: [
         ...(definition.providers ?? []),
         ...registration(name, filter ?? true),

@@ -1,5 +1,4 @@
 import {
-  type BeforeApplicationShutdown,
   type DynamicModule,
   Inject,
   Module,
@@ -12,14 +11,13 @@ import { HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
 import {
-  FAIR_LOCK_REGISTRATION,
   type FairLockModuleAsyncOptions,
   FairLockModuleBase,
   type FairLockRegistrationOptions,
 } from './fair-lock.module-definition.js';
 import { type FairLockModuleOptions } from '../../setup/options.js';
 import { requireObject, withInherited } from '../../setup/option-resolution.js';
-import { type FairLockRegistration } from './fair-lock.registration.js';
+import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
 import { installHttpRequestScope } from '../request/http-request-scope.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
@@ -43,7 +41,7 @@ import { FAIR_LOCK_NAME } from './second-registration.js';
 @Module({})
 export class FairLockModule
   extends FairLockModuleBase
-  implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+  implements NestModule, OnModuleInit, OnApplicationShutdown
 {
   /** @internal Nest makes it. */
   constructor(
@@ -85,23 +83,15 @@ export class FairLockModule
     if (this.registration.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
   }
 
-  async onModuleInit(): Promise<void> {
+  onModuleInit(): void {
     const { registration } = this;
     const service = this.self.get<FairLockService>(getFairLockToken(this.name), { strict: true });
     registration.prepareProviders(this.modules, service);
-    await registration.engine?.start();
   }
 
-  /** Nest now lets requests in flight finish, so waits outside of a hold must end. */
-  beforeApplicationShutdown(): void {
-    this.registration.engine?.beginShutdown();
-  }
-
-  /** The requests in flight have ended, but a section that no transport waits for (a cron job) may still run. */
+  /** The sections have ended before, or their time was up: see OutermostModule. */
   async onApplicationShutdown(): Promise<void> {
-    const { engine } = this.registration;
-    await engine?.drain();
-    await engine?.close();
+    await this.registration.engine?.close();
   }
 
   /** Resolved here and not injected: otherwise Nest might make this module for each request, and would call none of its hooks. */

@@ -14,6 +14,9 @@ import { giveToHandedOut, lockedMethods, unlockedOverrides } from './locked-prov
 import { refuseSharing } from '../../core/options/sharing.js';
 import { type LockStore } from '../../core/port/lock-store.js';
 
+/** The injection token of a registration, among its own providers. */
+export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
+
 /**
  * One registration of the module: its options and its engine, which the module starts and ends with the application. If a test
  * replaced its service by a stub, it has no engine and does not connect.

@@ -2,6 +2,7 @@ import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { handlerClasses, ListOfClass, markedBy } from '../decorator/nest-metadata.js';
 import { FairLockFilter } from './fair-lock.filter.js';
+import { logErrorsOfLifecycle } from './gateway-lifecycle.js';
 import { WsRequestScope } from './ws-request-scope.js';
 
 const scope = new WsRequestScope();
@@ -20,7 +21,8 @@ interface GatewayFeatures {
 /**
  * Prepares all WebSocket gateways of the application. Nest applies neither global interceptors and filters nor middleware to
  * gateways. So our interceptor and filter are put in front of the lists of each gateway class: the interceptor then runs before the
- * gateway's own interceptors, and the filter is tried after its own filters. Must be called before Nest binds the gateways, which it
+ * gateway's own interceptors, and the filter is tried after its own filters. The methods of its lifecycle get neither; errors of
+ * their locks are logged. Must be called before Nest binds the gateways, which it
  * does before it calls any hook.
  */
 export async function prepareGateways(modules: ModulesContainer, features: GatewayFeatures): Promise<void> {
@@ -30,6 +32,7 @@ export async function prepareGateways(modules: ModulesContainer, features: Gatew
       if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
       if (features.requestScope) interceptors.prepend(metatype, scope);
       if (features.filter) filters.prepend(metatype, filter);
+      logErrorsOfLifecycle(metatype.prototype as object);
     }
   }
 }

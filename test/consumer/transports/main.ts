@@ -6,7 +6,7 @@ import { type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { FairLockModule } from 'nestjs-fair-lock';
 import { PlainDriver } from './plain-graphql.js';
-import { UsersController, UsersGateway, UsersResolver } from './users.js';
+import { Heartbeat, UsersController, UsersGateway, UsersResolver } from './users.js';
 
 @Module({
   imports: [
@@ -17,7 +17,7 @@ import { UsersController, UsersGateway, UsersResolver } from './users.js';
     GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true }),
   ],
   controllers: [UsersController],
-  providers: [UsersResolver, UsersGateway],
+  providers: [UsersResolver, UsersGateway, Heartbeat],
 })
 class AppModule {}
 

@@ -1,8 +1,20 @@
+import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
-import { Controller, Get, type MessageEvent, Post, Query as QueryOf, Res, Sse } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  type MessageEvent,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  Post,
+  Query as QueryOf,
+  Res,
+  Sse,
+} from '@nestjs/common';
 import { Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { type OnGatewayDisconnect, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { type Observable, of } from 'rxjs';
 
@@ -81,7 +93,7 @@ export class UsersResolver {
 }
 
 @WebSocketGateway()
-export class UsersGateway {
+export class UsersGateway implements OnGatewayDisconnect {
   @SubscribeMessage('pay')
   @FairLocked(KEY, { waitTime: 0 })
   async pay(): Promise<unknown> {
@@ -93,4 +105,31 @@ export class UsersGateway {
   async slow(): Promise<unknown> {
     return { event: 'slow', data: 'paid' };
   }
+
+  @FairLocked('presence')
+  async handleDisconnect(): Promise<void> {}
+}
+
+/** Calls whose rejection is unhandled, as of a listener of events; and a leader that uses what the root module closes. */
+@Injectable()
+export class Heartbeat implements OnApplicationBootstrap, OnModuleDestroy {
+  private open = true;
+
+  constructor(private readonly locks: FairLockService) {}
+
+  onApplicationBootstrap(): void {
+    if (process.env['HEARTBEAT'] !== 'true') return;
+    setInterval(() => void this.beat(), 5);
+    this.locks.lead('relay', async ({ signal }) => {
+      await once(signal, 'abort');
+      if (!this.open) console.error('The database of the leader is closed already.');
+    });
+  }
+
+  onModuleDestroy(): void {
+    this.open = false;
+  }
+
+  @FairLocked('heartbeat')
+  async beat(): Promise<void> {}
 }

@@ -1,0 +1,40 @@
+import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { type LockEngine } from '../../core/engine/lock-engine.js';
+import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
+import { logUnhandledRefusals } from './unhandled-refusals.js';
+
+/**
+ * The last hook of a boot, and the first of a shutdown. So a boot that fails has connected nothing, unless one of its hooks took a lock;
+ * and sections end before any module closes what they use.
+ *
+ * Nest calls the hooks module by module, by the distance from the root module, in a shutdown from the root on. Among modules of one
+ * distance, and among global ones, the last imported comes first. FairLockModule, wherever it is imported, comes after the root
+ * module, where an application may close its database. This module gets a smaller distance than the root's, which is 1.
+ */
+@Module({})
+export class OutermostModule implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(@Inject(ModulesContainer) private readonly modules: ModulesContainer) {
+    for (const module of modules.values()) if (module.metatype === OutermostModule) module.distance = -1;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await Promise.all(this.engines().map((engine) => engine.start()));
+  }
+
+  /** Nest waits for it before it closes servers, so requests in flight still finish. */
+  async onModuleDestroy(): Promise<void> {
+    const engines = this.engines();
+    logUnhandledRefusals();
+    for (const engine of engines) engine.beginShutdown();
+    await Promise.all(engines.map((engine) => engine.drain()));
+  }
+
+  private engines(): LockEngine[] {
+    return [...this.modules.values()].flatMap(({ providers }) => {
+      const registration = providers.get(FAIR_LOCK_REGISTRATION)?.instance as
+        FairLockRegistration | undefined;
+      return registration?.engine ?? [];
+    });
+  }
+}
