@@ -5,7 +5,7 @@ import { type FairLockModuleOptions } from '../../setup/options.js';
 import { FairLockRegistration } from './fair-lock.registration.js';
 import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
-import { DEFAULT_NAME, getFairLockToken } from '../fair-lock.tokens.js';
+import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
@@ -48,7 +48,7 @@ export const {
         ...registration(name, filter ?? true),
         ...((filter ?? true) ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
       ],
-      exports: [getFairLockToken(name)],
+      exports: [...tokensOf(name)],
     }),
   )
   .build();
@@ -63,7 +63,7 @@ export interface FairLockOptionsFactory {
 
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
-  const token = getFairLockToken(name);
+  const [token, ...others] = tokensOf(name);
   return [
     { provide: FAIR_LOCK_NAME, useValue: name },
     { provide: getStoreFactoryToken(name), useValue: createStore },
@@ -87,5 +87,6 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
       inject: [FAIR_LOCK_REGISTRATION],
       useFactory: (registration: FairLockRegistration) => registration.createService(),
     },
+    ...others.map((other) => ({ provide: other, useExisting: token })),
   ];
 }
