@@ -71,7 +71,7 @@ export interface CallOptions {
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
-   * Whether a request leaves the line when the client of the running HTTP or WebSocket request goes away, unless it waits inside a hold.
+   * Whether a request leaves the line when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
    * `false`: it waits on, as for work that is to outlive the request. Default: the module's, which is true unless set.
    */
   requestScope?: boolean | undefined;
