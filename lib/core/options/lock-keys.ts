@@ -49,6 +49,7 @@ export function lockOrder(
 export function requireKey(key: unknown): string {
   if (key === '') refuse('A lock key is the empty string, which mostly stands for a value that is missing.');
   if (typeof key === 'string') return key;
+  if (Array.isArray(key)) refuse('This call takes one lock key, and no list: call it for each key.');
   refuse('A lock key must be a string, or a list of strings.', ` It is ${shown(key)}.`);
 }
 

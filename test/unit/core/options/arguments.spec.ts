@@ -87,6 +87,23 @@ describe('a call that cannot work', () => {
     expect(b.store.acquires).toBe(0);
   });
 
+  it('that takes one key says so of a list', async () => {
+    const { service } = b;
+    const list = untyped(['a', 'b']);
+    const calls = [
+      () => service.inspect(list),
+      () => service.isLocked(list),
+      () => service.forceRelease(list),
+      async () => service.current(list),
+      async () => service.lead(list, () => undefined),
+    ];
+    for (const call of calls) {
+      expect((await rejection(call())).message).toBe(
+        'This call takes one lock key, and no list: call it for each key.',
+      );
+    }
+  });
+
   it('is refused when the options are no object', async () => {
     for (const options of [5_000, null, 'now']) {
       const error = await rejection(b.service.acquire('k', untyped(options)));
